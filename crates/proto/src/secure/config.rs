@@ -1,4 +1,9 @@
-//! The public types of [`super::Peers`]: settings, events, verdicts, errors, counters.
+//! The public types of [`super::Peers`]: settings, events, results for received datagrams, errors,
+//! counters.
+//!
+//! `mod.rs` explains *seal*, *epoch* and *receiver index*. A handshake message ends with two codes,
+//! mac1 and mac2. mac1 proves that the sender knows the receiver's public key. mac2 proves that the
+//! sender holds a *cookie*: a code that the receiver sent to the sender's address shortly before.
 
 use super::aead::Suite;
 use super::{PeerId, PublicKey};
@@ -8,33 +13,41 @@ use std::ops::Range;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Settings of handshakes and keys. The defaults suit every link; tests and slow machines may need others.
+/// Settings of handshakes and keys. The defaults suit every link; tests and slow machines may need
+/// others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecureConfig {
     /// The cipher suite that this end proposes. It accepts both suites from a peer.
     pub suite: Suite,
     /// The largest inner packet that this end takes, bytes. The handshake tells the peer.
     pub inner_mtu: u16,
-    /// The extensions that this end understands, as bits. The handshake tells the peer. No bit is defined yet.
+    /// The extensions that this end understands, as bits. The handshake tells the peer. No bit is
+    /// defined yet.
     pub capabilities: u32,
-    /// The age of a key at which the handshake's initiator renews it. The responder renews it 15 s later.
+    /// The age at which a key is renewed by a new handshake. The end that started the key's
+    /// handshake also renews it, when it seals a datagram with a key of this age. The other end
+    /// does the same if it seals a datagram with a key that is 15 s older. The difference makes it
+    /// rare that both ends start at the same time.
     pub rekey_after: Duration,
-    /// The age at which a key neither seals nor opens any more.
+    /// The age at which a key stops sealing and opening datagrams.
     pub reject_after: Duration,
     /// How many datagrams a key seals before it is renewed.
     pub rekey_messages: u64,
-    /// How many datagrams a key seals at most. With packets below 2^11 bytes, an attacker's advantage against AES-GCM
-    /// stays below 2^-57 for 2^28 datagrams (RFC 9001, appendix B.1.1).
+    /// How many datagrams a key seals at most. With packets below 2^11 bytes, an attacker's
+    /// advantage against AES-GCM stays below 2^-57 for 2^28 datagrams (RFC 9001, appendix B.1.1).
     pub reject_messages: u64,
-    /// The wait for a response before the initiation is sent again. The wait grows by half each time.
+    /// How long this end waits for a response before it sends the initiation again. Each further
+    /// wait is longer by half.
     pub first_retry: Duration,
-    /// The longest wait for a response.
+    /// The longest wait for a response before the initiation is sent again.
     pub max_retry: Duration,
-    /// How long handshakes go unanswered before [`SecureEvent::Unreachable`].
+    /// How long a peer leaves handshakes unanswered before [`SecureEvent::Unreachable`] reports it.
     pub unreachable_after: Duration,
-    /// Handshake messages per second that this end answers without a cookie. A handshake costs about 200 us of CPU.
+    /// How many handshake messages per second this end answers without a cookie. When more arrive,
+    /// this end is *under load* and demands cookies. A handshake costs about 200 us of CPU.
     pub handshakes_per_second: u32,
-    /// Handshake messages per second that this end answers from one address while it demands cookies.
+    /// How many handshake messages per second from one address this end answers while it is under
+    /// load. They must carry a valid cookie.
     pub handshakes_per_address: u32,
 }
 
@@ -57,8 +70,12 @@ impl Default for SecureConfig {
     }
 }
 
-/// The silence after which the caller should start a new handshake with [`super::Peers::connect`]: max(1 s, 4 RTT).
-/// Silence begins when a datagram that asks for an answer leaves. The peer may have restarted and lost its keys.
+/// How long a peer may be silent before the caller should start a new handshake with
+/// [`super::Peers::connect`]: max(1 s, 4 RTT).
+///
+/// A silent peer may have restarted and lost its keys, and only a new handshake helps then. The
+/// silence begins when this end sends a datagram that asks for an answer. It ends when an answer
+/// arrives. `rtt` is the path's round-trip time.
 pub fn silence_limit(rtt: Duration) -> Duration {
     rtt.saturating_mul(4).max(Duration::from_secs(1))
 }
@@ -70,10 +87,13 @@ pub enum SecureEvent {
     Established {
         /// The peer.
         peer: PeerId,
-        /// The epoch. When it differs from the last one, datagram numbers begin at 0 again in both directions.
+        /// The epoch: how many times datagram numbers have begun at 0. If it differs from the epoch
+        /// in the previous event of this peer, an end has restarted, and the numbers begin at 0
+        /// again in both directions.
         epoch: u64,
-        /// Whether this end started the handshake. If so, it must seal a datagram now, a probe if nothing else: the
-        /// peer uses the new keys only after the first datagram under them.
+        /// Whether this end started the handshake. If so, this end must seal and send a datagram
+        /// now; if no data waits, a probe. The peer uses the new keys only after the first datagram
+        /// under them.
         initiator: bool,
         /// The cipher suite.
         suite: Suite,
@@ -82,15 +102,15 @@ pub enum SecureEvent {
         /// The extensions that the peer understands.
         peer_capabilities: u32,
     },
-    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event comes once; handshakes
-    /// go on.
+    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event
+    /// comes once. This end goes on trying handshakes.
     Unreachable {
         /// The peer.
         peer: PeerId,
         /// How long the peer has been silent.
         silent_for: Duration,
     },
-    /// The unreachable peer has answered.
+    /// A peer that was reported as unreachable has answered.
     Reachable {
         /// The peer.
         peer: PeerId,
@@ -106,10 +126,10 @@ pub enum SecureEvent {
     },
 }
 
-/// What became of a received datagram.
+/// The result of [`super::Peers::handle_datagram`]: what a received datagram was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// The datagram is authentic and new. Its body lies decrypted in the buffer.
+    /// The datagram is authentic and new. Its decrypted body is in the buffer.
     Transport {
         /// The sender.
         peer: PeerId,
@@ -119,7 +139,7 @@ pub enum Incoming {
         number: u64,
         /// What the body holds.
         kind: Kind,
-        /// The bytes of the buffer that hold the body.
+        /// Where the body is in the buffer.
         body: Range<usize>,
     },
     /// The datagram was part of a handshake and has been processed.
@@ -137,7 +157,8 @@ pub enum Rejected {
     /// The datagram is not of this protocol.
     #[error("malformed datagram: {0}")]
     Malformed(Malformed),
-    /// No session has the datagram's receiver index. The datagram comes from an earlier session or is forged.
+    /// No session has the datagram's receiver index. The datagram belongs to an earlier session or
+    /// is forged.
     #[error("no session has this receiver index")]
     NoSession,
     /// The datagram does not authenticate: it is damaged or forged.
@@ -146,7 +167,8 @@ pub enum Rejected {
     /// A datagram with this number was received before.
     #[error("replay of datagram {0}")]
     Replayed(u64),
-    /// The number lies below the replay window.
+    /// The number lies below the replay window ([`super::REPLAY_WINDOW`]), so this end cannot tell
+    /// whether the datagram is a replay.
     #[error("datagram {0} is older than the replay window")]
     TooOld(u64),
     /// The key is older than [`SecureConfig::reject_after`].
@@ -155,13 +177,15 @@ pub enum Rejected {
     /// The cipher suite is unknown.
     #[error("unknown cipher suite {0}")]
     Suite(u8),
-    /// mac1 was not made for this end's key: the sender does not know this end's public key.
+    /// The handshake message's mac1 is wrong: the sender does not know this end's public key.
     #[error("handshake message for another key")]
     Mac1,
-    /// Too many handshake messages arrive: this end answered with a cookie instead.
+    /// This end is under load, and the message carries no valid cookie. This end answered with a
+    /// cookie instead.
     #[error("under load: a cookie is demanded")]
     CookieDemanded,
-    /// Too many handshake messages come from this address.
+    /// The message carries a valid cookie, but too many handshake messages come from its address
+    /// ([`SecureConfig::handshakes_per_address`]).
     #[error("too many handshakes from this address")]
     AddressLimit,
     /// The Noise message does not decrypt: it is damaged, forged, or for another key.
@@ -170,10 +194,10 @@ pub enum Rejected {
     /// The initiation is authentic, but its sender is not a configured peer.
     #[error("handshake from {0}, which is no peer")]
     UnknownPeer(PublicKey),
-    /// The initiation was received before, or the peer sent it before the current session.
+    /// The initiation was received before, or the peer sent it before the current session began.
     #[error("replay of an initiation")]
     HandshakeReplayed,
-    /// A response or cookie reply that answers no handshake of this end.
+    /// A response or cookie reply that answers no handshake under way.
     #[error("answer to a handshake that is not under way")]
     Unsolicited,
 }
@@ -197,7 +221,7 @@ impl Rejected {
         "unsolicited",
     ];
 
-    /// The reason's place in [`Rejected::NAMES`].
+    /// The reason's position in [`Rejected::NAMES`].
     pub fn index(&self) -> usize {
         match self {
             Rejected::Malformed(_) => 0,
@@ -224,18 +248,19 @@ pub enum SealError {
     /// There is no usable key. If the peer's address is known, a handshake is under way.
     #[error("no session with the peer yet")]
     NoSession,
-    /// The caller's epoch is over: an end has restarted since.
+    /// The epoch that the caller passed is over: one of the ends has restarted.
     #[error("the session is of epoch {given}, the peer's is {current}")]
     Epoch {
-        /// The epoch given.
+        /// The epoch that the caller passed.
         given: u64,
-        /// The epoch now.
+        /// The current epoch.
         current: u64,
     },
-    /// This number or a higher one was sealed before. A number sealed twice would reveal the key stream.
+    /// A datagram with this number or a higher one was sealed before. Two datagrams sealed with the
+    /// same number would reveal the key stream.
     #[error("datagram number {given} was used; the next is {next}")]
     Number {
-        /// The number given.
+        /// The number that the caller passed.
         given: u64,
         /// The lowest number that may be used.
         next: u64,
@@ -245,7 +270,7 @@ pub enum SealError {
     Buffer(usize),
 }
 
-/// A datagram to send: part of a handshake.
+/// A handshake datagram to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecureTransmit {
     /// The destination.
@@ -254,24 +279,24 @@ pub struct SecureTransmit {
     pub contents: Vec<u8>,
 }
 
-/// Counters from the start on.
+/// Counters since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecureCounters {
     /// Datagrams sealed.
     pub sealed: u64,
     /// Datagrams opened.
     pub opened: u64,
-    /// Of the opened datagrams, those under a superseded key.
+    /// Datagrams opened with a superseded key. They are counted in `opened` too.
     pub opened_by_old_key: u64,
     /// Received datagrams dropped, by reason in the order of [`Rejected::NAMES`].
     pub rejected: [u64; Rejected::NAMES.len()],
     /// Handshakes started.
     pub initiations: u64,
-    /// Initiations sent again.
+    /// Initiations sent again because no response had come.
     pub initiations_repeated: u64,
-    /// Initiations answered.
+    /// Initiations that this end answered.
     pub responses: u64,
-    /// Responses sent again.
+    /// Responses sent again because the initiation arrived again.
     pub responses_repeated: u64,
     /// Handshakes completed, as initiator or responder.
     pub established: u64,
@@ -279,9 +304,11 @@ pub struct SecureCounters {
     pub renewed: u64,
     /// Completed handshakes that began a new epoch.
     pub epochs: u64,
-    /// Completed handshakes of a peer that started at the same time as this end, where this end's handshake prevailed.
+    /// Completed handshakes that were not used because of a *crossing*: both ends had started a
+    /// handshake at the same time. Both handshakes succeeded, and the ends use the one that this
+    /// end started.
     pub crossed: u64,
-    /// Cookies given.
+    /// Cookies sent to peers or strangers.
     pub cookies_given: u64,
     /// Cookies received.
     pub cookies_received: u64,

@@ -2,8 +2,8 @@
 
 use ripstop_base::Stream;
 
-/// A source of random bytes. On the wire it must be the operating system's. In virtual time a seeded [`Stream`] gives
-/// the same keys and indices in each run.
+/// A source of random bytes. On the wire it must be the operating system's generator. In the
+/// simulator it is a seeded [`Stream`], which gives the same keys and receiver indices in each run.
 pub trait Entropy {
     /// Fills `bytes` with random bytes.
     fn fill(&mut self, bytes: &mut [u8]);

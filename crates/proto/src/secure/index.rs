@@ -1,12 +1,15 @@
-//! The table of receiver indices: it maps the random 32-bit index in a datagram to the peer that sent it.
+//! The table of receiver indices. A receiver index is a random 32-bit number that this end chooses
+//! in a handshake and tells the peer. The peer writes it into each datagram. The table maps the
+//! index of a received datagram to the peer that sent it.
 
 use super::PeerId;
 use super::entropy::{Entropy, array};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Receiver indices in use, each with its peer. An index is random, so it tells an observer nothing. No two sessions
-/// share an index. Each received datagram costs one look-up.
+/// The receiver indices in use, each with its peer. Because an index is random, it tells an
+/// observer nothing about the peer. No two sessions share an index. Each received datagram costs
+/// one look-up.
 #[derive(Default)]
 pub(crate) struct IndexTable {
     peers: HashMap<u32, PeerId, BuildHasherDefault<Itself>>,
@@ -24,11 +27,13 @@ impl IndexTable {
         index
     }
 
+    /// The peer that uses `index`. None if no session or handshake has this index.
     #[inline]
     pub(crate) fn peer(&self, index: u32) -> Option<PeerId> {
         self.peers.get(&index).copied()
     }
 
+    /// Frees `index`: datagrams with it are no longer accepted.
     pub(crate) fn release(&mut self, index: u32) {
         self.peers.remove(&index);
     }
@@ -39,8 +44,9 @@ impl IndexTable {
     }
 }
 
-/// Hashes an index by one multiplication, which spreads it to the upper bits that the table also uses. A stronger hash
-/// is not needed: the index is random, and only this end chooses it.
+/// Hashes an index by one multiplication. The product spreads the index to the upper bits, because
+/// the hash table also uses them. A stronger hash is not needed: this end chose the indices in the
+/// table, and they are random.
 #[derive(Default)]
 struct Itself(u64);
 

@@ -8,7 +8,8 @@ use std::str::FromStr;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// The text is not a key. The message does not repeat the text, which may be a private key with a typing error.
+/// The error for a text that is not a key. Its message does not repeat the text, because the text
+/// may be a private key with a typing error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a key: a key is 32 bytes in 44 characters of base64, such as `ripstop keys new` prints")]
 pub struct KeyError;
@@ -18,7 +19,7 @@ pub struct KeyError;
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The key with these bytes (RFC 7748, section 5).
+    /// The key with the given bytes (RFC 7748, section 5).
     pub const fn from_bytes(bytes: [u8; 32]) -> PublicKey {
         PublicKey(bytes)
     }
@@ -48,8 +49,10 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A private X25519 key. It is wiped when dropped, `Debug` does not print it, and its text form is read and written in
-/// constant time.
+/// A private X25519 key.
+///
+/// Its memory is overwritten with zeros when it is dropped. `Debug` does not print it. Its text
+/// form is read and written in constant time.
 #[derive(Clone)]
 pub struct PrivateKey(Zeroizing<[u8; 32]>);
 
@@ -59,12 +62,13 @@ impl PrivateKey {
         PrivateKey::from_bytes(array(entropy))
     }
 
-    /// The key with these bytes, clamped (RFC 7748, section 5).
+    /// The key with the given bytes. Some bits are set to the values that X25519 requires
+    /// ("clamped": RFC 7748, section 5).
     pub fn from_bytes(bytes: [u8; 32]) -> PrivateKey {
         PrivateKey(Zeroizing::new(curve25519_dalek::scalar::clamp_integer(bytes)))
     }
 
-    /// The public half.
+    /// The public key that belongs to this private key.
     pub fn public(&self) -> PublicKey {
         PublicKey(MontgomeryPoint::mul_base_clamped(*self.0).to_bytes())
     }
@@ -93,7 +97,8 @@ impl fmt::Debug for PrivateKey {
 }
 
 fn decode(text: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    // 44 characters without padding are 33 bytes: room for them, so that the length is checked below.
+    // 44 characters without padding decode to 33 bytes. The buffer has room for 33 bytes, so that
+    // the check below refuses them, not the decoder.
     let mut buffer = Zeroizing::new([0; 33]);
     let bytes = Base64::decode(text.trim(), &mut *buffer).map_err(|_| KeyError)?;
     let bytes: [u8; 32] = bytes.try_into().map_err(|_| KeyError)?;

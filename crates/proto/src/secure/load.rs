@@ -1,21 +1,33 @@
-//! Limits on the work that unauthenticated senders can cause: a handshake costs four curve multiplications.
+//! Limits the work that unauthenticated senders can cause: each handshake costs four curve
+//! multiplications.
+//!
+//! Without load, every handshake message is processed. Under load, only messages with a valid
+//! cookie are processed. The cookie proves that the sender receives at its address (see `mac.rs`).
 
 use ripstop_base::Time;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Admits handshake messages: a token bucket for all senders, and under load a count for each proved address.
+/// Decides which handshake messages are processed. One token bucket limits all senders together.
+/// When it is empty, this end is under load, and messages are counted for each address.
 pub(crate) struct LoadGate {
+    /// The rate of the token bucket, messages per second. It is also the size of the bucket.
     per_second: f64,
+    /// The largest number of messages from one address per second under load.
     per_address: u32,
+    /// How many more messages the bucket admits.
     tokens: f64,
+    /// When tokens were last added.
     filled_at: Time,
+    /// How many messages each address has sent in the current second.
     addresses: BTreeMap<IpAddr, u32>,
+    /// The second that `addresses` counts, since time zero.
     second: u64,
 }
 
-/// The largest number of addresses counted within a second. It bounds the memory; handshakes from further addresses are
-/// refused until the second is over. A larger table admits more clients during an attack.
+/// The largest number of addresses counted within a second. It bounds the memory. Handshakes from
+/// further addresses are refused until the second is over. A larger table admits more clients
+/// during an attack.
 const MOST_ADDRESSES: usize = 4096;
 
 impl LoadGate {
@@ -25,7 +37,8 @@ impl LoadGate {
         LoadGate { per_second: tokens, per_address, tokens, filled_at, addresses, second: 0 }
     }
 
-    /// Whether a handshake message may be processed without a cookie. If not, this end is under load.
+    /// Whether a handshake message may be processed without a cookie. If not, this end is under
+    /// load.
     pub(crate) fn admit(&mut self, now: Time) -> bool {
         let refill = now.since(self.filled_at).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + refill).min(self.per_second);
@@ -37,8 +50,8 @@ impl LoadGate {
         true
     }
 
-    /// Whether a handshake message with a valid cookie may be processed while this end is under load. IPv6 addresses
-    /// are counted by /64, because one host may own a whole /64.
+    /// Whether a handshake message with a valid cookie may be processed while this end is under
+    /// load. IPv6 addresses are counted by /64, because one host may own a whole /64.
     pub(crate) fn admit_address(&mut self, now: Time, from: IpAddr) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.second {

@@ -1,9 +1,13 @@
-//! The MACs of handshake messages, and cookies, after WireGuard's design
-//! (Donenfeld, "WireGuard: Next Generation Kernel Network Tunnel", sections 5.3 and 5.4.7).
+//! The message authentication codes (MACs) of handshake messages, and cookies, after WireGuard's
+//! design (Donenfeld, "WireGuard: Next Generation Kernel Network Tunnel", sections 5.3 and 5.4.7).
 //!
-//! - mac1 proves that the sender knows the receiver's public key. The receiver ignores a message without it, at the cost
-//!   of one hash.
-//! - mac2 proves that the sender receives at the address it sends from. The receiver demands it under load.
+//! Each handshake message ends with two MACs:
+//!
+//! - mac1 proves that the sender knows the receiver's public key. The receiver ignores a message
+//!   with a wrong mac1, at the cost of one hash.
+//! - mac2 proves that the sender receives datagrams at the address that it sends from. The receiver
+//!   demands it under load. It is made with a *cookie*, a code that the receiver sends to that
+//!   address in a *cookie reply*.
 
 use super::entropy::{Entropy, array};
 use super::key::PublicKey;
@@ -18,17 +22,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long the holder of a cookie uses it, and how often the secret behind cookies changes. 120 s is WireGuard's value.
-/// A shorter life makes clients ask for cookies more often; a longer one lets a stolen cookie work longer.
+/// How long an end that got a cookie uses it. Also the interval at which the secret that cookies
+/// are made with changes. 120 s is WireGuard's value. With half the value, clients ask for cookies
+/// twice as often. With double the value, a stolen cookie works for twice as long.
 pub(crate) const COOKIE_LIFE: Duration = Duration::from_secs(120);
 
-/// A proof of address, valid for [`COOKIE_LIFE`].
+/// A code that proves that its owner receives datagrams at an address. Its owner uses it for
+/// [`COOKIE_LIFE`].
 pub(crate) type Cookie = [u8; MAC_LEN];
 
-/// The MAC keys for messages to the owner of a public key. They follow from the public key alone.
+/// The keys for the MACs of messages to the *receiver*, the owner of a public key. They are
+/// computed from the public key alone.
 #[derive(Clone)]
 pub(crate) struct MacKeys {
+    /// The key of mac1.
     mac1: [u8; 32],
+    /// The key that encrypts cookie replies of the receiver.
     cookie: [u8; 32],
 }
 
@@ -40,7 +49,7 @@ impl MacKeys {
         MacKeys { mac1: key(b"Ripstop 1 mac1"), cookie: key(b"Ripstop 1 cookie") }
     }
 
-    /// Writes the two MACs at the end of a message to the keys' owner. Without a cookie, mac2 is zero.
+    /// Writes the two MACs at the end of a message to the receiver. Without a cookie, mac2 is zero.
     pub(crate) fn sign(&self, message: &mut [u8], cookie: Option<&Cookie>) {
         let Some((content, macs)) = message.split_last_chunk_mut::<{ 2 * MAC_LEN }>() else { return };
         let mac1 = mac(&self.mac1, &[content]);
@@ -49,14 +58,14 @@ impl MacKeys {
         macs[MAC_LEN..].copy_from_slice(&mac2);
     }
 
-    /// Whether mac1 of a message to the keys' owner is right. Runs in constant time.
+    /// Whether mac1 of a message to the receiver is right. Runs in constant time.
     pub(crate) fn verify_mac1(&self, message: &[u8]) -> bool {
         let Some((content, macs)) = message.split_last_chunk::<{ 2 * MAC_LEN }>() else { return false };
         verify(&self.mac1, &[content], &macs[..MAC_LEN])
     }
 
-    /// Opens the cookie that the keys' owner sent in answer to the message with `mac1`. None when it does not
-    /// authenticate.
+    /// Decrypts the cookie in a reply of the receiver to the message with `mac1`. None when the
+    /// reply does not authenticate.
     pub(crate) fn open_cookie(&self, reply: &CookieReply, mac1: &[u8; MAC_LEN]) -> Option<Cookie> {
         let (sealed, tag) = reply.sealed.split_first_chunk::<MAC_LEN>()?;
         let mut cookie = *sealed;
@@ -72,7 +81,8 @@ impl MacKeys {
     }
 }
 
-/// mac1 of a message. A cookie reply is bound to the mac1 of the message that it answers.
+/// The mac1 of a message. A cookie reply is encrypted with the answered message's mac1 as
+/// associated data, so it fits no other message.
 pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
     match message.split_last_chunk::<{ 2 * MAC_LEN }>() {
         Some((_, macs)) => std::array::from_fn(|i| macs[i]),
@@ -80,10 +90,13 @@ pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
     }
 }
 
-/// Makes cookies and verifies them without a table: a cookie is a MAC of the sender's address.
+/// Makes and verifies cookies. It needs no table of cookies: a cookie is a MAC of the sender's
+/// address, made with a secret.
 pub(crate) struct CookieJar {
-    /// The current secret and the former one, so that a cookie stays valid when the secret changes.
+    /// The current secret and the previous one, so that a cookie stays valid when the secret
+    /// changes.
     secrets: [Zeroizing<[u8; 32]>; 2],
+    /// When the secret changes next.
     rotate_at: Time,
 }
 
@@ -93,7 +106,8 @@ impl CookieJar {
         CookieJar { secrets, rotate_at: Time::ZERO }
     }
 
-    /// Whether mac2 of a message from `from` was made with a cookie that this end gave to that address.
+    /// Whether mac2 of a message from `from` was made with a cookie that this end gave to that
+    /// address.
     pub(crate) fn verify_mac2(
         &mut self,
         now: Time,
@@ -106,8 +120,8 @@ impl CookieJar {
         self.secrets.iter().any(|secret| verify(&cookie(secret, from), &[content], mac2))
     }
 
-    /// The cookie reply to a message from `from`. `receiver` is the index that the message's sender chose; `ours` are
-    /// this end's MAC keys.
+    /// The cookie reply to a message from `from`. `receiver` is the index that the message's sender
+    /// chose; `ours` are this end's MAC keys.
     pub(crate) fn reply(
         &mut self,
         now: Time,
@@ -129,6 +143,7 @@ impl CookieJar {
         Some(CookieReply { receiver, nonce, sealed })
     }
 
+    /// Changes the secret when its time is over.
     fn rotate(&mut self, now: Time, entropy: &mut dyn Entropy) {
         if now >= self.rotate_at {
             self.secrets.swap(0, 1);
@@ -138,6 +153,7 @@ impl CookieJar {
     }
 }
 
+/// The cookie for the address and port `from`.
 fn cookie(secret: &[u8; 32], from: SocketAddr) -> Cookie {
     let port = from.port().to_be_bytes();
     match from.ip() {
@@ -168,7 +184,8 @@ mod tests {
 
     #[test]
     fn macs_are_those_of_the_wire_format() {
-        // Made with another implementation of BLAKE2s: key 0, 1, .. 31, content 0, 1, .. 99, cookie 200, 201, .. 215.
+        // Made with another implementation of BLAKE2s: key 0, 1, .. 31, content 0, 1, .. 99, cookie
+        // 200, 201, .. 215.
         let keys = MacKeys::of(&PublicKey::from_bytes(std::array::from_fn(|i| i as u8)));
         let mut message: Vec<u8> = (0..100).collect();
         message.resize(132, 0xff);

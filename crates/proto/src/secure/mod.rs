@@ -1,35 +1,53 @@
-//! Peers, their keys, and the encryption of all datagrams; sans-I/O.
+//! Peers, their keys, and the encryption of all datagrams, without I/O.
 //!
-//! [`Peers`] is one end of the tunnel with all its peers. It runs the handshakes
-//! (`Noise_IK_25519_{AESGCM|ChaChaPoly}_BLAKE2s`), seals and opens datagrams in place, refuses replays,
-//! follows peers that roam, and renews keys. Time and entropy ([`Entropy`]) are arguments. The module reads no
-//! clock, so a wrong system time locks no peer out.
+//! [`Peers`] is one end of the tunnel with all its peers. It
+//!
+//! - runs the handshakes (Noise IK: `Noise_IK_25519_{AESGCM|ChaChaPoly}_BLAKE2s`),
+//! - *seals* datagrams (encrypts and authenticates them) and *opens* them (checks and decrypts
+//!   them), in place,
+//! - refuses replayed datagrams,
+//! - follows peers that *roam*, that is, change their address,
+//! - and renews keys.
+//!
+//! The caller passes in the time and the random bytes ([`Entropy`]). The module reads no clock, so
+//! a host with a wrong system time can still connect.
 //!
 //! # How to drive it
 //!
-//! The contract is that of [`crate::session`]:
+//! The caller repeats the three steps of [`Session`](crate::session::Session):
 //!
-//! 1. one input: [`Peers::handle_datagram`], [`Peers::handle_timeout`], [`Peers::connect`] or [`Peers::seal`];
-//! 2. all outputs, until they are empty: [`Peers::poll_transmit`], [`Peers::poll_event`];
-//! 3. a wait for the next input, or until [`Peers::poll_timeout`].
+//! 1. Give one input: call [`Peers::handle_datagram`], [`Peers::handle_timeout`],
+//!    [`Peers::connect`] or [`Peers::seal`].
+//! 2. Take all outputs: call [`Peers::poll_transmit`] and [`Peers::poll_event`] until they return
+//!    `None`.
+//! 3. Wait for the next input, or until the time that [`Peers::poll_timeout`] returns.
 //!
-//! A received datagram costs one look-up of its index, one replay check and one AEAD call. A sent datagram costs one
-//! array look-up and one AEAD call. **Neither allocates**, except the `seal` that starts a handshake because the key
-//! is due for renewal. Handshakes, events and [`Peers::add`] allocate.
+//! A received datagram costs one look-up of its receiver index, one replay check and one AEAD call.
+//! A sent datagram costs one array look-up and one AEAD call. **Neither allocates memory**, with
+//! one exception: a `seal` that finds the key due for renewal starts a handshake. Handshakes,
+//! events and [`Peers::add`] allocate.
 //!
 //! # Keys, numbers, epochs
 //!
-//! A handshake gives one key for each direction. The initiator uses the keys once the response authenticates, and must
-//! then send a datagram ([`SecureEvent::Established`]). The responder uses the keys once a datagram authenticates under
+//! A handshake has two messages. The *initiator* sends the *initiation*, and the *responder*
+//! answers with the *response*. The result is what this module calls a *session*: one key for each
+//! direction. Each end chooses a random *receiver index* for the session. The peer writes this
+//! index into each datagram, so that the receiving end finds the session.
+//!
+//! The initiator uses the keys once the response authenticates, and must then send a datagram
+//! ([`SecureEvent::Established`]). The responder uses the keys once a datagram authenticates under
 //! them. So a replayed initiation has no effect, and no clock is needed to detect it.
 //!
-//! Keys are renewed by age and by number of datagrams. Superseded keys still open datagrams that are in flight. If both
-//! ends start a handshake at once, both handshakes may succeed. Both ends then use the handshake that the end with the
-//! lower public key started.
+//! A key is renewed by a new handshake, when it has a certain age or has sealed a certain number of
+//! datagrams. The superseded keys still open datagrams that are in flight. If both ends start a
+//! handshake at the same time, both handshakes may succeed: they *cross*. Both ends then use the
+//! handshake that the end with the lower public key started.
 //!
-//! The caller numbers its datagrams upwards from 0, across key changes. Each start of an end has a random *instance*,
-//! which its handshakes show. When an end has restarted, numbers begin at 0 again on both sides: a new *epoch*. Each
-//! sealed and each opened datagram comes with its epoch, so that a session never takes a datagram of another epoch.
+//! The caller numbers its datagrams upwards from 0. The numbers continue across key changes. When a
+//! process starts, it draws a random *instance* for each peer, and its handshakes carry it. So the
+//! peer notices a restart. After a restart of either end, numbers begin at 0 again in both
+//! directions: a new *epoch* begins. [`Peers::seal`] takes the epoch as an argument, and each
+//! opened datagram comes with its epoch. So the caller never mixes datagrams of different epochs.
 
 mod aead;
 mod config;
@@ -64,7 +82,8 @@ impl PeerId {
         PeerId(index)
     }
 
-    /// The peer's place in the order of [`Peers::add`], from 0 on. Use it as an index of tables.
+    /// The peer's position in the order of [`Peers::add`], counted from 0. It can serve as an index
+    /// into tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,8 +1,9 @@
 //! The two messages of the Noise IK handshake, with entropy as an argument.
 //!
-//! The crate `snow` draws randomness only for the ephemeral key, through a resolver. The resolver here gives it 32 bytes
-//! of the caller's entropy, once. `snow` does not wipe its own copies of ephemeral keys; a handshake state lives for
-//! half a minute at most.
+//! The crate `snow` implements the handshake. It needs random bytes only for the ephemeral key, and
+//! asks a *resolver* for them. The resolver here gives it 32 bytes of the caller's entropy, once.
+//! `snow` does not overwrite its own copies of ephemeral keys in memory. A handshake state exists
+//! for half a minute at most.
 
 use super::aead::{Key, Suite};
 use super::entropy::{Entropy, array};
@@ -16,13 +17,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// The keys of a finished handshake.
 pub(crate) struct Keys {
-    /// Seals what we send.
+    /// Encrypts the datagrams that this end sends.
     pub(crate) seal: Key,
-    /// Opens what we receive.
+    /// Decrypts the datagrams that this end receives.
     pub(crate) open: Key,
 }
 
-/// Starts a handshake with `peer`. Returns the state that waits for message 2, and message 1.
+/// Starts a handshake with `peer`. Returns the handshake state, which [`finish`] needs, and message
+/// 1. The message carries `hello` encrypted. The responder must use the same `prologue`.
 pub(crate) fn initiate(
     suite: Suite,
     own: &PrivateKey,
@@ -62,7 +64,8 @@ pub(crate) fn open_initiation(
     Ok(Opened { state, peer: PublicKey::from_bytes(peer), hello })
 }
 
-/// Answers a decrypted initiation. Returns message 2 and the keys. Costs two curve multiplications and a key pair.
+/// Answers a decrypted initiation. Returns message 2 and the keys. Costs two curve multiplications
+/// and a key pair.
 pub(crate) fn respond(
     suite: Suite,
     mut state: HandshakeState,
@@ -87,6 +90,7 @@ pub(crate) fn finish(
     Ok((hello, split(suite, state)))
 }
 
+/// The two keys of a finished handshake, for this end.
 fn split(suite: Suite, state: &mut HandshakeState) -> Keys {
     let (mut first, mut second) = state.dangerously_get_raw_split();
     let (from_initiator, from_responder) = (Key::new(suite, &first), Key::new(suite, &second));
@@ -110,7 +114,8 @@ fn builder<'a>(
     Builder::with_resolver(params, Box::new(resolver)).local_private_key(own.as_bytes())?.prologue(prologue)
 }
 
-/// X25519 and BLAKE2s from `snow`'s own choice of crates, ciphers from `ring`, randomness from the caller.
+/// Tells `snow` which implementations to use: its default ones for X25519 and BLAKE2s, `ring` for
+/// the ciphers, and the caller's bytes as random bytes.
 struct Resolver {
     ephemeral: Zeroizing<[u8; 32]>,
 }
@@ -133,7 +138,8 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// Gives its bytes to the first request and an error to all others, so that no key is used twice.
+/// A source of random bytes that answers only one request. All further requests fail, so that no
+/// ephemeral key is used twice.
 struct Once(Option<Zeroizing<[u8; 32]>>);
 
 impl Random for Once {

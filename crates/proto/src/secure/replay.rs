@@ -1,15 +1,20 @@
-//! The replay window: which datagram numbers were received already (RFC 6479, with 64-bit words).
+//! The replay window: a record of the datagram numbers that were received already. A datagram whose
+//! number is in it is a replay. The design is that of RFC 6479, with 64-bit words.
 
-/// How far below the highest number a late number may lie and still be accepted. 16 384 datagrams of 1500 bytes last
-/// 0.2 s at 1 Gbit/s. A larger window accepts later datagrams and takes one bit for each number.
+/// How many of the highest numbers the window covers. A late datagram is accepted if its number is
+/// among them. At 1 Gbit/s, 16 384 datagrams of 1500 bytes take 0.2 s. Half the value refuses
+/// datagrams that are later than 0.1 s at this rate. Double the value takes twice the memory, one
+/// bit for each number.
 pub const REPLAY_WINDOW: u64 = 16_384;
 
+/// The number of 64-bit words in the window.
 const WORDS: usize = REPLAY_WINDOW as usize / 64 + 1;
 
 /// A window over the highest [`REPLAY_WINDOW`] numbers. It accepts each number once.
 pub struct ReplayWindow {
-    /// Bit n % 64 of word (n / 64) % WORDS says whether number n was received. There is one word more than the window
-    /// needs, so that the lowest and the highest numbers never share a word.
+    /// Bit n % 64 of word (n / 64) % WORDS says whether number n was received. The array has one
+    /// word more than [`REPLAY_WINDOW`] bits need. So the lowest and the highest numbers never
+    /// share a word.
     words: Box<[u64; WORDS]>,
     /// The highest number marked, plus one.
     end: u64,
@@ -31,7 +36,8 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Checks whether `number` may be accepted. The check changes nothing, so a forged datagram has no effect.
+    /// Checks whether `number` may be accepted. The check does not change the window, so the caller
+    /// can make it before it knows whether the datagram is authentic.
     ///
     /// # Errors
     /// The number was received before, or lies below the window.
@@ -47,13 +53,14 @@ impl ReplayWindow {
         if self.words[word] & bit == 0 { Ok(()) } else { Err(Seen::Before) }
     }
 
-    /// Marks `number`, which [`ReplayWindow::check`] accepted, as received. Returns whether it is the highest so far.
-    /// The number 2^64 - 1 cannot be marked; no end sends it.
+    /// Marks `number`, which [`ReplayWindow::check`] accepted, as received. Returns whether it is
+    /// the highest so far. The number 2^64 - 1 cannot be marked; no end sends it.
     #[inline]
     pub fn mark(&mut self, number: u64) -> bool {
         let highest = number >= self.end;
         if highest {
-            // Clear the words that enter the window: all words after a jump of more than a window.
+            // Clear the words that the new numbers use. After a jump by more than the window these
+            // are all words.
             let (from, to) = (self.end.div_ceil(64), number / 64);
             if to >= from {
                 let steps = (to - from + 1).min(WORDS as u64);
@@ -73,6 +80,7 @@ impl ReplayWindow {
     }
 }
 
+/// The index of the word that holds the bit of `number`, and the bit in it.
 #[inline]
 fn place(number: u64) -> (usize, u64) {
     ((number / 64 % WORDS as u64) as usize, 1 << (number % 64))

@@ -1,4 +1,5 @@
-//! Tests that need a forger who can compute MACs. The forger knows all public keys and no private key.
+//! Tests with forged messages whose MACs are right. They need the functions of this module. The
+//! forger knows all public keys, but no private key.
 
 use super::key::{PrivateKey, PublicKey};
 use super::mac::{COOKIE_LIFE, CookieJar, MacKeys, mac1_of};
@@ -115,7 +116,8 @@ fn a_forged_cookie_is_refused() {
     let reply = jar.reply(Time::ZERO, &keys, &initiation, sender, A, &mut entropy).unwrap();
     let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
     assert_eq!(incoming, Incoming::Handshake { peer: PEER });
-    // The initiation is sent again with the cookie at once, but only once: a flood of cookies causes no flood.
+    // The initiation is sent again with the cookie at once, but only once: a flood of cookies
+    // causes no flood.
     let again = a.poll_transmit().unwrap().contents;
     assert!(jar.verify_mac2(Time::ZERO, &again, A, &mut entropy));
     a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());

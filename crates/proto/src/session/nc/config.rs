@@ -1,12 +1,16 @@
-//! The settings of the coding layer. The defaults reproduce the published results.
+//! The settings of the coding layer. The defaults reproduce the results of paper 000.
+//!
+//! `mod.rs` explains the words *combination*, *innovative* and *R*. Coding *masks* losses when
+//! enough combinations arrive in spite of them: then TCP does not notice the losses.
 
 use ripstop_base::Fraction;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
-/// R, the number of combinations sent for each segment: 1 to 100. The value is stored in billionths, so that an
-/// accumulator sends exactly 113 combinations for 100 segments at R = 1.13.
+/// R, the number of combinations sent for each segment: 1 to 100. The value is stored in
+/// billionths. So [`Rounding::Accumulator`] sends exactly 113 combinations for 100 segments at R =
+/// 1.13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Factor(u64);
 
@@ -58,16 +62,17 @@ pub enum CombinationRate {
     },
     /// R by the rule of paper 000, section VI-B: [`super::rule`].
     Rule {
-        /// TCP's window, packets.
+        /// TCP's congestion window, packets. The losses of this many packets are masked.
         window: u32,
-        /// The loss to mask.
+        /// Where the loss probability comes from.
         loss: MaskedLoss,
         /// How a fraction of R becomes whole combinations.
         rounding: Rounding,
     },
-    /// The number for each segment follows from the measured loss, the packets in flight, and the degrees of freedom that
-    /// the receiver lacks. It is the smallest number that masks the losses of the packets in flight with probability 1/2.
-    /// Without loss it is 1.
+    /// The number of combinations is computed anew for each segment. It follows from the measured
+    /// loss, the packets in flight, and the number of combinations that the receiver still lacks.
+    /// It is the smallest number that masks the losses of the packets in flight with probability
+    /// 1/2. Without loss it is 1.
     Adaptive,
 }
 
@@ -75,19 +80,20 @@ pub enum CombinationRate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
-    /// The fraction is carried over to the next segment (NUM in paper 000's implementation).
+    /// The fraction is carried over to the next segment (the variable NUM in paper 000's
+    /// implementation).
     #[default]
     Accumulator,
-    /// The fraction is the probability of one more combination.
+    /// The fraction is the probability with which one more combination is sent for the segment.
     CoinFlip,
 }
 
-/// The packet loss that the rule masks.
+/// The packet loss that [`CombinationRate::Rule`] masks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MaskedLoss {
     /// A given loss probability.
     Given(Fraction),
-    /// The loss that the receiver's acknowledgements show.
+    /// The loss that the sender measures from the receiver's acknowledgements.
     Estimated,
 }
 
@@ -97,9 +103,9 @@ pub enum CodingWindow {
     /// All unacknowledged segments.
     #[default]
     Whole,
-    /// The given number of segments up to the one that TCP has just sent.
+    /// The last segments up to the one that TCP has just sent, at most this many.
     Last(u32),
-    /// The given number of oldest unacknowledged segments.
+    /// The oldest unacknowledged segments, at most this many.
     Oldest(u32),
 }
 
@@ -107,12 +113,12 @@ pub enum CodingWindow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retransmissions {
-    /// Send R combinations, as for any segment.
+    /// Send R combinations, as for a new segment.
     #[default]
     Coded,
     /// Send the segment uncoded.
     AsTheyAre,
-    /// Send nothing. Losses are then made up for only by the combinations of later segments.
+    /// Send nothing. Only combinations that are sent for later segments then make up for losses.
     Dropped,
 }
 
@@ -124,8 +130,9 @@ pub enum Acknowledge {
     #[default]
     #[serde(rename = "every")]
     EveryArrival,
-    /// Innovative packets. If the acknowledgements of all packets in flight are lost, TCP waits for ever: its
-    /// retransmissions are not innovative.
+    /// Innovative packets only. If the acknowledgements of all packets in flight are lost, TCP
+    /// waits for ever. Its retransmissions are not innovative, so the receiver does not acknowledge
+    /// them.
     Innovative,
     /// Innovative packets, and packets that a retransmission of TCP caused.
     InnovativeOrRetransmission,
@@ -134,10 +141,11 @@ pub enum Acknowledge {
 /// The values that coefficients are drawn from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coefficients {
-    /// 1 to 255, from a seed in the packet.
+    /// 1 to 255. The packet carries a seed from which both ends compute the coefficients.
     #[default]
     Nonzero,
-    /// 0 to 255. A combination may then leave out segments, also the newest, and so may not be innovative.
+    /// 0 to 255. A segment with coefficient 0 is left out of the combination. If the newest segment
+    /// is left out, the combination may not be innovative.
     AlsoZero,
 }
 
@@ -156,17 +164,20 @@ pub struct NcConfig {
     pub coefficients: Coefficients,
     /// The TCP and IP headers of a packet or acknowledgement, bytes.
     pub header_bytes: u32,
-    /// The size of a coefficient in a packet's header, bytes: 0 or 1. Paper 000 describes 1 and charged 0.
+    /// The size of a coefficient in a packet's header, bytes: 0 or 1. Paper 000 describes
+    /// coefficients of 1 byte, but its results count 0 bytes for them.
     pub coef_bytes: u32,
-    /// How many segments beyond the first undecoded one the receiver accepts. It bounds the receiver's memory, and should
-    /// be at least twice TCP's window. A sender near this limit adds no new segment to its combinations until more
-    /// segments are decoded.
+    /// How many segments beyond the first undecoded one the receiver accepts. The limit bounds the
+    /// receiver's memory. It should be at least twice TCP's window. A sender near this limit adds
+    /// no new segment to its combinations until more segments are decoded.
     pub ahead: u32,
 }
 
 impl Default for NcConfig {
-    /// R = 1, combinations of all unacknowledged segments, coded retransmissions, every packet acknowledged, nonzero
-    /// coefficients of 0 bytes, 40 bytes of headers, 65 536 segments ahead.
+    /// - R is 1, rounded by [`Rounding::Accumulator`].
+    /// - Combinations contain all unacknowledged segments. Retransmissions are coded.
+    /// - The receiver acknowledges every packet, and accepts 65 536 segments ahead.
+    /// - Coefficients are nonzero and take 0 bytes. The headers take 40 bytes.
     fn default() -> NcConfig {
         NcConfig {
             redundancy: CombinationRate::Fixed { factor: Factor::ONE, rounding: Rounding::default() },
@@ -199,7 +210,7 @@ pub enum NcConfigError {
 }
 
 impl NcConfig {
-    /// The default settings with R fixed at `factor`, rounded by accumulator.
+    /// The default settings with R fixed at `factor`, rounded by [`Rounding::Accumulator`].
     pub fn with_factor(factor: Factor) -> NcConfig {
         let redundancy = CombinationRate::Fixed { factor, rounding: Rounding::Accumulator };
         NcConfig { redundancy, ..NcConfig::default() }
@@ -227,8 +238,8 @@ impl NcConfig {
         Ok(())
     }
 
-    /// The size in bytes of a packet with `payload` bytes that combines `members` segments. `members` is None for an
-    /// uncoded segment.
+    /// The size in bytes of a packet with `payload` bytes that combines `members` segments.
+    /// `members` is None for an uncoded segment.
     pub(super) fn packet_bytes(&self, payload: usize, members: Option<usize>) -> u32 {
         let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let coefficients = self.coef_bytes.saturating_mul(small(members.unwrap_or(0)));

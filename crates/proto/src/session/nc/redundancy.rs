@@ -1,4 +1,7 @@
 //! The sender's decision how many combinations to send for each segment.
+//!
+//! R is this number, on average. The losses of a group of packets are *masked* if enough packets of
+//! the group arrive to decode all segments in them. `mod.rs` explains *combination* and *deficit*.
 
 use super::NcAck;
 use super::config::{BILLION, CombinationRate, Factor, MaskedLoss, Rounding};
@@ -7,27 +10,33 @@ use ripstop_base::{Stream, Time};
 use ripstop_model::masking::unmasked_probability;
 use ripstop_model::redundancy::{RedundancyRounding, redundancy};
 
-/// The probability with which R masks the losses of a window (paper 000, section VI-B). A higher value gives a larger R.
+/// [`rule`] chooses R so that the losses of a window are masked with this probability (paper 000,
+/// section VI-B). A higher value gives a larger R.
 const MASKED: f64 = 0.8;
 
-/// The probability with which [`CombinationRate::Adaptive`] leaves losses of the packets in flight unmasked. The receiver
-/// reports these losses, and later combinations make up for them. Measured with 50 packets in flight and losses of 2 to
-/// 19 %, at the same redundancy as the rule's R: the mean decoding delay is half of the rule's, the 99th percentile a
-/// fifth. A value of 0.2 raises R by 3 %.
+/// [`CombinationRate::Adaptive`] lets the losses of the packets in flight stay unmasked with at
+/// most this probability. The receiver reports unmasked losses, and later combinations make up for
+/// them.
+///
+/// Measured with 50 packets in flight and losses of 2 to 19 %, against [`rule`] at the same R: the
+/// mean decoding delay is half as long, and its 99th percentile a fifth. A value of 0.2 raises R by
+/// 3 %.
 const UNMASKED_ADAPTING: f64 = 0.5;
 
-/// The rule computes R again after the fate of this many more packets is known. Half the value follows a change of loss
-/// sooner and costs twice the computation.
+/// After this many packets are known to be received or lost, [`CombinationRate::Rule`] computes R
+/// again. Half the value follows a change of loss sooner and costs twice the computation.
 const EVERY: u64 = 32;
 
-/// The largest number of combinations that [`CombinationRate::Adaptive`] sends for one segment. It bounds a burst after
-/// many losses; at 50 % loss 4 are the most that are needed.
+/// The largest number of combinations that [`CombinationRate::Adaptive`] sends for one segment. It
+/// bounds the burst after many losses. It matters only at a very high loss: at 50 %, the other
+/// bound in `adapt` is 4 already.
 const MOST: u32 = 16;
 
 /// The R of paper 000, section VI-B, for a `window` of packets and a loss probability `p`.
 ///
-/// [`ripstop_model::redundancy`] computes R with both products rounded up. This reading gives the 1.03, 1.09 and 1.13 of
-/// the paper's Table I. The result is [`Factor::MAX`] where no R is enough, and 1 if `p` is NaN.
+/// [`ripstop_model::redundancy`] computes R. The number of packets (R times the window) and the
+/// number of losses are rounded up to integers. With this rounding R is 1.03, 1.09 and 1.13 as in
+/// the paper's Table I. The result is [`Factor::MAX`] if no R is enough, and 1 if `p` is NaN.
 pub fn rule(p: f64, window: u32) -> Factor {
     if p.is_nan() {
         return Factor::ONE;
@@ -38,7 +47,7 @@ pub fn rule(p: f64, window: u32) -> Factor {
     }
 }
 
-/// Turns R into whole combinations. The fraction is carried over.
+/// Turns R into whole combinations. The fraction is carried over to the next segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Accumulator {
     /// NUM of paper 000: the fraction carried over, in billionths.
@@ -46,7 +55,7 @@ pub(super) struct Accumulator {
 }
 
 impl Accumulator {
-    /// Adds R and takes out the whole combinations that are due.
+    /// Adds R to the fraction carried over, and returns the whole part of the sum.
     pub(super) fn take(&mut self, factor: Factor) -> u32 {
         self.num += factor.billionths();
         let whole = self.num / BILLION;
@@ -60,7 +69,7 @@ impl Accumulator {
 pub(super) struct Sent {
     /// Packets sent.
     pub(super) packets: u64,
-    /// The highest segment in any packet, plus one.
+    /// One more than the highest segment in any packet.
     pub(super) segments: u64,
 }
 
@@ -68,19 +77,20 @@ pub(super) struct Sent {
 #[derive(Clone, Debug)]
 pub(super) struct RedundancyController {
     redundancy: CombinationRate,
-    /// The current R; unused with [`CombinationRate::Adaptive`].
+    /// The current R. [`CombinationRate::Adaptive`] does not use it.
     factor: Factor,
     accumulator: Accumulator,
     random: Stream,
     loss: LossEstimator,
-    /// How many losses the estimator has been told of.
+    /// How many losses were passed to the estimator.
     lost: u64,
-    /// The number of packets with known fate at which the rule computes R again.
+    /// The rule computes R again when this many packets are known to be received or lost.
     look: u64,
     /// The newest acknowledgement.
     last: Option<NcAck>,
-    /// What had been sent at TCP's last retransmission. TCP takes it for lost.
+    /// What had been sent when TCP last retransmitted. TCP then assumes that all of it is lost.
     written_off: Sent,
+    /// How often [`Rounding::CoinFlip`] added a combination.
     pub(super) flips_won: u64,
 }
 
@@ -114,13 +124,14 @@ impl RedundancyController {
         (self.redundancy != CombinationRate::Adaptive).then_some(self.factor)
     }
 
-    /// How many combinations to send for a segment that TCP sends `now`. `sent` is what was sent before; `segments` is the
-    /// highest segment plus one.
+    /// How many combinations to send for a segment that TCP sends `now`. `sent` is what the layer
+    /// has sent so far. `segments` is one more than TCP's highest segment.
     pub(super) fn due(&mut self, now: Time, sent: Sent, segments: u64, retransmission: bool) -> u32 {
         match self.redundancy {
             CombinationRate::Fixed { rounding, .. } => self.round(rounding),
             CombinationRate::Rule { window, loss, rounding } => {
-                // The loss estimate of a clean path decays with time, so it is also checked between counts.
+                // The loss estimate falls to 0 after a time without loss, so it is checked for 0 at
+                // each segment.
                 let (packets, _) = self.loss.totals();
                 if loss == MaskedLoss::Estimated && (packets >= self.look || self.loss.proactive(now) == 0.0)
                 {
@@ -143,7 +154,8 @@ impl RedundancyController {
         }
         let before = self.last.map_or(0, |last| last.highest + 1);
         let settled = (ack.highest + 1).saturating_sub(before);
-        // Losses are counted by totals: when a packet counted as lost arrives late, the next loss is not counted.
+        // The number of losses follows from totals. So if a packet that was counted as lost arrives
+        // late, the next loss is not counted, and the total is right again.
         let missing = (ack.highest + 1).saturating_sub(ack.received);
         let lost = missing.saturating_sub(self.lost).min(settled);
         self.lost += lost;
@@ -153,6 +165,7 @@ impl RedundancyController {
         self.last = Some(*ack);
     }
 
+    /// The current R as a whole number of combinations for one segment.
     fn round(&mut self, rounding: Rounding) -> u32 {
         match rounding {
             Rounding::Accumulator => self.accumulator.take(self.factor),
@@ -165,14 +178,17 @@ impl RedundancyController {
         }
     }
 
-    /// At least one combination, and as many as make it as likely as not that the packets in flight decode all segments.
+    /// The number of combinations for one segment under [`CombinationRate::Adaptive`]. It is the
+    /// smallest number, at least one, with which the packets in flight decode all segments with
+    /// probability 1/2. It is at most [`MOST`], and at most 2 / (1 - p) with the measured loss p.
     ///
-    /// The needed degrees of freedom are the receiver's deficit and the segments that it has not heard of. Because the
-    /// deficit counts, an unlucky run of losses is made up for within one or two round trips. A constant R waits until the
-    /// losses fall below their mean.
+    /// The receiver needs one innovative combination for each segment of its deficit, and one for
+    /// each segment that no received combination contains. Because the deficit is included, an
+    /// unlucky run of losses is made up for within one or two round trips. With a constant R, the
+    /// receiver waits until a time with fewer losses than the mean.
     fn adapt(&mut self, now: Time, sent: Sent, segments: u64, retransmission: bool) -> u32 {
         if retransmission {
-            // TCP takes everything in flight for lost.
+            // TCP assumes that everything in flight is lost.
             self.written_off = sent;
         }
         let p = self.loss.proactive(now);
@@ -187,7 +203,8 @@ impl RedundancyController {
         let arrived = arrived.max(self.written_off.packets);
         let under_way = small(sent.packets.saturating_sub(arrived));
         let unheard = small(segments.saturating_sub(heard.max(self.written_off.segments))).max(1);
-        // At most twice the number that the loss rate needs: the deficit shrinks soon, without a burst.
+        // At most twice the number that the loss requires, 1 / (1 - p). So the deficit shrinks
+        // soon, but without a burst.
         let most = (2.0 / (1.0 - p.min(0.9))).ceil() as u32;
         let masked = |due: &u32| match (under_way + due).checked_sub(unheard) {
             Some(spare) => unmasked_probability(small(deficit), unheard, spare, p) <= UNMASKED_ADAPTING,
@@ -209,7 +226,8 @@ mod tests {
 
     #[test]
     fn the_rule_gives_what_the_paper_chose() {
-        // Table I, loss of four links each; 1.29 there, 1.28 in the text, 1.27 by this reading (papers' errata).
+        // Table I, loss of four links each; 1.29 there, 1.28 in the text, 1.27 by this reading
+        // (papers' errata).
         let table = [(0.0, 1.0), (0.0199, 1.03), (0.0587, 1.09), (0.0963, 1.13), (0.1855, 1.27)];
         for (p, factor) in table {
             assert_eq!(rule(p, 50), Factor::new(factor).unwrap(), "{p}");
@@ -247,8 +265,9 @@ mod tests {
         assert!((9_600..10_400).contains(&controller.flips_won), "{}", controller.flips_won);
     }
 
-    /// Runs the adaptive controller over a path with loss probability `p` and a delay of `delay` segments. The receiver
-    /// counts degrees of freedom only. Returns R and the receiver's mean deficit.
+    /// Runs the adaptive controller over a path with loss probability `p` and a delay of `delay`
+    /// segments. The receiver counts degrees of freedom only. Returns R and the receiver's mean
+    /// deficit.
     fn adaptive(p: f64, count: u64, delay: usize) -> (f64, f64) {
         let mut controller = controller(CombinationRate::Adaptive);
         let mut random = Seed::new(9).stream("path");
@@ -292,7 +311,8 @@ mod tests {
             assert!(factor > least && factor < least * 1.08 + 0.01, "{p}: {factor}");
             assert!(lacking < 4.0, "{p}: {lacking}");
         }
-        // Before the first reports the controller guards against an assumed loss; later it adds nothing.
+        // Before the first reports the controller guards against an assumed loss; later it adds
+        // nothing.
         let (factor, lacking) = adaptive(0.0, 20_000, 25);
         assert!(factor < 1.002 && lacking == 0.0, "{factor} {lacking}");
     }
@@ -340,7 +360,8 @@ mod tests {
             highest,
             received,
         };
-        // Packet 3 arrives after 4: it is counted as lost once, and then the loss of 8 is not counted.
+        // Packet 3 arrives after 4: it is counted as lost once, and then the loss of 8 is not
+        // counted.
         for (highest, received) in [(0, 1), (1, 2), (2, 3), (4, 4), (4, 5), (7, 8), (9, 9)] {
             controller.on_ack(Time::ZERO, &ack(highest, received));
         }

@@ -1,4 +1,7 @@
-//! A node on the path that re-encodes: it sends new combinations of those that it received.
+//! A node on the path that re-encodes: it sends new combinations of the combinations that it has
+//! received, without decoding them.
+//!
+//! `mod.rs` explains the words *combination*, *innovative* and *row*.
 
 use super::NcPacket;
 use super::config::{Factor, NcConfig, NcConfigError};
@@ -17,24 +20,26 @@ pub struct RelayCounts {
     pub packets: u64,
     /// Innovative packets.
     pub innovative: u64,
-    /// Packets without a new degree of freedom.
+    /// Packets that were not innovative: they follow from the packets received before.
     pub redundant: u64,
     /// Packets that the relay could not combine and forwarded unchanged.
     pub passed_on: u64,
     /// New combinations sent.
     pub combinations: u64,
-    /// Combinations sent beyond one for each packet received (this hop's R).
+    /// Combinations sent in addition to one for each packet received: the redundancy that this
+    /// relay adds.
     pub added: u64,
     /// Bytes of the combinations sent and of the packets forwarded unchanged.
     pub bytes: u64,
-    /// The largest number of undecoded combinations held at one time.
+    /// The largest number of rows held at one time: received combinations that are not decoded.
     pub most_rows: u64,
 }
 
-/// A relay that re-encodes. It sends random combinations of all that it holds of the sender's window (paper 000,
-/// section II; paper 001, section 2).
+/// A relay that re-encodes. Each packet that it sends is a random combination of everything that it
+/// holds (paper 000, section II; paper 001, section 2).
 ///
-/// The relay drops combinations with a segment that the sender no longer holds: the receiver has seen that segment.
+/// When the sender no longer holds a segment, the relay drops its combinations with that segment.
+/// The receiver has already seen the segment.
 #[derive(Clone, Debug)]
 pub struct NcRelay<P> {
     config: NcConfig,
@@ -42,20 +47,26 @@ pub struct NcRelay<P> {
     accumulator: Accumulator,
     recoder: Recoder<P>,
     random: Stream,
+    /// The lowest segment that the sender still holds, as far as received packets tell.
     oldest: u64,
     jobs: VecDeque<Job<P>>,
     counts: RelayCounts,
 }
 
+/// What to send because of one received packet.
 #[derive(Clone, Debug)]
 enum Job<P> {
+    /// Forward the packet unchanged.
     PassOn(NcPacket<P>),
+    /// Send `left` more combinations. They take `number` and `retransmission` from the received
+    /// packet.
     Combine { number: u64, retransmission: bool, left: u32 },
 }
 
 impl<P: Payload> NcRelay<P> {
-    /// A relay that sends `factor` combinations for each packet received, rounded by accumulator. 1 adds no redundancy;
-    /// 1/(1-q) makes up for a loss probability q of the next hop.
+    /// A relay that sends `factor` combinations for each packet received. A fraction is carried
+    /// over to the next packet. A factor of 1 adds no redundancy. A factor of 1/(1-q) makes up for
+    /// the losses of the next hop if that hop loses a packet with probability q.
     ///
     /// # Errors
     /// A setting that is not allowed.
@@ -101,7 +112,8 @@ impl<P: Payload> Session for NcRelay<P> {
         match inner {}
     }
 
-    /// Takes a packet of the sender. (The receiver's acknowledgements pass a relay unchanged.)
+    /// Takes a packet that the sender or another relay has sent. Acknowledgements of the receiver
+    /// do not go through this method: a relay forwards them unchanged.
     fn handle_datagram(&mut self, _now: Time, received: Received<NcPacket<P>>) {
         let packet = received.packet;
         self.counts.packets += 1;
@@ -120,7 +132,8 @@ impl<P: Payload> Session for NcRelay<P> {
                 return;
             }
         }
-        // A packet cannot make the relay skip segments that no packet has named.
+        // A wrong `oldest` in a packet must not make the relay skip segments that it has not heard
+        // of.
         let heard = self.recoder.highest().map_or(0, |highest| highest.saturating_add(1));
         self.oldest = self.oldest.max(packet.oldest.min(heard));
         self.recoder.advance_to(self.oldest);
@@ -136,7 +149,7 @@ impl<P: Payload> Session for NcRelay<P> {
 
     fn handle_timeout(&mut self, _now: Time) {}
 
-    /// The next packet for the next hop.
+    /// The packet to send next to the next hop.
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<NcPacket<P>>> {
         loop {
             match self.jobs.front_mut()? {
