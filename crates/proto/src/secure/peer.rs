@@ -1,4 +1,5 @@
 //! One peer: its keys, the handshakes under way with it, and its epoch of datagram numbers.
+//! `mod.rs` explains *epoch*, *instance* and *receiver index*.
 
 use super::config::{Rejected, SecureEvent};
 use super::index::IndexTable;
@@ -16,18 +17,21 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a superseded key still opens datagrams in flight, and how long a handshake under way accepts its answer. It
-/// must exceed the largest delay of a path; a larger value keeps old keys in memory longer.
+/// How long a superseded key still opens datagrams in flight. Also how long a handshake under way
+/// accepts its answer. The value must exceed the largest delay of a path. A larger value keeps old
+/// keys in memory longer.
 pub(crate) const GRACE: Duration = Duration::from_secs(30);
-/// How many established keys are kept: the current one, and superseded ones that still open datagrams in flight. Each
-/// key lasts minutes, so more than two are rare.
+/// How many established keys are kept: the current one, and superseded ones that still open
+/// datagrams in flight. Each key lasts minutes, so more than two are rare.
 const MOST_KEYS: usize = 4;
-/// How many answered initiations may wait for their first datagram. It bounds what replayed initiations can store.
+/// How many handshakes of the peer, answered by this end, may wait for the first datagram under
+/// their keys. It bounds the memory that replayed initiations can fill.
 const MOST_PENDING: usize = 4;
-/// How many ephemeral keys of answered initiations are kept, to detect replays without a curve multiplication.
+/// How many ephemeral keys of answered initiations are kept. With them, this end detects repeated
+/// and replayed initiations without a curve multiplication.
 const MOST_SPENT: usize = 64;
-/// How many former instances of the peer are kept. An initiation of a former instance can only be a replay. The value
-/// covers that many restarts of the peer.
+/// How many former instances of the peer are kept. An initiation with a former instance can only be
+/// a replay. With this value, replays are detected across 16 restarts of the peer.
 const MOST_RETIRED: usize = 16;
 
 /// The state of a peer.
@@ -36,20 +40,25 @@ pub(crate) struct Peer {
     pub(crate) public: PublicKey,
     /// The MAC keys of messages to the peer.
     pub(crate) macs: MacKeys,
+    /// The peer's address.
     pub(crate) endpoint: Option<SocketAddr>,
-    /// This end's instance as the peer sees it: each peer gets another one.
+    /// This end's instance in handshakes with this peer. Each peer gets another one.
     pub(crate) instance: [u8; 8],
     pub(crate) epoch: Option<Epoch>,
-    /// Established keys. The first one seals.
+    /// Established keys, the newest first. The first one seals datagrams. All open them.
     pub(crate) keys: Vec<Session>,
     /// Handshakes that the peer started and this end answered.
     pub(crate) pending: Vec<Pending>,
     /// Handshakes that this end started; the newest is the last.
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) retry: Option<Retry>,
+    /// The last cookie that the peer sent, and when it arrived.
     pub(crate) cookie: Option<(Cookie, Time)>,
+    /// Whether the peer was reported as unreachable.
     pub(crate) unreachable: bool,
+    /// The ephemeral keys of answered initiations, the oldest first ([`MOST_SPENT`]).
     pub(crate) spent: VecDeque<[u8; 32]>,
+    /// The peer's former instances, the oldest first ([`MOST_RETIRED`]).
     retired: VecDeque<[u8; 8]>,
     /// The time under which the peer is in the table of timers; [`Time::NEVER`] when it is not.
     pub(crate) timer: Time,
@@ -57,19 +66,21 @@ pub(crate) struct Peer {
     epochs: u64,
 }
 
-/// A run of datagram numbers in both directions, between one instance of this end and one of the peer.
+/// A run of datagram numbers in both directions, between one instance of this end and one of the
+/// peer.
 pub(crate) struct Epoch {
     pub(crate) id: u64,
     /// The peer's instance.
     pub(crate) instance: [u8; 8],
-    /// The next number expected: the highest number received plus one, or the number that the peer announced.
+    /// The next number expected: the highest number received plus one, or a higher number that the
+    /// peer announced.
     expected: u64,
     replay: ReplayWindow,
     /// The lowest number that may be sealed.
     pub(crate) next: u64,
 }
 
-/// The keys of one handshake.
+/// The two keys that one handshake gave, and how they are used.
 pub(crate) struct Session {
     /// The receiver index in datagrams to this end.
     pub(crate) index: u32,
@@ -77,7 +88,9 @@ pub(crate) struct Session {
     pub(crate) remote: u32,
     pub(crate) keys: Keys,
     pub(crate) suite: Suite,
+    /// Whether this end started the handshake.
     pub(crate) initiator: bool,
+    /// When this end got the keys.
     pub(crate) born: Time,
     /// When the keys stop opening datagrams.
     expires: Time,
@@ -90,11 +103,15 @@ pub(crate) struct Session {
 /// A handshake that the peer started and this end answered. Its keys wait for their first datagram.
 pub(crate) struct Pending {
     pub(crate) session: Session,
+    /// The payload of the initiation.
     pub(crate) hello: Hello,
+    /// The ephemeral key of the initiation, which identifies a repetition of it.
     pub(crate) ephemeral: [u8; 32],
     pub(crate) response: [u8; RESPONSE_LEN],
+    /// How many times the response was sent again.
     pub(crate) repeats: u8,
-    /// The index of this end's keys that may cross this handshake on the way: see [`Peer::crossing`].
+    /// The receiver index of this end's current keys if their handshake may have crossed this one:
+    /// see [`Peer::crossing`].
     pub(crate) crosses: Option<u32>,
 }
 
@@ -107,12 +124,16 @@ pub(crate) struct Attempt {
     pub(crate) made: Time,
 }
 
-/// The repetition of the newest attempt: when it is due, the current wait, and when the handshake began.
+/// When and how the newest initiation is sent again.
 pub(crate) struct Retry {
+    /// When the next repetition is due.
     pub(crate) at: Time,
+    /// The current wait between two repetitions.
     pub(crate) wait: Duration,
+    /// When the first initiation was sent.
     pub(crate) since: Time,
-    /// Whether a cookie may cause a repetition at once. A cookie does so once between two timed repetitions.
+    /// Whether a cookie from the peer may cause a repetition immediately. This happens at most once
+    /// between two timed repetitions.
     pub(crate) cookie_may_hasten: bool,
 }
 
@@ -134,7 +155,8 @@ impl Session {
         Session { index, remote, keys, suite, initiator, born, expires, sealed: 0, first_opened: None }
     }
 
-    /// Decrypts a datagram, and marks its number as received. Returns the number, and whether it is the highest so far.
+    /// Decrypts a datagram, and marks its number as received. Returns the number, and whether it is
+    /// the highest so far.
     #[inline]
     fn open(
         &mut self,
@@ -168,8 +190,9 @@ impl Epoch {
         epoch
     }
 
-    /// Takes the next number that the peer announced in a handshake. An announcement to another instance of this end is
-    /// ignored; a lower number than the expected one changes nothing.
+    /// Takes the next number that the peer announced in a handshake. The announcement is ignored if
+    /// the peer made it to another instance of this end, or if the number is below the expected
+    /// one.
     fn announced(&mut self, ours: &[u8; 8], hello: &Hello) {
         if hello.peer_instance == *ours {
             self.expected = self.expected.max(hello.next_number);
@@ -225,7 +248,8 @@ impl Peer {
         Ok(Opened { epoch: id, number })
     }
 
-    /// Decrypts the first datagram under the keys of an answered handshake. These keys are then established.
+    /// Decrypts the first datagram under the keys of an answered handshake. These keys are then
+    /// established.
     fn open_pending(
         &mut self,
         now: Time,
@@ -278,27 +302,30 @@ impl Peer {
         self.heard(from, true, shared);
     }
 
-    /// Whether an initiation with this payload can only be a replay.
+    /// Whether an initiation with the payload `hello` can only be a replay.
     pub(crate) fn is_stale(&self, hello: &Hello) -> bool {
         if self.retired.contains(&hello.instance) {
             return true;
         }
         let Some(epoch) = &self.epoch else { return false };
         let first = self.keys.first().and_then(|session| session.first_opened);
-        // The peer has sent under the current key. So it knows this end's instance, and its next initiation announces a
-        // higher number.
+        // If the peer has sent a datagram under the current key, it knows this end's instance. Then
+        // its next initiation names this instance, and announces a number higher than that
+        // datagram's.
         epoch.instance == hello.instance
             && first.is_some_and(|first| hello.peer_instance != self.instance || hello.next_number <= first)
     }
 
-    /// The index of this end's current keys if an initiation that arrives now may have crossed them on the way. That is
-    /// so while no datagram of the peer has come under these keys: the peer may not have known them when it started.
+    /// The receiver index of this end's current keys, if an initiation that arrives now may have
+    /// crossed their handshake. This is possible if this end started that handshake, and no
+    /// datagram of the peer has come under the keys. Then the peer may not have known the keys when
+    /// it sent its initiation.
     pub(crate) fn crossing(&self) -> Option<u32> {
         let ours = self.keys.first().filter(|ours| ours.initiator && ours.first_opened.is_none());
         ours.map(|ours| ours.index)
     }
 
-    /// Stores a handshake that was answered.
+    /// Stores a handshake that the peer started and this end has answered.
     pub(crate) fn answer(&mut self, pending: Pending, shared: &mut Shared) {
         self.spent.push_back(pending.ephemeral);
         shared.recent.insert(pending.ephemeral, self.id);
@@ -308,8 +335,9 @@ impl Peer {
             shared.recent.remove(&oldest);
         }
         if self.pending.len() == MOST_PENDING {
-            // An initiation replayed from before this end's start shows another instance than the peer's current one.
-            // Drop such a handshake first, so that replays do not displace the peer's own handshakes.
+            // An initiation that was recorded before this end started, and is replayed now, has
+            // another instance than the peer's current one. Drop such a handshake first, so that
+            // replays do not displace the peer's own handshakes.
             let known = self.epoch.as_ref().map(|epoch| epoch.instance);
             let other = self.pending.iter().position(|pending| Some(pending.hello.instance) != known);
             let dropped = self.pending.remove(other.unwrap_or(0));
@@ -318,7 +346,8 @@ impl Peer {
         self.pending.push(pending);
     }
 
-    /// The payload of a handshake message to the peer's `instance`, if that is known.
+    /// The payload of a handshake message to the peer. `instance` is the peer's instance if its
+    /// message told it. None: take the instance of the current epoch.
     pub(crate) fn hello(&self, instance: Option<[u8; 8]>, shared: &Shared) -> Hello {
         let known = self.epoch.as_ref().filter(|epoch| instance.is_none_or(|i| i == epoch.instance));
         Hello {
@@ -412,8 +441,9 @@ impl Peer {
         shared.counters.renewed += u64::from(!self.keys.is_empty());
         self.cancel(&mut shared.index);
         let expiry = now + GRACE;
-        // Both ends started at once, and this end's handshake was complete first. The handshake of the end with the
-        // lower public key prevails. If that is this end, the peer changes to it with our next datagram.
+        // True if both ends started a handshake at the same time, this end's handshake was complete
+        // first, and this end has the lower public key. This end's handshake then prevails. The
+        // peer starts to use its keys when our next datagram arrives.
         let crossed = !session.initiator
             && shared.identity.public < self.public
             && self.keys.first().is_some_and(|ours| {
@@ -438,7 +468,8 @@ impl Peer {
         shared.reschedule(self, now);
     }
 
-    /// Notes that an authentic, new datagram has arrived from the address `from`.
+    /// Notes that an authentic, new datagram has arrived from the address `from`. Only the datagram
+    /// with the highest number so far (`highest`) can change the peer's address.
     #[inline]
     fn heard(&mut self, from: SocketAddr, highest: bool, shared: &mut Shared) {
         if highest && self.endpoint != Some(from) {
@@ -454,7 +485,8 @@ impl Peer {
     }
 }
 
-/// Writes the header of `datagram`, encrypts its body in place and writes the tag. False if the body is too long.
+/// Writes the header of `datagram`, encrypts its body in place and writes the tag. False if the
+/// body is too long for the AEAD.
 #[inline]
 pub(crate) fn seal(session: &mut Session, header: Header, number: u64, datagram: &mut [u8]) -> bool {
     let end = datagram.len() - TAG_LEN;

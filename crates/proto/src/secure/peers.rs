@@ -1,4 +1,4 @@
-//! One end of the tunnel with all its peers: the entry points of [`super`], and the handshakes.
+//! One end of the tunnel with all its peers: methods and handshakes. `mod.rs` explains the terms.
 
 use super::aead::Suite;
 use super::config::{
@@ -20,17 +20,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long the same initiation is repeated before a new one replaces it. A repeated initiation costs the responder one
-/// hash instead of four curve multiplications. A new one is needed when the responder has forgotten the old one.
+/// How long one initiation is repeated before a new one replaces it. Repeating costs the responder
+/// one hash, not four curve multiplications. A new one is needed if it has forgotten the old one.
 const ROUND: Duration = Duration::from_secs(15);
-/// How much later the responder renews a key than the initiator, so that both ends rarely start at once. The value must
-/// exceed the time that a handshake takes with repetitions.
+/// How much later than the initiator the responder renews a key, so that both rarely do so at the
+/// same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
-/// How many times a response is sent again when its initiation is repeated. It bounds the answers to a replayed
-/// initiation.
+/// How often a response is sent again if its initiation is repeated. It limits answers to a replay.
 const MOST_REPEATS: u8 = 16;
 
-/// One end of the tunnel: its identity and the state of each peer. The module's documentation says how to drive it.
+/// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive it.
 pub struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     by_key: BTreeMap<PublicKey, PeerId>,
@@ -43,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) config: SecureConfig,
     pub(crate) entropy: Box<dyn Entropy + Send>,
     pub(crate) index: IndexTable,
-    /// The peer of each ephemeral key seen in an answered initiation. It detects repeated and replayed initiations.
+    /// The peer of each ephemeral key in answered initiations. Detects repetitions and replays.
     pub(crate) recent: BTreeMap<[u8; 32], PeerId>,
     jar: CookieJar,
     gate: LoadGate,
@@ -62,7 +61,7 @@ pub(crate) struct Identity {
 }
 
 impl Peers {
-    /// An end with this private key and without peers. On the wire, `entropy` must be the operating system's.
+    /// An end with this private key and no peers. On the wire, `entropy` must be from the OS.
     pub fn new(private: PrivateKey, config: SecureConfig, mut entropy: Box<dyn Entropy + Send>) -> Peers {
         let public = private.public();
         let jar = CookieJar::new(&mut *entropy);
@@ -89,8 +88,8 @@ impl Peers {
         self.shared.identity.public
     }
 
-    /// Adds a peer with the address `endpoint`. Without an address, the peer must start the handshake. None if a peer
-    /// has this key already, or the key is this end's own.
+    /// Adds a peer with the address `endpoint`. Without an address, the peer must start the
+    /// handshake. None if a peer has this key already, or if the key is this end's own.
     pub fn add(&mut self, key: PublicKey, endpoint: Option<SocketAddr>) -> Option<PeerId> {
         if key == self.public() || self.by_key.contains_key(&key) {
             return None;
@@ -111,9 +110,9 @@ impl Peers {
         true
     }
 
-    /// Starts a handshake with a peer unless one is under way. Call it to open a session, or when the peer has been
-    /// silent for [`super::silence_limit`]. The handshake is repeated until it succeeds. False if the peer is not known
-    /// or has no address.
+    /// Starts a handshake with a peer unless one is under way. Call it to open a session, or when
+    /// the peer has been silent for [`super::silence_limit`]. Handshakes are repeated until one
+    /// succeeds. False if the peer is not known or has no address.
     pub fn connect(&mut self, now: Time, peer: PeerId) -> bool {
         match get(&mut self.peers, peer) {
             Some(peer) => self.shared.connect(now, peer),
@@ -135,8 +134,8 @@ impl Peers {
         self.peers.get(peer.index())?.as_deref()?.endpoint
     }
 
-    /// Sets the peer's address, for example when its host name resolves to another address. An authentic datagram from
-    /// another address changes the address again. False if the peer is not known.
+    /// Sets the peer's address, for example when its host name resolves to another one. An
+    /// authentic datagram from elsewhere changes the address again. False if the peer is not known.
     pub fn set_endpoint(&mut self, peer: PeerId, endpoint: SocketAddr) -> bool {
         get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
     }
@@ -151,9 +150,9 @@ impl Peers {
         &self.shared.counters
     }
 
-    /// Seals a datagram in place and says where to send it. `datagram` holds [`HEADER_LEN`] bytes for
-    /// the header, the body of kind `kind`, and [`TAG_LEN`] bytes for the tag. `number` must be higher than any before
-    /// it in this `epoch`.
+    /// Seals a datagram in place and returns its destination. `datagram` holds [`HEADER_LEN`] bytes
+    /// for the header, the body of kind `kind`, and [`TAG_LEN`] bytes for the tag. `number` must be
+    /// higher than all earlier numbers of this `epoch`.
     #[inline]
     pub fn seal(
         &mut self,
@@ -232,7 +231,7 @@ impl Peers {
         }
     }
 
-    /// When to call [`Peers::handle_timeout`] next; None while no handshake is under way and no key is held.
+    /// When to call [`Peers::handle_timeout`] next. None: there is no handshake and no key.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.shared.timers.first().map(|(at, _)| *at)
     }
@@ -321,7 +320,7 @@ impl Peers {
         let attempt = &mut peer.attempts[at];
         let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise)
             .map_err(|_| Rejected::HandshakeForged)?;
-        // The session keeps the attempt's index, so the index must not be released with the other attempts.
+        // The session keeps the attempt's index, so it must not be released with other attempts.
         let attempt = peer.attempts.remove(at);
         let life = (now, shared.config.reject_after);
         let session = Session::new((attempt.index, message.sender), keys, attempt.suite, true, life);
@@ -351,7 +350,7 @@ impl Peers {
 }
 
 impl Shared {
-    /// Drops what has expired of the peer, and puts its next time-out into the table of timers.
+    /// Drops the peer's expired keys and handshakes, and updates its entry in the table of timers.
     pub(crate) fn reschedule(&mut self, peer: &mut Peer, now: Time) {
         let at = peer.prune(now, &mut self.index);
         if at != peer.timer {
@@ -377,7 +376,7 @@ impl Shared {
         true
     }
 
-    /// Makes a new initiation and sends it. A response to the attempt before is still accepted.
+    /// Makes a new initiation and sends it. Responses to earlier initiations are still accepted.
     fn initiate(&mut self, now: Time, peer: &mut Peer) -> bool {
         let hello = peer.hello(None, self);
         let suite = self.config.suite;
@@ -392,7 +391,7 @@ impl Shared {
             &mut *self.entropy,
         );
         let Ok((state, noise)) = made else {
-            // Only a public key of low order fails. No handshake with such a peer can succeed.
+            // The peer's public key is of low order. No handshake with such a key can succeed.
             self.index.release(index);
             return false;
         };
@@ -422,13 +421,13 @@ impl Shared {
         }
     }
 
-    /// Repeats a handshake if that is due. The wait grows up to [`SecureConfig::max_retry`]; there is no last attempt.
+    /// Repeats a handshake if that is due, until an answer comes. The wait grows to `max_retry`.
     fn retry(&mut self, now: Time, peer: &mut Peer) {
         let Some(retry) = &mut peer.retry else { return };
         if now < retry.at {
             return;
         }
-        // The wait grows by half only: a path that loses half of all datagrams in bursts needs many attempts.
+        // Only by half: a path that loses half of all datagrams in bursts needs many attempts.
         retry.wait = (retry.wait * 3 / 2).min(self.config.max_retry);
         retry.cookie_may_hasten = true;
         let (wait, silent_for) = (retry.wait, now.since(retry.since));
@@ -443,13 +442,13 @@ impl Shared {
         self.repeat_initiation(now, peer);
     }
 
-    /// `wait`, extended at random by up to a quarter. Two ends that lost each other at the same time then do not repeat
-    /// their handshakes in step.
+    /// `wait`, extended at random by up to a quarter. So two ends that lost contact at the same
+    /// time do not repeat their handshakes at the same times.
     fn jittered(&mut self, wait: Duration) -> Duration {
         wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
     }
 
-    /// Answers an initiation that was answered before: the response may have been lost. Costs one hash.
+    /// Answers a repeated initiation again: the first response may be lost. This costs one hash.
     fn repeat_response(
         &mut self,
         now: Time,
@@ -469,7 +468,8 @@ impl Shared {
         Ok(Incoming::Handshake { peer: peer.id })
     }
 
-    /// Admits a handshake message. Under load, a message without a valid cookie is answered with a cookie instead.
+    /// Decides whether a handshake message is processed. Under load, a message without a valid
+    /// cookie is answered with a cookie instead.
     ///
     /// # Errors
     /// A cookie was demanded, or the address has sent too many messages.
