@@ -9,13 +9,15 @@ use std::time::Duration;
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Handshakes and keys.
+    /// The settings of handshakes and keys.
     pub secure: secure::SecureConfig,
-    /// The tunnel to each peer. The search for a peer's path MTU begins at this configuration's path MTU.
+    /// The settings of the tunnel to each peer. The search for the MTU of a peer's path begins at
+    /// `path_mtu` of these settings, and never goes above it.
     pub tunnel: TunnelConfig,
     /// Whether the MSS option of TCP SYNs is lowered, so that segments fit into the tunnel.
     pub clamp_mss: bool,
-    /// How many packets may wait for the first handshake with a peer. When more come, the oldest is dropped.
+    /// How many inner packets may wait until the first handshake with a peer is complete. When more
+    /// come, the oldest is dropped.
     pub waiting_packets: usize,
 }
 
@@ -35,12 +37,14 @@ impl Default for EndpointConfig {
 pub struct PeerConfig {
     /// The peer's public key.
     pub public: PublicKey,
-    /// The peer's address. None: the peer starts the handshake, and this end learns the address from it.
+    /// The peer's address. None: the peer starts the handshake, and this end learns the address
+    /// from it.
     pub endpoint: Option<SocketAddr>,
-    /// The addresses behind the peer. Packets to these addresses go to the peer. Packets from the peer must have
-    /// one of them as source.
+    /// The addresses behind the peer. Packets to these addresses go to the peer. Packets from the
+    /// peer must have one of them as source.
     pub allowed_ips: Vec<IpPrefix>,
-    /// An idle tunnel sends a probe this often, so that NATs on the path keep their mapping. None: never.
+    /// After this time without sending anything to the peer, this end sends a probe, so that NATs
+    /// on the path keep their mapping. None: it never does so.
     pub keepalive: Option<Duration>,
 }
 
@@ -50,7 +54,7 @@ pub enum AddPeerError {
     /// The key is this end's own, or another peer has it.
     #[error("the public key {0} is this end's own or another peer's")]
     Key(PublicKey),
-    /// Another peer has this very prefix.
+    /// Another peer already has exactly this prefix. (Prefixes that only overlap are allowed.)
     #[error("the prefix {0} belongs to another peer")]
     Prefix(IpPrefix),
 }
@@ -62,18 +66,20 @@ pub enum EndpointEvent {
     Connected {
         /// The peer.
         peer: PeerId,
-        /// An earlier session with the peer ended by a restart. Its packets in flight are lost.
+        /// Whether this session replaces an earlier one, because one of the ends has restarted. The
+        /// packets of the earlier session that were in flight are lost.
         again: bool,
     },
-    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`](secure::SecureConfig). The event
-    /// comes once; handshakes go on.
+    /// The peer has not answered handshakes for
+    /// [`SecureConfig::unreachable_after`](secure::SecureConfig). The event comes once. This end
+    /// goes on trying handshakes.
     Unreachable {
         /// The peer.
         peer: PeerId,
         /// How long the peer has been silent.
         silent_for: Duration,
     },
-    /// The unreachable peer has answered.
+    /// A peer that was reported as unreachable has answered.
     Reachable {
         /// The peer.
         peer: PeerId,
@@ -87,12 +93,12 @@ pub enum EndpointEvent {
         /// The new address.
         to: SocketAddr,
     },
-    /// The peer has not answered datagrams that ask for an answer. The path may be down.
+    /// The peer has not reported the arrival of datagrams in time. The path may be down.
     Silent {
         /// The peer.
         peer: PeerId,
     },
-    /// A datagram of the silent peer has arrived.
+    /// A report of a peer that was silent has arrived.
     Heard {
         /// The peer.
         peer: PeerId,
@@ -122,7 +128,7 @@ pub struct Outgoing {
     pub ect: bool,
 }
 
-/// Counters over all peers, from the start on.
+/// Counters since the start of the process, summed over all peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCounters {
     /// Datagrams received, valid or not.
@@ -131,7 +137,7 @@ pub struct EndpointCounters {
     pub datagrams_sent: u64,
     /// Packets from the inside that are not IP packets, dropped.
     pub inner_malformed: u64,
-    /// Packets from the inside whose destination is behind no peer, dropped.
+    /// Packets from the inside that no peer's allowed IPs contain, dropped.
     pub inner_no_route: u64,
     /// TCP SYNs whose MSS was lowered.
     pub mss_clamped: u64,
@@ -154,11 +160,12 @@ pub struct PeerStatus {
     pub inner_mtu: u32,
     /// How many sessions have begun.
     pub sessions: u64,
-    /// Packets that wait for the first session.
+    /// Inner packets that wait for the first session.
     pub waiting: usize,
-    /// Packets dropped because too many waited for the first session
+    /// Inner packets that were dropped because too many waited for the first session
     /// ([`EndpointConfig::waiting_packets`]).
     pub waited_in_vain: u64,
-    /// Source symbols that were in flight when their session ended by a restart.
+    /// Source symbols (inner packets) that were not known to be decoded when a restart ended their
+    /// session.
     pub lost_in_restarts: u64,
 }

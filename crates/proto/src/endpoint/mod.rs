@@ -1,18 +1,27 @@
-//! One end of the tunnel with all its peers. An endpoint takes and gives bytes: IP packets on the inside, UDP
-//! datagrams on the outside.
+//! One end of the tunnel with all its peers. An endpoint takes and gives bytes: IP packets on the
+//! inside, UDP datagrams on the outside.
 //!
-//! An endpoint has one [`crate::secure::Peers`], one tunnel session for each peer, and the routes from inner addresses
-//! to peers. It keeps the contract of [`crate::session`]:
+//! The *inside* is this host and its networks: there packets travel unencrypted. The *outside* is
+//! the network between this end and its peers. An endpoint has
 //!
-//! 1. one input: [`Endpoint::handle_inner`], [`Endpoint::handle_datagram`] or [`Endpoint::handle_timeout`];
-//! 2. all outputs, until they are empty: [`Endpoint::poll_transmit`], [`Endpoint::poll_deliver`],
-//!    [`Endpoint::poll_event`];
-//! 3. a wait for the next input, or until [`Endpoint::poll_timeout`].
+//! - one [`crate::secure::Peers`], which encrypts and decrypts,
+//! - one tunnel session for each peer ([`crate::session::tunnel`]),
+//! - and the routes from inner addresses to peers.
+//!
+//! The caller repeats the three steps of [`Session`]:
+//!
+//! 1. Give one input: call [`Endpoint::handle_inner`], [`Endpoint::handle_datagram`] or
+//!    [`Endpoint::handle_timeout`].
+//! 2. Take all outputs: call [`Endpoint::poll_transmit`], [`Endpoint::poll_deliver`] and
+//!    [`Endpoint::poll_event`] until they return `None`.
+//! 3. Wait for the next input, or until the time that [`Endpoint::poll_timeout`] returns.
 //!
 //! ```text
-//!   inner packet -> routes -> tunnel of the peer -> wire -> seal -> datagram
-//!   datagram -> open -> wire -> tunnel of the peer -> source in the peer's allowed IPs? -> inner packet
+//!   inner packet -> routes -> tunnel of the peer -> encode (wire) -> seal -> datagram
+//!   datagram -> open -> parse (wire) -> tunnel of the peer -> source in the peer's allowed IPs? -> inner packet
 //! ```
+//!
+//! [`crate::secure`] explains *seal*, *open* and *epoch*.
 
 mod config;
 mod mtu;
@@ -40,19 +49,23 @@ pub struct Endpoint {
     config: EndpointConfig,
     secure: Peers,
     entropy: Box<dyn Entropy + Send>,
+    /// The state of each peer, at the index of its [`PeerId`].
     paths: Vec<Option<Box<PeerPath>>>,
     routes: Routes<PeerId>,
     /// Peers that may have something to send. They take turns.
     ready: VecDeque<PeerId>,
+    /// The next time-out of each peer.
     timers: BTreeSet<(Time, PeerId)>,
+    /// Inner packets that the caller has not taken yet.
     delivered: VecDeque<(PeerId, Delivered<Symbol>)>,
     events: VecDeque<EndpointEvent>,
     counters: EndpointCounters,
 }
 
 impl Endpoint {
-    /// An endpoint with the given private key and without peers. `for_keys` gives the randomness of keys and cookies,
-    /// `entropy` all other randomness. On the wire, both must be the operating system's.
+    /// An endpoint with the given private key and without peers. `for_keys` gives the random bytes
+    /// for keys and cookies. `entropy` gives all other random bytes. On the wire, both must be the
+    /// operating system's generator.
     pub fn new(
         private: PrivateKey,
         config: EndpointConfig,
@@ -89,7 +102,8 @@ impl Endpoint {
     /// Adds a peer.
     ///
     /// # Errors
-    /// The key is this end's own or another peer's, or one of the prefixes belongs to another peer.
+    /// The key is this end's own or another peer's, or another peer already has one of the
+    /// prefixes.
     pub fn add_peer(&mut self, now: Time, peer: &PeerConfig) -> Result<PeerId, AddPeerError> {
         if let Some(taken) = peer.allowed_ips.iter().find(|prefix| self.routes.exact(**prefix).is_some()) {
             return Err(AddPeerError::Prefix(*taken));
@@ -109,15 +123,16 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Sets a peer's address, for example when its host name resolves to another address. Starts a handshake when there
-    /// is no session with the peer.
+    /// Sets a peer's address, for example when its host name resolves to another address. Starts a
+    /// handshake when there is no session with the peer.
     pub fn set_endpoint(&mut self, now: Time, peer: PeerId, endpoint: SocketAddr) {
         if self.secure.set_endpoint(peer, endpoint) && self.secure.epoch(now, peer).is_none() {
             self.secure.connect(now, peer);
         }
     }
 
-    /// Takes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is changed in place.
+    /// Takes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is
+    /// changed in place.
     pub fn handle_inner(&mut self, now: Time, packet: &mut [u8]) {
         let (destination, len) = match Inner::parse(packet) {
             Ok(inner) => (inner.destination, inner.bytes.len()),
@@ -137,19 +152,21 @@ impl Endpoint {
         }
         let symbol = Symbol::from_parts(&[&[0], packet]);
         if !path.handle_inner(now, symbol, &self.config) {
-            // There is no session yet: the packet waits, and a handshake starts.
+            // There is no session yet. The packet waits, and a handshake starts.
             self.secure.connect(now, peer);
         }
         self.mark_ready(peer);
     }
 
-    /// Takes a datagram from the outside and opens it in place. `ce`: the datagram carried Congestion Experienced.
+    /// Takes a datagram from the outside and decrypts it in place. `ce`: the datagram carried
+    /// Congestion Experienced (RFC 3168).
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], ce: bool) {
         let bytes = datagram.len() as u32 + ip_udp_len(&from);
         self.counters.datagrams_received += 1;
         match self.secure.handle_datagram(now, from, datagram) {
             Incoming::Transport { peer, epoch, number, kind, body } => {
-                // New keys start the session that then takes the datagram.
+                // The datagram may be the first under new keys. Start the session for them first;
+                // it then takes the datagram.
                 self.handle_secure_events(now);
                 self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, ce);
                 self.mark_ready(peer);
@@ -181,8 +198,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes the next datagram to send now into `buffer`, and returns its length and destination. `buffer` must be as
-    /// long as the largest path MTU.
+    /// Writes the next datagram to send now into `buffer`, and returns its length and destination.
+    /// `buffer` must be as long as the largest path MTU.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Outgoing> {
         if let Some(handshake) = self.secure.poll_transmit() {
             let len = handshake.contents.len();
@@ -213,7 +230,8 @@ impl Endpoint {
         None
     }
 
-    /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the packet's bytes.
+    /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the
+    /// packet's bytes.
     pub fn poll_deliver(&mut self) -> Option<(PeerId, Delivered<Symbol>)> {
         self.delivered.pop_front()
     }
@@ -223,7 +241,8 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// When to call [`Endpoint::handle_timeout`] if no other input comes first. Valid once all outputs are taken.
+    /// When to call [`Endpoint::handle_timeout`] if no other input comes first. The result is right
+    /// only after all outputs were taken.
     pub fn poll_timeout(&self) -> Option<Time> {
         let peers = self.timers.first().map(|(at, _)| *at);
         [peers, self.secure.poll_timeout()].into_iter().flatten().min()
@@ -245,7 +264,7 @@ impl Endpoint {
         self.paths.iter().flatten().map(|path| path.id)
     }
 
-    /// The counters over all peers.
+    /// The counters, summed over all peers.
     pub fn counters(&self) -> EndpointCounters {
         self.counters
     }
@@ -255,7 +274,8 @@ impl Endpoint {
         self.secure.counters()
     }
 
-    /// Ends all sessions. The next calls of [`Endpoint::poll_transmit`] give the datagrams that tell the peers.
+    /// Ends all sessions. The next calls of [`Endpoint::poll_transmit`] return the datagrams that
+    /// tell the peers so.
     pub fn close(&mut self) {
         let peers: Vec<PeerId> = self.peers().collect();
         for peer in peers {
@@ -266,6 +286,8 @@ impl Endpoint {
         }
     }
 
+    /// Parses the decrypted body of a datagram, and passes it to the peer's tunnel. A datagram of
+    /// an earlier epoch is dropped.
     #[expect(clippy::too_many_arguments, reason = "the parts of one opened datagram")]
     fn handle_body(
         &mut self,
@@ -285,14 +307,15 @@ impl Endpoint {
         let Some(near) = path.expand() else { return };
         match parse_body(kind, body, &near) {
             Ok(packet) => path.handle_packet(now, number, packet, bytes, ce),
-            // The datagram is authentic, so the peer itself sent a malformed body.
+            // The datagram is authentic, so the peer itself made the malformed body.
             Err(_) => self.counters.body_malformed += 1,
         }
     }
 
+    /// Takes one packet from a peer's tunnel, and writes it to `buffer` as a sealed datagram.
     fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
         let path = get(&mut self.paths, peer)?;
-        // Without a usable key nothing may be taken from the tunnel.
+        // Without a usable key, nothing may be taken from the tunnel: it could not be sealed.
         if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
             if path.has_work() {
                 self.secure.connect(now, peer);
@@ -317,7 +340,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes the packets and events of a peer's tunnel.
+    /// Takes the packets and events of a peer's tunnel. A packet whose source is not in the peer's
+    /// allowed IPs is dropped.
     fn collect(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         while let Some(delivered) = path.tunnel.as_mut().and_then(|tunnel| tunnel.poll_deliver()) {
@@ -331,6 +355,8 @@ impl Endpoint {
         path.take_events(now, &mut self.events);
     }
 
+    /// Handles the events of [`Peers`]: starts sessions when keys are established, and passes the
+    /// other events on.
     fn handle_secure_events(&mut self, now: Time) {
         while let Some(event) = self.secure.poll_event() {
             match event {
@@ -354,7 +380,8 @@ impl Endpoint {
         }
     }
 
-    /// Notes when a handshake message to the address `to` leaves: the answer gives a first round-trip time.
+    /// Notes the time at which a handshake message to the address `to` leaves. The time until the
+    /// answer is the first estimate of the round-trip time.
     fn note_handshake(&mut self, now: Time, to: SocketAddr) {
         let secure = &self.secure;
         for path in self.paths.iter_mut().flatten() {
@@ -372,6 +399,7 @@ impl Endpoint {
         }
     }
 
+    /// Updates a peer's entry in the table of timers.
     fn reschedule(&mut self, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         let wanted = path.poll_timeout();
@@ -390,10 +418,12 @@ impl Endpoint {
 /// The bytes of the inner packet that [`Endpoint::poll_deliver`] gave.
 pub fn inner_packet(delivered: &Delivered<Symbol>) -> &[u8] {
     let bytes = delivered.payload.as_slice();
-    // The tunnel read the length from this symbol, so the range is inside.
+    // The first byte of the symbol is not part of the packet. The tunnel has checked `len` against
+    // the symbol, so the range is within it.
     bytes.get(1..1 + delivered.meta.len as usize).unwrap_or(&[])
 }
 
+/// The length of the IP and UDP headers of datagrams to or from `address`, bytes.
 fn ip_udp_len(address: &SocketAddr) -> u32 {
     // An IPv6 socket shows an IPv4 peer as ::ffff:a.b.c.d.
     match address {

@@ -1,22 +1,30 @@
-//! Path MTU discovery with the session's own probes, after RFC 8899. It needs no ICMP.
+//! Path MTU discovery with the tunnel session's own probes, after RFC 8899. It needs no ICMP.
 //!
-//! The search begins at the configured size, which most paths carry. It steps down to the next usual size when probes
-//! of the current size are lost while smaller datagrams arrive. Every ten minutes it probes the next larger size.
+//! A probe is a datagram that is padded to the size to be tested. The search begins at the
+//! configured size, which most paths carry. It goes down to the next usual size when probes of the
+//! current size are lost while smaller datagrams arrive. Every ten minutes it probes the next
+//! larger size.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Usual path MTUs in bytes of an IP datagram: jumbo frames, Ethernet, PPPoE, tunnels, the minimum of IPv6 (RFC 8200).
-/// A path between two of these sizes gets the smaller one.
+/// Usual path MTUs, bytes of an IP datagram: jumbo frames, Ethernet, PPPoE, tunnels, the minimum of
+/// IPv6 (RFC 8200). If a path's MTU lies between two of these sizes, the search finds the smaller
+/// one.
 const SIZES: [u32; 10] = [9000, 1500, 1492, 1480, 1460, 1440, 1420, 1400, 1340, 1280];
-/// The smallest size that the search tries, bytes: every IPv4 host must accept 576 (RFC 791). IPv6 demands 1280.
+/// The smallest size that the search tries, bytes. Every IPv4 host must accept datagrams of 576
+/// bytes (RFC 791). IPv6 paths must carry 1280.
 const LEAST: u32 = 576;
-/// The search takes a size for too large after this many lost probes of that size. Each of them counts as lost only
-/// when a later datagram has arrived. At 30 % random loss, 3 lost probes come by chance in 2.7 % of cases.
+/// After this many lost probes of one size, the search concludes that the size is too large. A
+/// probe counts as lost only when a later datagram has arrived. At 30 % random loss, 3 probes are
+/// lost by chance in 2.7 % of cases. A larger value makes such an error rarer and a step down
+/// slower.
 const TRIES: u32 = 3;
-/// Time between two probes of one size. With [`TRIES`], a step down takes about a second.
+/// Time between two probes of the same size. With [`TRIES`] probes, a step down takes about a
+/// second. With half the value it takes half as long.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Time between two probes of a larger size: the interval that RFC 8899 (section 5.1.1) recommends for PMTU_RAISE_TIMER.
+/// Time between two searches for a larger size. The value is what RFC 8899 (section 5.1.1)
+/// recommends for PMTU_RAISE_TIMER. Half the value finds a larger MTU sooner and sends more probes.
 const UPWARDS: Duration = Duration::from_secs(600);
 
 /// The search for the MTU of one peer's path.
@@ -26,12 +34,13 @@ pub(super) struct MtuSearch {
     ceiling: u32,
     /// The size in use.
     current: u32,
-    /// Whether a probe of the size in use has arrived.
+    /// Whether the peer has received a probe of the size in use.
     confirmed: bool,
     /// A larger size that is being probed.
     candidate: Option<u32>,
-    /// Probes of the probed size lost so far.
+    /// How many probes of the size that is being probed were lost so far.
     lost: u32,
+    /// When the next probe is due.
     next_probe: Time,
 }
 
@@ -60,12 +69,13 @@ impl MtuSearch {
         size
     }
 
-    /// When the next probe is due; None when the ceiling is confirmed.
+    /// When the next probe is due. None when the configured size is in use and confirmed.
     pub(super) fn next_probe(&self) -> Option<Time> {
         (!self.confirmed || self.above().is_some()).then_some(self.next_probe)
     }
 
-    /// Notes that a probe of `size` bytes has arrived or is lost. True: the size in use has changed.
+    /// Notes that a probe of `size` bytes has arrived (`received`) or is lost. Returns whether the
+    /// size in use has changed.
     pub(super) fn settled(&mut self, now: Time, size: u32, received: bool) -> bool {
         if received {
             let larger = size > self.current;
@@ -98,6 +108,7 @@ impl MtuSearch {
         changed
     }
 
+    /// The next larger size to probe. None when the size in use is the configured one.
     fn above(&self) -> Option<u32> {
         let next = SIZES.iter().rev().copied().find(|size| *size > self.current).unwrap_or(self.ceiling);
         (self.current < self.ceiling).then_some(next.min(self.ceiling))

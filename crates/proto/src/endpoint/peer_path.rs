@@ -1,5 +1,7 @@
-//! What an endpoint knows of one peer: the tunnel session, packets that wait for the first session, the search for
-//! the path's MTU, keep-alives, and handshakes after silence.
+//! What an endpoint knows of one peer.
+//!
+//! This includes the tunnel session, the packets that wait for the first session, the search for
+//! the path's MTU, keep-alives, and the handshakes that are tried when the peer is silent.
 
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
@@ -13,32 +15,37 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Least time between two handshakes that silence causes. A handshake costs each end curve multiplications. Half the
-/// value finds a restarted peer up to 2.5 s sooner and doubles the handshakes on a path that is down.
+/// Least time between two handshakes that this end starts because the peer is silent. The pause
+/// limits their cost: each end computes curve multiplications. Half the value finds a restarted
+/// peer up to 2.5 s sooner, and doubles the handshakes on a path that is down.
 const HANDSHAKE_PAUSE: Duration = Duration::from_secs(5);
 
 /// The state of one peer.
 pub(super) struct PeerPath {
     pub(super) id: PeerId,
-    /// The epoch of datagram numbers that the tunnel session belongs to ([`crate::secure`]).
+    /// The epoch that the tunnel session belongs to. Each restart of an end begins a new epoch
+    /// ([`crate::secure`]).
     pub(super) epoch: Option<u64>,
     pub(super) tunnel: Option<Tunnel<Symbol>>,
     /// Whether the peer is in the endpoint's list of peers that may have something to send.
     pub(super) is_ready: bool,
-    /// The peer's entry in the endpoint's table of timers.
+    /// The time under which the peer is in the endpoint's table of timers.
     pub(super) timer: Option<Time>,
     /// Packets that wait for the first session.
     waiting: VecDeque<Symbol>,
     mtu: Option<MtuSearch>,
     keepalive: Option<Duration>,
-    /// Set when new keys come into use. The next datagram clears it. If nothing else is to be sent, a probe is: the
-    /// peer uses the new keys only after the first datagram under them.
+    /// Whether a datagram must be sent because new keys are in use: the peer uses them only after
+    /// the first datagram under them. If nothing else is to be sent, a probe is sent.
     greet: bool,
+    /// When the last datagram was sent.
     last_sent: Time,
+    /// When this end last started a handshake because the peer was silent.
     last_handshake: Option<Time>,
-    /// When the first handshake message left, and whether it was the only one. The answer to a message that was not
-    /// repeated gives a round-trip time.
+    /// When the first handshake message left, and whether it was the only one. Only if it was not
+    /// repeated, the time until the answer is a round-trip time.
     handshake_sent: Option<(Time, bool)>,
+    /// How many sessions have begun.
     sessions: u64,
     waited_in_vain: u64,
     lost_in_restarts: u64,
@@ -73,8 +80,8 @@ impl PeerPath {
         });
     }
 
-    /// Takes new keys into use. A new epoch starts a new tunnel session; packets that were queued in the old session
-    /// move to the new one.
+    /// Takes new keys into use. If they begin a new epoch, a new tunnel session starts. Packets
+    /// that were queued in the old session move to the new one.
     #[expect(clippy::too_many_arguments, reason = "the results of the handshake, and the list of events")]
     pub(super) fn established(
         &mut self,
@@ -94,7 +101,8 @@ impl PeerPath {
         let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
         let mut tunnel = config.tunnel.clone();
         tunnel.header = header;
-        // The peer's largest inner packet bounds the datagrams on this path.
+        // The peer takes inner packets of at most `peer_mtu` bytes. This bounds the datagrams on
+        // this path.
         let overhead = tunnel.path_mtu - tunnel.inner_mtu();
         tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
         if let Some(rtt) = sample {
@@ -104,7 +112,7 @@ impl PeerPath {
         let again = self.tunnel.is_some();
         if let Some(mut old) = self.tunnel.take() {
             self.lost_in_restarts += old.outstanding() as u64;
-            // Packets that had not left go into the new session.
+            // Packets that had not been sent go into the new session.
             let queued = old.take_waiting();
             queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
         }
@@ -133,7 +141,8 @@ impl PeerPath {
         false
     }
 
-    /// The numbers near which the peer's truncated numbers lie. None before the first session.
+    /// The numbers that complete the truncated numbers in the peer's packets. None before the first
+    /// session.
     pub(super) fn expand(&self) -> Option<WireContext> {
         self.tunnel.as_ref().map(Tunnel::expand)
     }
@@ -178,7 +187,8 @@ impl PeerPath {
         sent
     }
 
-    /// Turns the tunnel's events into the endpoint's, and gives probe results to the MTU search.
+    /// Turns the tunnel's events into events of the endpoint, and passes the results of probes to
+    /// the MTU search.
     pub(super) fn take_events(&mut self, now: Time, events: &mut VecDeque<EndpointEvent>) {
         let Some(tunnel) = &mut self.tunnel else { return };
         let peer = self.id;
@@ -200,8 +210,8 @@ impl PeerPath {
         }
     }
 
-    /// Whether the peer has been silent so long that a new handshake is due: the peer may have restarted and lost the
-    /// keys.
+    /// Whether the peer has been silent for so long that a new handshake is due. A silent peer may
+    /// have restarted and lost the keys.
     pub(super) fn wants_handshake(&mut self, now: Time) -> bool {
         let due = self.handshake_due().is_some_and(|at| at <= now);
         if due {
@@ -238,10 +248,12 @@ impl PeerPath {
         }
     }
 
+    /// When the next keep-alive is due.
     fn keepalive_due(&self) -> Option<Time> {
         self.keepalive.map(|every| self.last_sent + every)
     }
 
+    /// When the next handshake is due because the peer is silent. None if it is not silent.
     fn handshake_due(&self) -> Option<Time> {
         let tunnel = self.tunnel.as_ref()?;
         let since = tunnel.silent_since()?;

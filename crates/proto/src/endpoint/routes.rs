@@ -1,4 +1,5 @@
-//! The table that maps inner addresses to peers, by longest prefix.
+//! The routing table: it maps the destination of an inner packet to a peer, by the longest prefix
+//! that contains it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,13 +13,14 @@ pub struct IpPrefix {
     len: u8,
 }
 
-/// The text is not an address prefix.
+/// The error for a text that is not an address prefix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address prefix; write for example `10.1.0.0/16`, `fd00::/8` or `10.1.2.3`")]
 pub struct PrefixError(String);
 
 impl IpPrefix {
-    /// The prefix of `address` with `len` bits. None when an address of this family has fewer bits.
+    /// The prefix that consists of the first `len` bits of `address`. None when an address of this
+    /// family has fewer bits.
     pub fn new(address: IpAddr, len: u8) -> Option<IpPrefix> {
         let (bits, width) = bits_of(address);
         (len <= width).then(|| IpPrefix { address: address_of(masked(bits, len, width), width), len })
@@ -59,11 +61,11 @@ impl FromStr for IpPrefix {
     }
 }
 
-/// A table from prefixes to values of type `T`.
+/// A table from prefixes to values of type `T`, with look-up by longest prefix.
 #[derive(Clone, Debug)]
 pub struct Routes<T> {
     table: BTreeMap<IpPrefix, T>,
-    /// The prefix lengths in the table: of IPv4 prefixes, then of IPv6 prefixes.
+    /// The prefix lengths that occur in the table: the first set for IPv4, the second for IPv6.
     lengths: [BTreeSet<u8>; 2],
 }
 
@@ -80,12 +82,12 @@ impl<T: Copy> Routes<T> {
         self.table.insert(prefix, to);
     }
 
-    /// The route with exactly this prefix.
+    /// The value of exactly this prefix.
     pub fn exact(&self, prefix: IpPrefix) -> Option<T> {
         self.table.get(&prefix).copied()
     }
 
-    /// The route of the longest prefix that contains `address`.
+    /// The value of the longest prefix that contains `address`.
     pub fn find(&self, address: IpAddr) -> Option<T> {
         let lengths = &self.lengths[usize::from(address.is_ipv6())];
         lengths.iter().rev().find_map(|len| self.exact(IpPrefix::new(address, *len)?))
@@ -100,10 +102,12 @@ fn bits_of(address: IpAddr) -> (u128, u8) {
     }
 }
 
+/// The address whose number is `bits`. `width` is its number of bits: 32 or 128.
 fn address_of(bits: u128, width: u8) -> IpAddr {
     if width == 32 { Ipv4Addr::from(bits as u32).into() } else { Ipv6Addr::from(bits).into() }
 }
 
+/// The address `bits` of `width` bits with all bits after the first `len` set to 0.
 fn masked(bits: u128, len: u8, width: u8) -> u128 {
     let host = u32::from(width - len);
     if host == 128 { 0 } else { bits >> host << host }
