@@ -137,7 +137,7 @@ pub struct EndpointCounters {
     pub datagrams_sent: u64,
     /// Packets from the inside that are not IP packets, dropped.
     pub inner_malformed: u64,
-    /// Packets from the inside that no peer's allowed IPs contain, dropped.
+    /// Packets from the inside whose destination is in no peer's allowed IPs, dropped.
     pub inner_no_route: u64,
     /// TCP SYNs whose MSS was lowered.
     pub mss_clamped: u64,

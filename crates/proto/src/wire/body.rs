@@ -10,11 +10,11 @@ use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
-    /// The length of the packet's body in bytes, computed without writing it. It is exact for all packets that
-    /// [`emit_body`] accepts, and 0 for a report that [`emit_body`] refuses.
+    /// The length of the packet's body in bytes, computed without writing the body. It is exact for
+    /// all packets that [`emit_body`] accepts. For a report that [`emit_body`] refuses it is 0.
     pub fn body_len(&self) -> usize {
         match self {
-            // The source's own fields carry the gap byte of the symbol.
+            // The gap byte of the symbol is not written: SOURCE_FIELDS contains the gap.
             Packet::Source { payload, .. } => SOURCE_FIELDS + payload.len().saturating_sub(PREFIX),
             Packet::Repair { members, coding, payload } => repair_fields(members, coding) + payload.len(),
             Packet::Feedback(feedback) => Measured::new(feedback).map_or(0, |measured| measured.len()),
@@ -24,14 +24,15 @@ impl<P: Payload> Packet<P> {
         }
     }
 
-    /// The length in bytes of the sealed datagram that carries the packet: header, body and tag. The IP and UDP headers
-    /// ([`super::IPV4_UDP_LEN`], [`super::IPV6_UDP_LEN`]) are not included.
+    /// The length in bytes of the sealed datagram that carries the packet: header, body and tag.
+    /// The IP and UDP headers ([`super::IPV4_UDP_LEN`], [`super::IPV6_UDP_LEN`]) are not included.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + self.body_len() + TAG_LEN
     }
 }
 
-/// Writes the body of `packet` to the front of `buffer` and returns its length. Only a report allocates memory.
+/// Writes the body of `packet` to the front of `buffer` and returns its length. Memory is allocated
+/// only for a report.
 ///
 /// # Errors
 /// The buffer is too short, or the format cannot carry the packet.
@@ -55,8 +56,8 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
     }
 }
 
-/// Parses the body of a datagram of kind `kind`. `near` completes the truncated numbers. A source or repair costs one
-/// allocation and one copy, for its symbol.
+/// Parses the body of a datagram of kind `kind`. The numbers in `near` complete the truncated
+/// numbers. The symbol of a source or repair is copied once into newly allocated memory.
 ///
 /// # Errors
 /// The bytes are not what [`emit_body`] writes.

@@ -1,11 +1,12 @@
-//! Readers and writers of the elements of all bodies: big-endian numbers, varints, truncated numbers.
+//! Readers and writers of the elements of all bodies: big-endian numbers, varints, truncated
+//! numbers.
 //!
 //! The reader never panics and never reads past the end.
 
 use thiserror::Error;
 
-/// Why received bytes are not a packet of this protocol. The error names the field, so that a log line shows what the
-/// peer did wrong.
+/// Why received bytes are not a packet of this protocol. The error names the field, so that a log
+/// line shows what the peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The bytes end inside this field.
@@ -14,8 +15,8 @@ pub enum Malformed {
     /// A field holds a value that the format does not allow.
     #[error("`{0}` holds a value that the format does not allow")]
     Value(&'static str),
-    /// A field is not in its only allowed form: an overlong varint, nonzero spare bits, or the longer of the two forms of
-    /// a set.
+    /// A field is not in its only allowed form: an overlong varint, nonzero spare bits, or the
+    /// longer of the two forms of a set.
     #[error("`{0}` is not in its canonical form")]
     Form(&'static str),
     /// Bytes follow the last field.
@@ -118,8 +119,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes fields into a buffer. The caller measures the packet first; [`Writer::new`] refuses a buffer that is too short
-/// before a byte is written.
+/// Writes fields into a buffer. The caller measures the packet first; [`Writer::new`] refuses a
+/// buffer that is too short before a byte is written.
 pub(crate) struct Writer<'a> {
     buffer: &'a mut [u8],
     at: usize,
@@ -183,8 +184,9 @@ pub(crate) fn zigzag_len(value: i32) -> usize {
     varint_len(zigzag(value))
 }
 
-/// Completes a truncated number: the number with the low `bits` bits `low` that is nearest to `near`. Of two equally near
-/// numbers it is the lower. The result is always between 0 and 2^64 - 1.
+/// Completes a truncated number: the number with the low `bits` bits `low` that is nearest to
+/// `near`. Of two equally near numbers it is the lower. The result is always between 0 and 2^64 -
+/// 1.
 ///
 /// `bits` must be below 64, and `low` below 2^bits.
 pub(crate) fn expand(low: u64, bits: u32, near: u64) -> u64 {

@@ -1,4 +1,5 @@
-//! The check that the wire carries a typed packet unchanged. Sessions run it on each packet in debug builds.
+//! A check that a typed packet does not change when it is written to the wire and parsed. In debug
+//! builds, sessions run it on each packet.
 
 use super::body::{emit_body, parse_body};
 use super::context::WireContext;
@@ -7,12 +8,15 @@ use super::packet::Packet;
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
-    /// Emits the packet, parses the bytes, and compares the two packets. The payload is replaced by zeros of its length, so
-    /// that a packet of the simulator, whose payload may be a length only, is checked too. `near` holds the numbers that the
-    /// receiver knows; None stands for the packet's own numbers.
+    /// Emits the packet, parses the bytes, and compares the two packets.
+    ///
+    /// The payload is replaced by zeros of the same length. So packets of the simulator, whose
+    /// payload may be only a length, can be checked too. `near` holds the numbers that the receiver
+    /// knows. None: the check takes the packet's own numbers for them.
     ///
     /// # Errors
-    /// The field that the format cannot carry, or the packet that was parsed instead.
+    /// The text names the field that the format cannot carry, or shows the packet that was parsed
+    /// instead.
     pub fn check_carried(&self, near: Option<&WireContext>) -> Result<(), String> {
         let packet = self.with_zeros();
         let mut buffer = vec![0; packet.body_len()];
@@ -26,6 +30,7 @@ impl<P: Payload> Packet<P> {
         if parsed == packet { Ok(()) } else { Err(format!("sent {packet:?}, carried {parsed:?}")) }
     }
 
+    /// The packet with a payload of zeros. A source symbol keeps its gap byte.
     fn with_zeros(&self) -> Packet<Symbol> {
         let zeros = |len: usize, first: u8| {
             Symbol::build(len, |bytes| bytes.iter_mut().take(1).for_each(|byte| *byte = first))

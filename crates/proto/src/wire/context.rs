@@ -1,22 +1,27 @@
-//! The numbers from which truncated numbers on the wire get their upper bits.
+//! The numbers from which a receiver takes the upper bits of truncated numbers.
 
 use super::packet::Feedback;
 
-/// The numbers that a session knows. A packet carries only the lower bits of a number. The full number is the one with these lower
-/// bits that is nearest to the known number.
+/// The numbers that a session knows, one for each kind of truncated number.
+///
+/// A packet carries only the lower bits of a number. The full number is the one with these lower
+/// bits that is nearest to the known number. The bits given below are those on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireContext {
-    /// The next source symbol expected from the peer (20 bits on the wire).
+    /// The next source symbol expected from the peer. Completes numbers of the peer's source
+    /// symbols (20 bits).
     pub id_near: u64,
-    /// The next source symbol to be sent to the peer, for reports about source symbols (20 bits).
+    /// The next source symbol that this end will send. Completes numbers of source symbols in the
+    /// peer's reports (20 bits).
     pub sent_id: u64,
-    /// The next datagram to be sent to the peer, for reports about datagrams (32 bits).
+    /// The number of the next datagram that this end will send. Completes datagram numbers in the
+    /// peer's reports (32 bits).
     pub sent_number: u64,
-    /// The totals of the peer's reports.
+    /// The totals in the peer's newest report. They complete the totals in its next report.
     pub reported: ReportedTotals,
 }
 
-/// The running totals of the peer's newest report. The totals of the next report are near them.
+/// The running totals in the peer's newest report. The totals in the next report are near them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedTotals {
     /// [`Feedback::largest_at_us`].
@@ -32,7 +37,8 @@ pub struct ReportedTotals {
 }
 
 impl ReportedTotals {
-    /// Updates the totals from a report. Totals only grow, so reports may arrive out of order.
+    /// Updates the totals from a report. Totals only grow, so the larger of two values is the newer
+    /// one. Reports may therefore arrive out of order.
     pub fn update(&mut self, feedback: &Feedback) {
         let totals = self;
         totals.largest_at_us = totals.largest_at_us.max(feedback.largest_at_us);

@@ -8,14 +8,16 @@ use super::sets::Runs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The largest feedback body, bytes. It fits, with all headers, into the minimum MTU of IPv6 (1280). The receiver shortens
-/// the sets of a report to fit. Half the value cuts reports at lower loss rates already; double needs a larger path MTU.
+/// The largest feedback body, bytes. It fits, with all headers, into the minimum MTU of IPv6
+/// (1280). The receiver shortens the sets of a report to fit. Half the value cuts reports at lower
+/// loss rates already; double needs a larger path MTU.
 pub const MAX_FEEDBACK: usize = 1200;
 
 impl Feedback {
-    /// The report, shortened to fit a datagram, and whether anything was cut. Sets lose their far ends: the oldest
-    /// acknowledged numbers and the newest unseen symbols. The delay is rounded down to microseconds, as on the wire. A
-    /// report with contradictory fields is returned unchanged and cannot be emitted.
+    /// The report, shortened to fit a datagram, and whether anything was cut. Sets lose their far
+    /// ends: the oldest acknowledged numbers and the newest unseen symbols. The delay is rounded
+    /// down to microseconds, as on the wire. A report with contradictory fields is returned
+    /// unchanged and cannot be emitted.
     pub fn cut(mut self) -> (Feedback, bool) {
         self.delay = whole_micros(self.delay);
         let Ok((acked, unseen)) = self.fitting_sets() else { return (self, false) };
@@ -29,8 +31,9 @@ impl Feedback {
         (self, cut)
     }
 
-    /// The parts of the two sets that fit. Unseen symbols may take half of the room, or all that the acknowledged numbers
-    /// leave free: unseen symbols matter more than datagrams that arrived long ago.
+    /// The parts of the two sets that fit. Unseen symbols may take half of the room, or all that
+    /// the acknowledged numbers leave free: unseen symbols matter more than datagrams that arrived
+    /// long ago.
     fn fitting_sets(&self) -> Result<(Runs, Runs), EmitError> {
         let room = MAX_FEEDBACK - fixed_len(self)?;
         let (whole, _) = acked_runs(self, room)?;
@@ -52,7 +55,8 @@ impl<'a> Measured<'a> {
     /// Measures a report.
     ///
     /// # Errors
-    /// The report is too long ([`Feedback::cut`] prevents this), or its fields contradict each other.
+    /// The report is too long ([`Feedback::cut`] prevents this), or its fields contradict each
+    /// other.
     pub(crate) fn new(feedback: &'a Feedback) -> Result<Measured<'a>, EmitError> {
         let fixed = fixed_len(feedback)?;
         let (acked, all_acked) = acked_runs(feedback, usize::MAX)?;
@@ -176,7 +180,8 @@ fn parse_id(r: &mut Reader<'_>, field: &'static str, near: u64) -> Result<u64, M
     if word & 15 == 0 { Ok(expand(word >> 4, ID_BITS, near)) } else { Err(Malformed::Form(field)) }
 }
 
-/// A duration as the wire carries it: rounded down to microseconds, at most 2^32 - 1 of them (71 minutes).
+/// A duration as the wire carries it: rounded down to microseconds, at most 2^32 - 1 of them (71
+/// minutes).
 pub(crate) fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::from(micros(span)))
 }
@@ -201,8 +206,8 @@ fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     Ok(len + varint_len(f.undecoded) + varint_len(f.deficit))
 }
 
-/// The run lengths of the numbers from `largest` down to `acked_from`, cut to `budget` bytes, and whether they are
-/// complete.
+/// The run lengths of the numbers from `largest` down to `acked_from`, cut to `budget` bytes, and
+/// whether they are complete.
 fn acked_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("acked");
     let mut runs = Runs::default();
@@ -241,7 +246,8 @@ fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Mal
     Ok((acked, at))
 }
 
-/// The run lengths of the unseen symbols from `next_undecoded` up, cut to `budget` bytes, and whether they are complete.
+/// The run lengths of the unseen symbols from `next_undecoded` up, cut to `budget` bytes, and
+/// whether they are complete.
 fn unseen_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("unseen");
     let (mut runs, mut all) = (Runs::default(), true);

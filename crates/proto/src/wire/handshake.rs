@@ -1,5 +1,5 @@
-//! The datagrams of a handshake: initiation, response, cookie reply. All have fixed layouts. [`crate::secure`] encrypts
-//! and decrypts the Noise messages inside them.
+//! The datagrams of a handshake: initiation, response, cookie reply. All have fixed layouts.
+//! [`crate::secure`] encrypts and decrypts the Noise messages inside them.
 
 use super::bytes::{Malformed, Reader, Writer};
 
@@ -53,7 +53,8 @@ impl<'a> Initiation<'a> {
         bytes
     }
 
-    /// Parses a datagram of exactly [`INITIATION_LEN`] bytes. The caller checks the suite and the MACs.
+    /// Parses a datagram of exactly [`INITIATION_LEN`] bytes. The caller checks the suite and the
+    /// MACs.
     ///
     /// # Errors
     /// The datagram does not have this layout.
@@ -111,8 +112,8 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The answer of a responder under load: the sender must repeat its message with the cookie, which proves that it receives
-/// at its address.
+/// The answer of a responder under load: the sender must repeat its message with the cookie, which
+/// proves that it receives at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieReply {
     /// The sender's index in the answered message.
@@ -151,17 +152,18 @@ impl CookieReply {
 /// The encrypted payload of an initiation and of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The sender's instance, drawn at random when the sender adds the peer. A new instance means that the sender has
-    /// restarted and that its datagram numbers begin at 0 again.
+    /// The sender's instance, drawn at random when the sender adds the peer. A new instance means
+    /// that the sender has restarted and that its datagram numbers begin at 0 again.
     pub instance: [u8; 8],
     /// The receiver's instance as the sender knows it; zeros if unknown.
     pub peer_instance: [u8; 8],
-    /// The full number of the sender's next datagram to that instance. The receiver completes truncated numbers from it,
-    /// but only if `peer_instance` is its own instance.
+    /// The full number of the sender's next datagram to that instance. The receiver completes
+    /// truncated numbers from it, but only if `peer_instance` is its own instance.
     pub next_number: u64,
     /// The largest inner packet that this end takes, bytes.
     pub inner_mtu: u16,
-    /// One bit for each extension that the sender understands. None is defined yet: ends send 0 and ignore all bits.
+    /// One bit for each extension that the sender understands. None is defined yet: ends send 0 and
+    /// ignore all bits.
     pub capabilities: u32,
 }
 
@@ -212,7 +214,8 @@ fn typed(r: &mut Reader<'_>, kind: u8) -> Result<(), Malformed> {
     }
 }
 
-/// Reads a Noise message of fixed length, and the two MACs after it, which [`crate::secure`] checks.
+/// Reads a Noise message of fixed length, and the two MACs after it, which [`crate::secure`]
+/// checks.
 fn noise<'a, const N: usize>(r: &mut Reader<'a>) -> Result<&'a [u8; N], Malformed> {
     let noise = r.take(N, "Noise message")?.first_chunk().ok_or(Malformed::Short("Noise message"))?;
     r.take(2 * MAC_LEN, "MACs")?;

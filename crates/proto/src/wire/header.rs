@@ -1,4 +1,5 @@
-//! Datagram types, and the header in front of everything that is sealed.
+//! The types of datagrams, and the header of sealed datagrams. A *sealed* datagram is encrypted and
+//! authenticated by an AEAD; only handshake datagrams are not sealed.
 
 use super::bytes::{Malformed, Reader, expand};
 use super::packet::Packet;
@@ -6,18 +7,20 @@ use ripstop_codes::window::Coding;
 
 /// Bytes of an AEAD tag, at the end of every sealed datagram.
 pub const TAG_LEN: usize = 16;
-/// Bytes of the transport header: type, receiver index, datagram number.
+/// Bytes of the header of a sealed datagram: type (1), receiver index (4), datagram number (4).
 pub const HEADER_LEN: usize = 9;
 /// Bytes of the IPv4 and UDP headers in front of a datagram.
 pub const IPV4_UDP_LEN: usize = 28;
 /// Bytes of the IPv6 and UDP headers in front of a datagram.
 pub const IPV6_UDP_LEN: usize = 48;
-/// The difference between the MTU of an IPv4 path and the tunnel's MTU, bytes; over IPv6 it is 20 more. It covers the
-/// headers of a source packet (56) and of a repair with at most [`REPAIR_FIELDS`] bytes of fields.
+/// The MTU of an IPv4 path minus the tunnel's MTU, bytes. Over IPv6 the difference is 20 more. It
+/// covers the 56 bytes that a source packet adds to an inner packet. It also covers a repair with
+/// at most [`REPAIR_FIELDS`] bytes of fields.
 pub const MTU_OVERHEAD: usize = 64;
-/// The room for the fields of a repair in front of its combination, bytes. A repair of a full-sized packet with such
-/// fields fits the path's MTU. It is [`MTU_OVERHEAD`] (64) less IP and UDP headers (28), transport header (9), tag (16)
-/// and the gap byte of the symbol (1).
+/// The room for the fields of a repair in front of its combination, bytes. With fields of at most
+/// this length, a repair for the largest inner packets fits the path's MTU. The value is
+/// [`MTU_OVERHEAD`] (64) minus IP and UDP headers (28), the datagram's header (9), the tag (16) and
+/// the gap byte of the symbol (1).
 pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_LEN - 1;
 
 /// The content of a sealed datagram, as its type byte.
@@ -26,15 +29,15 @@ pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_
 pub enum Kind {
     /// A source symbol.
     Source = 0x10,
-    /// A repair whose coefficients follow from a seed.
+    /// A repair that carries a seed, from which its coefficients are computed.
     RepairBySeed = 0x11,
-    /// A repair that carries its coefficients.
+    /// A repair that carries a list of its coefficients.
     RepairExplicit = 0x12,
-    /// A report.
+    /// A report of what has arrived.
     Feedback = 0x13,
     /// An announcement of the sender's coding window.
     Window = 0x14,
-    /// Padding.
+    /// Padding only.
     Probe = 0x15,
     /// The end of the session.
     Close = 0x16,
@@ -72,12 +75,14 @@ impl Kind {
     }
 }
 
-/// The header of a sealed datagram, its AEAD's associated data.
+/// The header of a sealed datagram. It is not encrypted, but authenticated: it is the AEAD's
+/// associated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the body is.
+    /// What the body holds.
     pub kind: Kind,
-    /// Which of the receiver's sessions it is for.
+    /// The receiver index: a number that the receiver chose in the handshake, to find the session
+    /// of a datagram.
     pub receiver: u32,
     /// The low 32 bits of the datagram's number.
     pub number: u32,
@@ -94,7 +99,10 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of a sealed datagram, which must have room for a tag too.
+    /// Reads the header of a sealed datagram.
+    ///
+    /// # Errors
+    /// The type is unknown, or the datagram is too short for a header and a tag.
     #[inline]
     pub fn parse(datagram: &[u8]) -> Result<Header, Malformed> {
         let mut r = Reader::new(datagram);
@@ -108,8 +116,9 @@ impl Header {
         Ok(Header { kind, receiver, number })
     }
 
-    /// The full number of the datagram: the candidate nearest to `expected`, the highest number received so far plus one
-    /// (as in RFC 9000, appendix A.3).
+    /// The full number of the datagram. Of all numbers with the low 32 bits `number`, it is the one
+    /// nearest to `expected` (as in RFC 9000, appendix A.3). `expected` is one more than the
+    /// highest number received so far.
     #[inline]
     pub fn full_number(self, expected: u64) -> u64 {
         expand(u64::from(self.number), 32, expected)

@@ -1,12 +1,25 @@
 //! Typed packets and their bytes (`docs/contributors/wire-format.md`).
 //!
 //! * [`Packet`]: the typed packets that sessions exchange.
-//! * [`emit_body`], [`parse_body`], [`Packet::body_len`]: writes a packet's body, parses it, computes its length.
-//! * [`Header`], [`Kind`]: the header in front of a sealed body.
+//! * [`emit_body`]: writes a packet's body. [`parse_body`]: parses it. [`Packet::body_len`]:
+//!   computes its length.
+//! * [`Header`], [`Kind`]: the header in front of a *sealed* (encrypted and authenticated) body.
 //! * [`handshake`]: the datagrams of a handshake.
 //!
-//! The parsers accept exactly the bytes that the emitters write. For all other bytes they return a [`Malformed`] error.
-//! A parsed packet that is emitted again gives the same bytes.
+//! The files of this module use these words:
+//!
+//! - A *source symbol* is one inner packet with one byte in front ([`symbol`]). Source symbols are
+//!   numbered from 0 on; the number is also called *identifier*.
+//! - A *repair* is a linear combination of source symbols, its *members*. The receiver *decodes*
+//!   lost source symbols from repairs.
+//! - A source symbol is *seen* when the receiver holds it, or a combination in which it comes
+//!   first. The receiver needs one more combination for each symbol that is not seen.
+//! - A *truncated number* is a long number of which only the low bits are on the wire. The receiver
+//!   completes it with a number that it knows ([`WireContext`]).
+//! - *Feedback* or *report*: the packet in which a receiver says what has arrived.
+//!
+//! The parsers accept exactly the bytes that the emitters write. For all other bytes they return a
+//! [`Malformed`] error. A parsed packet that is emitted again gives the same bytes.
 
 mod body;
 mod bytes;

@@ -1,5 +1,7 @@
-//! The typed packets that sessions exchange, and their meaning. `docs/contributors/wire-format.md` and
-//! [`super::parse_body`] give their bytes.
+//! The typed packets that sessions exchange, and their meaning. `docs/contributors/wire-format.md`
+//! specifies their bytes. `mod.rs` explains *source symbol*, *repair*, *member* and *seen*.
+//!
+//! "32 bits on the wire" means that the wire carries only the low 32 bits of the number.
 
 use ripstop_codes::window::{Coding, Members};
 use std::ops::Range;
@@ -8,9 +10,9 @@ use std::time::Duration;
 /// One datagram of a session: a typed packet and its number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram<P> {
-    /// The datagram's number. Each direction of a path numbers all its datagrams from 0 on.
+    /// The datagram's number. Each end numbers all datagrams that it sends to the peer from 0 on.
     pub number: u64,
-    /// The content.
+    /// The content of the datagram.
     pub packet: Packet<P>,
 }
 
@@ -23,20 +25,20 @@ pub enum Packet<P> {
         id: u64,
         /// The distance to the flow's previous symbol: see [`Gap`].
         gap: Gap,
-        /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). On the wire the gap is sent
-        /// only once.
+        /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). The
+        /// wire carries the gap only once, although it is both here and in `gap`.
         payload: P,
     },
     /// A repair symbol: a linear combination of source symbols.
     Repair {
-        /// The source symbols combined.
+        /// The numbers of the source symbols that the repair combines.
         members: Members,
-        /// Their coefficients, by seed or explicit.
+        /// The coefficients of the members: a seed from which they are computed, or a list.
         coding: Coding,
-        /// The combination.
+        /// The combination of the members.
         payload: P,
     },
-    /// A report of what has arrived in the other direction.
+    /// A report of the datagrams and source symbols that have arrived from the peer.
     Feedback(Box<Feedback>),
     /// The sender's coding window, and how often the sender wants reports.
     Window(Window),
@@ -50,24 +52,25 @@ pub enum Packet<P> {
 }
 
 impl<P> Packet<P> {
-    /// Whether the packet asks for a report. Feedback does not: otherwise two idle ends would answer each other's reports
-    /// for ever.
+    /// Whether the packet asks for a report. Feedback does not ask for one. Otherwise two idle ends
+    /// would answer each other's reports for ever.
     pub fn is_eliciting(&self) -> bool {
         !matches!(self, Packet::Feedback(_) | Packet::Close)
     }
 }
 
-/// The distance to the previous symbol of the same flow, as a power of two: between 2^gap and 2^(gap+1) - 1 identifiers.
+/// The distance to the previous symbol of the same flow, rounded down to a power of two. A gap g
+/// stands for a distance of 2^g to 2^(g+1) - 1 identifiers.
 ///
-/// The gap lets the receiver deliver each flow in order without waiting for another flow's losses. [`Gap::NONE`] means
-/// that there is no earlier symbol to wait for.
+/// The gap lets the receiver deliver each flow in order without waiting for another flow's losses.
+/// [`Gap::NONE`] means that there is no earlier symbol to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap(u8);
 
 impl Gap {
-    /// The flow has no symbol among the last 2^15 - 1 symbols.
+    /// The flow has no symbol among the 2^15 - 1 symbols before this one.
     pub const NONE: Gap = Gap(15);
-    /// The flow's previous symbol is the one directly before.
+    /// The symbol directly before this one is of the same flow.
     pub const ADJACENT: Gap = Gap(0);
 
     /// The gap for a distance of `distance` identifiers; 0 means that there is no previous symbol.
@@ -78,7 +81,7 @@ impl Gap {
         }
     }
 
-    /// The gap in the low four bits of `nibble`.
+    /// Reads a gap from the low four bits of `nibble`.
     pub const fn from_nibble(nibble: u8) -> Gap {
         Gap(nibble & 15)
     }
@@ -88,8 +91,8 @@ impl Gap {
         self.0
     }
 
-    /// The range of identifiers that contains the flow's previous symbol, for a symbol with identifier `id`. Empty for
-    /// [`Gap::NONE`].
+    /// The range of identifiers in which the flow's previous symbol lies, for a symbol with
+    /// identifier `id`. Empty for [`Gap::NONE`].
     pub fn predecessors(self, id: u64) -> Range<u64> {
         if self == Gap::NONE {
             return id..id;
@@ -105,62 +108,74 @@ impl Gap {
 pub struct Feedback {
     /// The highest datagram number received.
     pub largest: u64,
-    /// When that datagram arrived, in microseconds on the receiver's clock (any origin; 32 bits on the wire).
+    /// When that datagram arrived, in microseconds on the receiver's clock (any origin; 32 bits on
+    /// the wire).
     pub largest_at_us: u64,
-    /// The time from that arrival to this report.
+    /// The time from the arrival of datagram `largest` to this report.
     pub delay: Duration,
-    /// Datagrams received so far, each number once (32 bits on the wire).
+    /// How many datagrams were received so far. Each number counts once (32 bits on the wire).
     pub received: u64,
-    /// Bytes of those datagrams, IP and UDP headers included (40 bits on the wire).
+    /// The bytes of the datagrams counted in `received`, with IP and UDP headers (40 bits on the
+    /// wire).
     pub received_bytes: u64,
-    /// The arrivals since the previous report.
+    /// When the datagrams since the previous report arrived.
     pub batch: Batch,
-    /// Datagram numbers received from `acked_from` on, as ranges from high to low. The first range ends at `largest + 1`.
-    /// Ranges neither overlap nor touch.
+    /// The datagram numbers from `acked_from` on that were received, as ranges from high to low.
+    /// The first range ends at `largest + 1`. Ranges neither overlap nor touch.
     pub acked: Vec<Range<u64>>,
-    /// The lowest datagram number that the report covers. A number from here on that is not in `acked` was not received.
+    /// The lowest datagram number that `acked` covers. A number between `acked_from` and `largest`
+    /// that is not in `acked` was not received.
     pub acked_from: u64,
     /// The first source symbol that is not decoded.
     pub next_undecoded: u64,
-    /// The highest source symbol that the receiver knows of, plus one.
+    /// One more than the highest source symbol that the receiver knows to exist.
     pub end: u64,
-    /// Source symbols from `next_undecoded` on that are *not seen*, ascending. With these symbols and the repairs that it
-    /// holds, the receiver can decode everything. If there is no room for all, the list holds the lowest.
+    /// The source symbols from `next_undecoded` on that are not seen, as ascending ranges. If the
+    /// receiver got these symbols, it could decode everything, together with the repairs that it
+    /// holds. If the report has no room for all, the list holds the lowest ones.
     pub unseen: Vec<Range<u64>>,
-    /// The deficit: how many source symbols are unseen, whether listed or not.
+    /// The deficit: how many source symbols are not seen, whether they are listed in `unseen` or
+    /// not.
     pub deficit: u32,
-    /// How many source symbols are not decoded.
+    /// How many source symbols before `end` are not decoded.
     pub undecoded: u32,
-    /// How many repairs over a range of symbols (proactive repairs for bulk flows) were not innovative so far (32 bits on
-    /// the wire).
+    /// How many repairs whose members are a range gave the receiver nothing new, so far (32 bits on
+    /// the wire). Proactive repairs for bulk flows are such repairs.
     pub redundant: u64,
-    /// Datagrams received with Congestion Experienced, so far (32 bits on the wire).
+    /// How many datagrams were received with the mark Congestion Experienced (RFC 3168), so far (32
+    /// bits on the wire).
     pub ce: u64,
 }
 
-/// When the datagrams of one report arrived, relative to the arrival of the highest.
+/// When the datagrams of one report arrived, relative to the arrival of datagram
+/// [`Feedback::largest`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// How many datagrams arrived since the previous report.
     pub count: u32,
-    /// The lowest number among them.
+    /// The lowest datagram number in the batch.
     pub lowest: u64,
-    /// The arrival time of the highest number minus the mean arrival time of the batch, microseconds.
+    /// The arrival time of datagram `largest` minus the mean arrival time of the batch,
+    /// microseconds.
     pub mean_before_us: i32,
-    /// The arrival time of the highest number minus the arrival time of `lowest`, microseconds.
+    /// The arrival time of datagram `largest` minus the arrival time of datagram `lowest`,
+    /// microseconds.
     pub lowest_before_us: i32,
 }
 
-/// A sender's announcement of its coding window.
+/// A sender's announcement of its coding window: the source symbols that it may still combine in
+/// repairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first source symbol that the sender may still send or repair.
     pub base: u64,
-    /// Repairs contain already received symbols only among the `reach` symbols before the newest.
+    /// A repair may contain symbols that the receiver already has, but only among the newest
+    /// `reach` symbols.
     pub reach: u32,
     /// The interval between reports that the sender wants while data arrives.
     pub report_every: Duration,
-    /// How long the receiver waits for a symbol before its flow goes on without the symbol.
+    /// How long the receiver waits for a missing symbol. After this time, it delivers later packets
+    /// of the flow without the missing one.
     pub deadline: Duration,
 }
 

@@ -7,9 +7,11 @@ use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
 /// Bytes in front of the inner packet in a source body.
 pub const SOURCE_FIELDS: usize = 3;
-/// The largest distance between outstanding source symbols. With it, the 20 bits on the wire identify each of them.
+/// The largest distance between outstanding source symbols. With it, the 20 bits on the wire
+/// identify each of them.
 pub const MAX_OUTSTANDING: u64 = (1 << 19) - 1;
-/// The largest number of members of a repair with explicit coefficients: each takes a byte in the packet.
+/// The largest number of members of a repair with explicit coefficients: each takes a byte in the
+/// packet.
 pub const MAX_EXPLICIT: usize = 64;
 /// The largest number of equally spaced members that are written as a step.
 pub(super) const MAX_STEPPED: u64 = 1024;
@@ -22,8 +24,8 @@ const MAX_STEP_LOG: u64 = 16;
 /// How many low bits of a source symbol's number are on the wire.
 pub(crate) const ID_BITS: u32 = 20;
 
-/// Writes a source body, `SOURCE_FIELDS` bytes and the inner packet, and returns its length. The function runs for each
-/// packet: it does not allocate, and writes each byte once.
+/// Writes a source body, `SOURCE_FIELDS` bytes and the inner packet, and returns its length. The
+/// function runs for each packet: it does not allocate, and writes each byte once.
 ///
 /// # Errors
 /// The buffer is too short.
@@ -47,7 +49,8 @@ pub fn emit_repair(
 ) -> Result<usize, EmitError> {
     let anchor = members.first().ok_or(EmitError::Value("members"))?;
     let span = members.last().map_or(0, |last| last - anchor);
-    // TCP/NC in the simulator combines without limit ([`Members::unlimited`]); a datagram cannot carry such members.
+    // TCP/NC in the simulator combines without limit ([`Members::unlimited`]); a datagram cannot
+    // carry such members.
     let step = said_step(members, coding);
     if span > MAX_OUTSTANDING || step.is_none() && members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
@@ -84,8 +87,8 @@ pub fn emit_repair(
     Ok(w.finish())
 }
 
-/// The length in bytes of a repair's fields in front of its combination. A sender whose repairs must fit the path chooses
-/// members with at most [`super::REPAIR_FIELDS`] bytes.
+/// The length in bytes of a repair's fields in front of its combination. A sender whose repairs
+/// must fit the path chooses members with at most [`super::REPAIR_FIELDS`] bytes.
 pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     if said_step(members, coding).is_some() {
         return 3 + 1 + 2 + varint_len(members.len() as u32);

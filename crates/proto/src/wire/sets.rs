@@ -1,8 +1,8 @@
 //! The bytes of a set of numbers: run lengths or a bitmap, whichever is shorter
 //! (`docs/contributors/wire-format.md`, "Set").
 //!
-//! In memory a set is a list of run lengths, [`Runs`]. Each set has exactly one form on the wire, so that no two different
-//! datagrams mean the same.
+//! In memory a set is a list of run lengths, [`Runs`]. Each set has exactly one form on the wire,
+//! so that no two different datagrams mean the same.
 
 use super::bytes::{Malformed, Reader, Writer, varint_len};
 
@@ -18,8 +18,9 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Appends `length` numbers, which are members or not. A run of the same kind as the last one extends the last one.
-    /// Numbers beyond [`MAX_NUMBERS`], or beyond `budget` bytes on the wire, are cut off. False: some were cut off.
+    /// Appends `length` numbers, which are members or not. A run of the same kind as the last one
+    /// extends the last one. Numbers beyond [`MAX_NUMBERS`], or beyond `budget` bytes on the wire,
+    /// are cut off. False: some were cut off.
     pub(crate) fn push(&mut self, member: bool, length: u64, budget: usize) -> bool {
         let room = u64::from(MAX_NUMBERS - self.numbers);
         let length = length.min(room + 1) as u32;
@@ -41,7 +42,8 @@ impl Runs {
         if self.wire_len() <= budget {
             return take == length;
         }
-        // Too long: find by bisection how many of these numbers fit. The length grows with the numbers.
+        // Too long: find by bisection how many of these numbers fit. The length grows with the
+        // numbers.
         let (mut fits, mut over) = (0, take);
         while over - fits > 1 {
             let middle = fits + (over - fits) / 2;
@@ -108,7 +110,8 @@ impl Runs {
         varint_len(2 * self.numbers + 1) + self.runs_len().min(self.bitmap_len())
     }
 
-    /// The length of the run-length form, bytes. The last run is not written: it follows from the number of numbers.
+    /// The length of the run-length form, bytes. The last run is not written: it follows from the
+    /// number of numbers.
     fn runs_len(&self) -> usize {
         let last = self.lengths.last().map_or(0, |last| varint_len(*last));
         varint_len(self.lengths.len().saturating_sub(1) as u32) + self.runs_bytes - last

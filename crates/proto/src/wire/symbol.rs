@@ -1,13 +1,14 @@
-//! Symbols, the units that repairs combine. A symbol is one byte with the flow's [`Gap`], then the inner packet.
+//! Symbols, the units that repairs combine. A symbol is one byte with a [`Gap`] (the distance to
+//! the previous symbol of the same flow), then the inner packet.
 //!
-//! Symbols of different lengths are combined as if padded with zeros. A decoded symbol needs no length field: the inner
-//! packet's IP header has its length.
+//! When symbols of different lengths are combined, the shorter ones are padded with zeros. A symbol
+//! needs no length field, because the IP header of the inner packet contains the length.
 
 use super::packet::Gap;
 use crate::inner::{NotIp, packet_len};
 use thiserror::Error;
 
-/// Bytes in front of the inner packet.
+/// Bytes in front of the inner packet in a symbol: the gap byte.
 pub const PREFIX: usize = 1;
 
 /// Why a decoded symbol is not an inner packet.
@@ -27,7 +28,8 @@ pub enum NotASymbol {
     Padding(usize),
 }
 
-/// Writes the symbol of `inner` to `symbol` and returns its length; None when `symbol` is too short.
+/// Writes the symbol of the inner packet `inner` to `symbol`, and returns the symbol's length. None
+/// when `symbol` is too short.
 pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     let len = PREFIX + inner.len();
     let symbol = symbol.get_mut(..len)?;
@@ -36,8 +38,8 @@ pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     Some(len)
 }
 
-/// The gap and the inner packet of a symbol, padded or not. A wrongly decoded symbol hardly ever passes: gap byte, IP
-/// version, lengths and zero padding must all be right.
+/// The gap and the inner packet of a symbol, which may be padded. Wrongly decoded bytes are hardly
+/// ever taken for a symbol: gap byte, IP version, lengths and zero padding must all be right.
 ///
 /// # Errors
 /// The bytes are not a symbol.
