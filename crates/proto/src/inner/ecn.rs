@@ -1,7 +1,7 @@
 //! Explicit Congestion Notification in an IP header (RFC 3168).
 
-/// Marks an ECN-capable IP packet with Congestion Experienced, and corrects the checksum of an IPv4 header. Other packets
-/// are not changed. Returns whether the packet now carries the mark.
+/// Marks an ECN-capable IP packet with Congestion Experienced, and corrects the checksum of an IPv4
+/// header. Other packets are not changed. Returns whether the packet now carries the mark.
 pub fn mark_congestion(packet: &mut [u8]) -> bool {
     const CAPABLE: std::ops::RangeInclusive<u8> = 1..=2;
     const MARK: u8 = 3;
@@ -14,7 +14,7 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
             }
             packet[1] |= MARK;
             let after = u16::from_be_bytes([packet[0], packet[1]]);
-            // RFC 1624, eq. 3: HC' = ~(~HC + ~m + m').
+            // RFC 1624, equation 3: HC' = ~(~HC + ~m + m'). HC is the checksum, m the changed word.
             let sum = u16::from_be_bytes([packet[10], packet[11]]);
             let mut new = u32::from(!sum) + u32::from(!before) + u32::from(after);
             new = (new & 0xffff) + (new >> 16);

@@ -1,11 +1,15 @@
-//! Inner packets: the fields of IP packets that a tunnel reads or changes.
+//! Inner packets are the IP packets that a tunnel carries. This module reads and changes their
+//! fields.
 //!
-//! [`Inner::parse`] validates a packet and finds its flow. [`clamp_mss`] lowers the MSS of TCP SYNs so that segments fit.
-//! [`mark_congestion`] sets the ECN mark.
+//! - [`Inner::parse`] validates a packet and reads what identifies its flow.
+//! - [`clamp_mss`] lowers the MSS in TCP SYNs so that segments fit into the tunnel.
+//! - [`mark_congestion`] sets the ECN mark.
 //!
-//! The fields are parsed by hand for two reasons. A general parser that slices each layer takes twice as long, and does not
-//! find the flow (`benches/wire.rs`). It also rejects packets that a router would forward. A tunnel forwards what a router
-//! forwards: it checks only the lengths in the IP header, because a symbol's length comes from there.
+//! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
+//! twice as long, and does not find the flow (`benches/wire.rs`). It also rejects packets that a
+//! router would forward. A tunnel should forward the same packets as a router. So it checks only
+//! the lengths in the IP header. It must check them, because the receiving end takes a decoded
+//! packet's length from there.
 
 mod ecn;
 mod mss;
@@ -22,7 +26,7 @@ pub enum NotIp {
     /// The packet has no bytes.
     #[error("empty packet")]
     Empty,
-    /// The first four bits are neither 4 nor 6.
+    /// The IP version, in the first four bits, is neither 4 nor 6.
     #[error("IP version {0}; only 4 and 6 are carried")]
     Version(u8),
     /// The packet ends within its IP header.
@@ -31,12 +35,12 @@ pub enum NotIp {
     /// The IPv4 header length is below 20 bytes or beyond the total length.
     #[error("IPv4 header length of {0} bytes")]
     HeaderLength(usize),
-    /// The length in the IP header exceeds the number of bytes.
+    /// The length in the IP header exceeds the number of bytes that were given.
     #[error("the IP header announces {announced} bytes, {present} are there")]
     Length {
-        /// The length in the header, bytes.
+        /// The packet length in the IP header, bytes.
         announced: usize,
-        /// The number of bytes.
+        /// The number of bytes that were given.
         present: usize,
     },
 }
@@ -44,21 +48,26 @@ pub enum NotIp {
 /// A valid inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner<'a> {
-    /// The packet without link-layer padding.
+    /// The bytes of the packet, without link-layer padding after it.
     pub bytes: &'a [u8],
     /// The source address.
     pub source: IpAddr,
     /// The destination address.
     pub destination: IpAddr,
-    /// The IP protocol number of the payload. In IPv6 it is the one after the extension headers, or of the fragment header.
+    /// The IP protocol number of the payload. In IPv6 it is the number in the last extension
+    /// header. For an IPv6 fragment it is the number in the fragment header.
     pub protocol: u8,
-    /// Whether the packet is a fragment. The ports of fragments are not read, so that all fragments belong to one flow.
+    /// Whether the packet is a fragment. The ports of fragments are not read, so that all fragments
+    /// of a packet belong to one flow.
     pub fragment: bool,
-    /// The source and destination ports of TCP, UDP, UDP-Lite, DCCP and SCTP; None for fragments.
+    /// The source and destination ports of TCP, UDP, UDP-Lite, DCCP and SCTP. None for fragments
+    /// and other protocols.
     pub ports: Option<(u16, u16)>,
-    /// The traffic class byte: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC 3168).
+    /// The traffic class byte: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC
+    /// 3168).
     pub traffic_class: u8,
-    /// The offset of the payload in `bytes`, for example of the TCP header.
+    /// Where the payload of the IP packet begins in `bytes`. In a TCP packet this is the offset of
+    /// the TCP header.
     pub payload_at: usize,
 }
 
@@ -83,8 +92,9 @@ impl<'a> Inner<'a> {
         self.traffic_class & 3
     }
 
-    /// A hash of addresses, protocol and ports. All packets of a flow in one direction have the same hash, on each machine.
-    /// Fragments and protocols without ports are hashed by addresses and protocol alone.
+    /// A hash of addresses, protocol and ports. All packets of a flow in one direction have the
+    /// same hash, on every machine. For fragments and protocols without ports, the hash is of
+    /// addresses and protocol alone.
     pub fn flow(&self) -> u64 {
         let mut h = mix(0x5249_5053_544f_5031, u64::from(self.protocol));
         if let Some((source, destination)) = self.ports {
@@ -105,8 +115,8 @@ impl<'a> Inner<'a> {
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
     }
 
-    /// Whether the packet is a TCP acknowledgement without data, SYN, FIN or RST. Acknowledgements are cumulative, so the
-    /// tunnel need not deliver them in order.
+    /// Whether the packet is a pure TCP acknowledgement: it has no data, and none of the flags SYN,
+    /// FIN and RST. Acknowledgements are cumulative, so the tunnel need not deliver them in order.
     pub fn is_bare_ack(&self) -> bool {
         self.tcp().is_some_and(|tcp| {
             let header = usize::from(tcp[12] >> 4) * 4;
@@ -116,8 +126,8 @@ impl<'a> Inner<'a> {
     }
 }
 
-/// The packet length in the IP header at the front of `bytes`. `bytes` may be longer or shorter than the packet; the first
-/// 6 bytes suffice.
+/// The packet length in the IP header at the front of `bytes`. `bytes` may be longer or shorter
+/// than the packet. The first 6 bytes of the packet suffice.
 ///
 /// # Errors
 /// The bytes are not the start of an IP header.
@@ -164,6 +174,7 @@ fn ipv4(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     })
 }
 
+/// Parses an IPv6 packet.
 fn ipv6(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     let header = bytes.first_chunk::<IPV6_HEADER>().ok_or(NotIp::Header(bytes.len()))?;
     let address = |at: usize| {
@@ -184,9 +195,10 @@ fn ipv6(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     })
 }
 
-/// Walks the IPv6 extension headers (RFC 8200, section 4). Returns the payload's protocol, its offset, and whether the
-/// packet is a fragment. A header beyond the end of the packet ends the walk; the destination judges such a packet. Each
-/// step advances by at least 8 bytes, so the walk ends.
+/// Skips the IPv6 extension headers (RFC 8200, section 4). Returns the payload's protocol, its
+/// offset, and whether the packet is a fragment. A header that goes beyond the end of the packet
+/// ends the loop. Such a packet is not refused: that is up to its destination. Each step advances
+/// by at least 8 bytes, so the loop ends.
 fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     let mut at = IPV6_HEADER;
     while let Some(&[next, units]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) {
@@ -195,7 +207,8 @@ fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
             0 | 43 | 60 | 135 | 139 | 140 => (usize::from(units) + 1) * 8,
             // Authentication header: length in units of 4 bytes, minus 2 (RFC 4302, section 2.2).
             51 => (usize::from(units) + 2) * 4,
-            // Fragment header. An atomic fragment (offset 0, no more fragments: RFC 6946) is a whole packet.
+            // Fragment header. An atomic fragment (offset 0, no more fragments: RFC 6946) is a
+            // whole packet.
             44 => match bytes.get(at + 2..at + 4) {
                 Some(offset) if u16::from_be_bytes([offset[0], offset[1]]) & 0xfff9 == 0 => 8,
                 _ => return (next, at, true),
@@ -210,13 +223,14 @@ fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     (protocol, at, false)
 }
 
-/// The ports, which TCP, DCCP, UDP, SCTP and UDP-Lite have in their first four bytes.
+/// The ports of a TCP, DCCP, UDP, SCTP or UDP-Lite payload. They are in its first four bytes.
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let p = payload.first_chunk::<4>()?;
     matches!(protocol, TCP | 17 | 33 | 132 | 136)
         .then_some((u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]])))
 }
 
+/// The address as a number.
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => u128::from(u32::from(v4)),
@@ -224,7 +238,8 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// Mixes `word` into the hash `h` by a 128-bit product, whose halves are combined.
+/// Mixes `word` into the hash `h`: multiplies to a 128-bit product, and combines the two halves of
+/// the product.
 fn mix(h: u64, word: u64) -> u64 {
     let product = u128::from(h ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
     (product as u64 ^ (product >> 64) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15)

@@ -1,10 +1,11 @@
-//! MSS clamping: the MSS option of TCP SYNs through the tunnel is lowered to the tunnel's MTU. So TCP segments fit even
-//! where ICMP is blocked.
+//! MSS clamping: the MSS option of TCP SYNs through the tunnel is lowered to what fits the tunnel's
+//! MTU. So TCP segments fit even where ICMP is blocked.
 
 use super::{IPV4_HEADER, IPV6_HEADER, Inner};
 
-/// Lowers the MSS option of a TCP SYN to what fits `mtu` (of inner packets, bytes), and corrects the checksum. Other
-/// packets, and SYNs with a small enough MSS, are not changed. Returns whether the packet was changed.
+/// Lowers the MSS option of a TCP SYN to the largest value that fits, and corrects the checksum.
+/// `mtu` is the largest inner packet, bytes. Other packets, and SYNs with a small enough MSS, are
+/// not changed. Returns whether the packet was changed.
 ///
 /// `packet` must have a complete TCP checksum: checksum offload to a network card must be off.
 pub fn clamp_mss(packet: &mut [u8], mtu: u16) -> bool {
@@ -14,8 +15,8 @@ pub fn clamp_mss(packet: &mut [u8], mtu: u16) -> bool {
     }
     let header = &mut packet[tcp_at..];
     let sum = u16::from_be_bytes([header[16], header[17]]);
-    // RFC 1624, eq. 3: HC' = ~(~HC + ~m + m'). A field at an odd offset enters the sum with its bytes
-    // swapped (RFC 1071, section 2B).
+    // RFC 1624, equation 3: HC' = ~(~HC + ~m + m'). HC is the checksum, m the changed word. A field
+    // at an odd offset is added with its bytes swapped (RFC 1071, section 2B).
     let turn = |word: u16| if (option_at + 2) % 2 == 1 { word.swap_bytes() } else { word };
     let mut new = u32::from(!sum) + u32::from(!turn(mss)) + u32::from(turn(limit));
     new = (new & 0xffff) + (new >> 16);
@@ -25,8 +26,8 @@ pub fn clamp_mss(packet: &mut [u8], mtu: u16) -> bool {
     true
 }
 
-/// Finds the MSS option of a SYN. Returns the offset of the TCP header, the option's offset in that header, its value, and
-/// the largest value that fits.
+/// Finds the MSS option of a SYN. Returns four numbers: the offset of the TCP header, the option's
+/// offset in that header, the option's value, and the largest value that fits.
 fn find(packet: &[u8], mtu: u16) -> Option<(usize, usize, u16, u16)> {
     let inner = Inner::parse(packet).ok()?;
     let tcp = inner.tcp()?;

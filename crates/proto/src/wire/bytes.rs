@@ -1,5 +1,9 @@
-//! Readers and writers of the elements of all bodies: big-endian numbers, varints, truncated
-//! numbers.
+//! Readers and writers for the fields of packets: big-endian numbers, varints, truncated numbers.
+//!
+//! - A *varint* is a number in LEB128: seven bits per byte, low bits first. The high bit of a byte
+//!   says that another byte follows.
+//! - A *truncated number* is a longer number of which only the low bits are on the wire
+//!   ([`expand`]).
 //!
 //! The reader never panics and never reads past the end.
 
@@ -15,8 +19,8 @@ pub enum Malformed {
     /// A field holds a value that the format does not allow.
     #[error("`{0}` holds a value that the format does not allow")]
     Value(&'static str),
-    /// A field is not in its only allowed form: an overlong varint, nonzero spare bits, or the
-    /// longer of the two forms of a set.
+    /// A field is not in its only allowed form. Examples are a varint with more bytes than
+    /// necessary, unused bits that are not zero, and the longer one of the two forms of a set.
     #[error("`{0}` is not in its canonical form")]
     Form(&'static str),
     /// Bytes follow the last field.
@@ -99,7 +103,7 @@ impl<'a> Reader<'a> {
         Err(Malformed::Value(field))
     }
 
-    /// A signed varint: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+    /// A signed varint: the values 0, -1, 1, -2, ... are written as the varints 0, 1, 2, 3, ...
     pub(crate) fn zigzag(&mut self, field: &'static str) -> Result<i32, Malformed> {
         let n = self.varint(field)?;
         Ok((n >> 1) as i32 ^ -((n & 1) as i32))
@@ -110,7 +114,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Ends the parse.
+    /// Ends parsing.
     ///
     /// # Errors
     /// Bytes are left.
@@ -119,8 +123,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes fields into a buffer. The caller measures the packet first; [`Writer::new`] refuses a
-/// buffer that is too short before a byte is written.
+/// Writes fields into a buffer. The caller computes the length of the packet first. [`Writer::new`]
+/// refuses a buffer that is shorter, before any byte is written.
 pub(crate) struct Writer<'a> {
     buffer: &'a mut [u8],
     at: usize,
@@ -163,20 +167,21 @@ impl<'a> Writer<'a> {
         self.varint(zigzag(value));
     }
 
-    /// How many bytes were written. It must be the measured length.
+    /// How many bytes were written. It must be the length that the caller computed.
     pub(crate) fn finish(self) -> usize {
         debug_assert_eq!(self.at, self.buffer.len(), "a packet measured itself wrongly");
         self.at
     }
 }
 
+/// The varint value of a signed value.
 fn zigzag(value: i32) -> u32 {
     (value << 1 ^ value >> 31) as u32
 }
 
 /// The length of `value` as a varint: 1 to 5 bytes.
 pub(crate) const fn varint_len(value: u32) -> usize {
-    // ceil(bits / 7), one byte for zero.
+    // The number of significant bits divided by 7, rounded up. Zero takes one byte.
     (32 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
@@ -184,9 +189,8 @@ pub(crate) fn zigzag_len(value: i32) -> usize {
     varint_len(zigzag(value))
 }
 
-/// Completes a truncated number: the number with the low `bits` bits `low` that is nearest to
-/// `near`. Of two equally near numbers it is the lower. The result is always between 0 and 2^64 -
-/// 1.
+/// Completes a truncated number. Of all numbers from 0 to 2^64 - 1 whose low `bits` bits are `low`,
+/// returns the one nearest to `near`. Of two equally near numbers, returns the lower one.
 ///
 /// `bits` must be below 64, and `low` below 2^bits.
 pub(crate) fn expand(low: u64, bits: u32, near: u64) -> u64 {

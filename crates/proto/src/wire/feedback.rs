@@ -1,4 +1,8 @@
-//! The bytes of reports and window announcements.
+//! The bytes of reports ([`Feedback`]) and window announcements ([`Window`]).
+//!
+//! A report contains two *sets* of numbers: the datagrams received (`acked`) and the source symbols
+//! that are not seen (`unseen`). `sets.rs` writes them as run lengths or bitmaps. If a report is
+//! too long for a datagram, its sets are cut.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len, zigzag_len};
 use super::context::WireContext;
@@ -8,16 +12,16 @@ use super::sets::Runs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The largest feedback body, bytes. It fits, with all headers, into the minimum MTU of IPv6
-/// (1280). The receiver shortens the sets of a report to fit. Half the value cuts reports at lower
-/// loss rates already; double needs a larger path MTU.
+/// The largest body of a report, bytes. With all headers it fits into the minimum MTU of IPv6
+/// (1280). The receiver shortens the sets of a report to fit. With half the value, sets are cut at
+/// lower loss rates. Double the value needs a larger path MTU.
 pub const MAX_FEEDBACK: usize = 1200;
 
 impl Feedback {
-    /// The report, shortened to fit a datagram, and whether anything was cut. Sets lose their far
-    /// ends: the oldest acknowledged numbers and the newest unseen symbols. The delay is rounded
-    /// down to microseconds, as on the wire. A report with contradictory fields is returned
-    /// unchanged and cannot be emitted.
+    /// The report, shortened to fit a datagram, and whether anything was cut. The oldest
+    /// acknowledged numbers and the newest unseen symbols are cut. The delay is rounded down to
+    /// microseconds, as on the wire. A report with contradictory fields keeps its sets. It cannot
+    /// be emitted.
     pub fn cut(mut self) -> (Feedback, bool) {
         self.delay = whole_micros(self.delay);
         let Ok((acked, unseen)) = self.fitting_sets() else { return (self, false) };
@@ -31,9 +35,9 @@ impl Feedback {
         (self, cut)
     }
 
-    /// The parts of the two sets that fit. Unseen symbols may take half of the room, or all that
-    /// the acknowledged numbers leave free: unseen symbols matter more than datagrams that arrived
-    /// long ago.
+    /// The parts of the two sets that fit. Unseen symbols get at least half of the room. They also
+    /// get all the room that the acknowledged numbers leave free. Unseen symbols matter more than
+    /// datagrams that arrived long ago.
     fn fitting_sets(&self) -> Result<(Runs, Runs), EmitError> {
         let room = MAX_FEEDBACK - fixed_len(self)?;
         let (whole, _) = acked_runs(self, room)?;
@@ -43,7 +47,7 @@ impl Feedback {
     }
 }
 
-/// A report, its sets as run lengths, and its length in bytes.
+/// A report with its sets as run lengths, and the length of its body in bytes.
 pub(crate) struct Measured<'a> {
     feedback: &'a Feedback,
     acked: Runs,
@@ -180,7 +184,7 @@ fn parse_id(r: &mut Reader<'_>, field: &'static str, near: u64) -> Result<u64, M
     if word & 15 == 0 { Ok(expand(word >> 4, ID_BITS, near)) } else { Err(Malformed::Form(field)) }
 }
 
-/// A duration as the wire carries it: rounded down to microseconds, at most 2^32 - 1 of them (71
+/// A duration as the wire carries it: rounded down to microseconds, and at most 2^32 - 1 us (71
 /// minutes).
 pub(crate) fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::from(micros(span)))
@@ -191,7 +195,7 @@ fn micros(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// The length in bytes of all fields but the sets.
+/// The length in bytes of all fields except the sets.
 fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     let within = |from: u64, to: u64, field| {
         to.checked_sub(from).and_then(|n| u32::try_from(n).ok()).ok_or(EmitError::Value(field))
@@ -206,12 +210,12 @@ fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     Ok(len + varint_len(f.undecoded) + varint_len(f.deficit))
 }
 
-/// The run lengths of the numbers from `largest` down to `acked_from`, cut to `budget` bytes, and
-/// whether they are complete.
+/// The run lengths of the set `acked`, from `largest` down to `acked_from`, cut to `budget` bytes.
+/// Also returns whether they are complete.
 fn acked_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("acked");
     let mut runs = Runs::default();
-    // The next number plus one. `largest` may be 2^64 - 1, which has no successor.
+    // One more than the next number of the set. If `largest` is 2^64 - 1, it has no successor.
     let mut at = f.largest.checked_add(1).ok_or(wrong)?;
     if f.acked_from > at || (f.acked_from < at && f.acked.first().is_none_or(|first| first.end != at)) {
         return Err(wrong);
@@ -229,6 +233,7 @@ fn acked_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     Ok((runs, all))
 }
 
+/// The ranges of the set `acked`, from high to low, and the lowest number that the set covers.
 fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Malformed> {
     let wrong = Malformed::Value("acked");
     let mut at = largest.checked_add(1).ok_or(wrong)?;
@@ -246,8 +251,8 @@ fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Mal
     Ok((acked, at))
 }
 
-/// The run lengths of the unseen symbols from `next_undecoded` up, cut to `budget` bytes, and
-/// whether they are complete.
+/// The run lengths of the set `unseen`, from `next_undecoded` upwards, cut to `budget` bytes. Also
+/// returns whether they are complete.
 fn unseen_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("unseen");
     let (mut runs, mut all) = (Runs::default(), true);
@@ -266,6 +271,7 @@ fn unseen_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     Ok((runs, all))
 }
 
+/// The ranges of the set `unseen`, ascending.
 fn unseen_ranges(runs: &Runs, next_undecoded: u64, end: u64) -> Result<Vec<Range<u64>>, Malformed> {
     let wrong = Malformed::Value("unseen");
     let mut at = next_undecoded;

@@ -1,5 +1,11 @@
 //! The datagrams of a handshake: initiation, response, cookie reply. All have fixed layouts.
 //! [`crate::secure`] encrypts and decrypts the Noise messages inside them.
+//!
+//! In a handshake, each end chooses a random number, its *receiver index*. The peer writes it into
+//! each datagram, so that the receiving end finds the session of the datagram.
+//!
+//! Initiation and response end with two message authentication codes, mac1 and mac2. The module
+//! `mac` of [`crate::secure`] describes them and the *cookie* that mac2 needs.
 
 use super::bytes::{Malformed, Reader, Writer};
 
@@ -7,13 +13,15 @@ use super::bytes::{Malformed, Reader, Writer};
 pub const VERSION: u8 = 1;
 /// Bytes of a message authentication code, and of a cookie.
 pub const MAC_LEN: usize = 16;
-/// Bytes of the header of an initiation, which the Noise prologue covers.
+/// Bytes of the header of an initiation. The header is the Noise prologue: it is not encrypted, but
+/// authenticated.
 pub const INITIATION_HEADER_LEN: usize = 8;
 /// Bytes of Noise message 1: ephemeral key, sealed static key, sealed [`Hello`].
 pub const NOISE_1_LEN: usize = 32 + 48 + 16 + Hello::LEN;
 /// Bytes of Noise message 2: ephemeral key, sealed [`Hello`].
 pub const NOISE_2_LEN: usize = 32 + 16 + Hello::LEN;
-/// Bytes of an initiation. A response is shorter, so a forged initiation cannot amplify traffic.
+/// Bytes of an initiation. A response is shorter. So an attacker who sends initiations with the
+/// address of a victim cannot amplify traffic to the victim.
 pub const INITIATION_LEN: usize = INITIATION_HEADER_LEN + NOISE_1_LEN + 2 * MAC_LEN;
 /// Bytes of a response.
 pub const RESPONSE_LEN: usize = 12 + NOISE_2_LEN + 2 * MAC_LEN;
@@ -32,7 +40,7 @@ pub const COOKIE_REPLY: u8 = 0x03;
 pub struct Initiation<'a> {
     /// Code of the cipher suite: 1 AES-256-GCM, 2 ChaCha20-Poly1305.
     pub suite: u8,
-    /// The initiator's receiver index, which the response names.
+    /// The initiator's receiver index. The response and the responder's datagrams carry it.
     pub sender: u32,
     /// Noise message 1.
     pub noise: &'a [u8; NOISE_1_LEN],
@@ -79,7 +87,7 @@ impl<'a> Initiation<'a> {
 /// The second message of a handshake, from the responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// The responder's receiver index, which the initiator's datagrams name.
+    /// The responder's receiver index. The initiator's datagrams carry it.
     pub sender: u32,
     /// The initiator's receiver index, from the initiation.
     pub receiver: u32,
@@ -112,11 +120,11 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The answer of a responder under load: the sender must repeat its message with the cookie, which
-/// proves that it receives at its address.
+/// The answer of an end that receives too many handshake messages. The sender must repeat its
+/// message with the cookie. So it proves that it receives datagrams at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieReply {
-    /// The sender's index in the answered message.
+    /// The field `sender` of the answered message.
     pub receiver: u32,
     /// The nonce of XChaCha20-Poly1305.
     pub nonce: [u8; 24],
@@ -152,15 +160,16 @@ impl CookieReply {
 /// The encrypted payload of an initiation and of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The sender's instance, drawn at random when the sender adds the peer. A new instance means
-    /// that the sender has restarted and that its datagram numbers begin at 0 again.
+    /// The sender's instance: a number that is drawn at random when the sender adds the peer. A new
+    /// instance means that the sender has restarted, and that its datagram numbers begin at 0
+    /// again.
     pub instance: [u8; 8],
-    /// The receiver's instance as the sender knows it; zeros if unknown.
+    /// The receiver's instance as the sender knows it. Zeros if the sender does not know it.
     pub peer_instance: [u8; 8],
-    /// The full number of the sender's next datagram to that instance. The receiver completes
-    /// truncated numbers from it, but only if `peer_instance` is its own instance.
+    /// The full number of the next datagram from the sender to `peer_instance`. The receiver
+    /// completes truncated numbers with it, but only if `peer_instance` is its own instance.
     pub next_number: u64,
-    /// The largest inner packet that this end takes, bytes.
+    /// The largest inner packet that the sender of the message accepts, bytes.
     pub inner_mtu: u16,
     /// One bit for each extension that the sender understands. None is defined yet: ends send 0 and
     /// ignore all bits.
@@ -168,7 +177,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Bytes on the wire.
+    /// The length of the payload, bytes.
     pub const LEN: usize = 8 + 8 + 8 + 2 + 4;
 
     /// The payload's bytes.

@@ -139,8 +139,8 @@ pub struct Feedback {
     pub deficit: u32,
     /// How many source symbols before `end` are not decoded.
     pub undecoded: u32,
-    /// How many repairs whose members are a range gave the receiver nothing new, so far (32 bits on
-    /// the wire). Proactive repairs for bulk flows are such repairs.
+    /// How many repairs with contiguous or equally spaced members gave the receiver nothing new, so
+    /// far (32 bits on the wire). Proactive repairs for bulk flows have such members.
     pub redundant: u64,
     /// How many datagrams were received with the mark Congestion Experienced (RFC 3168), so far (32
     /// bits on the wire).

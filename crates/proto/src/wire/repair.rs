@@ -1,31 +1,43 @@
 //! The bytes of the packets that carry symbols: source packets and repairs.
+//!
+//! The body of a repair has fields and then the *combination* of the symbols that are its
+//! *members*. The fields name the members in one of two forms:
+//!
+//! - *Singles and tail*: up to 64 single numbers, then one contiguous range of numbers, the tail.
+//!   Either part may be empty.
+//! - *Step*: numbers with the same distance 2^k from one to the next. This form is short, but only
+//!   repairs by seed can have it.
+//!
+//! The first member is the *anchor*. Its low 20 bits are on the wire.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len};
 use super::packet::{Gap, Packet};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
-/// Bytes in front of the inner packet in a source body.
+/// Bytes in front of the inner packet in a source body: the low 20 bits of the symbol's number, and
+/// the four bits of the gap.
 pub const SOURCE_FIELDS: usize = 3;
-/// The largest distance between outstanding source symbols. With it, the 20 bits on the wire
-/// identify each of them.
+/// The largest distance between two source symbols that may be in use at the same time. Up to this
+/// distance, the 20 bits on the wire identify each symbol.
 pub const MAX_OUTSTANDING: u64 = (1 << 19) - 1;
-/// The largest number of members of a repair with explicit coefficients: each takes a byte in the
-/// packet.
+/// The largest number of members of a repair with explicit coefficients. Each coefficient takes a
+/// byte in the packet.
 pub const MAX_EXPLICIT: usize = 64;
-/// The largest number of equally spaced members that are written as a step.
+/// The largest number of members in a repair of the form *step*.
 pub(super) const MAX_STEPPED: u64 = 1024;
 
-/// A count byte of `STEPPED + k` means: no single members; the members of the tail are 2^k apart.
+/// A count byte of `STEPPED + k` says that the repair has the form *step*, with the distance 2^k.
 const STEPPED: u64 = 128;
-/// The largest k of a step 2^k.
+/// The largest k in a distance 2^k of the form *step*.
 const MAX_STEP_LOG: u64 = 16;
 
 /// How many low bits of a source symbol's number are on the wire.
 pub(crate) const ID_BITS: u32 = 20;
 
-/// Writes a source body, `SOURCE_FIELDS` bytes and the inner packet, and returns its length. The
-/// function runs for each packet: it does not allocate, and writes each byte once.
+/// Writes a source body, which is [`SOURCE_FIELDS`] bytes and the inner packet, and returns its
+/// length. The function runs for each packet, so it does not allocate memory, and writes each byte
+/// once.
 ///
 /// # Errors
 /// The buffer is too short.
@@ -49,8 +61,8 @@ pub fn emit_repair(
 ) -> Result<usize, EmitError> {
     let anchor = members.first().ok_or(EmitError::Value("members"))?;
     let span = members.last().map_or(0, |last| last - anchor);
-    // TCP/NC in the simulator combines without limit ([`Members::unlimited`]); a datagram cannot
-    // carry such members.
+    // In the simulator, TCP/NC makes combinations with any number of members
+    // ([`Members::unlimited`]). A datagram cannot carry them.
     let step = said_step(members, coding);
     if span > MAX_OUTSTANDING || step.is_none() && members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
@@ -87,8 +99,9 @@ pub fn emit_repair(
     Ok(w.finish())
 }
 
-/// The length in bytes of a repair's fields in front of its combination. A sender whose repairs
-/// must fit the path chooses members with at most [`super::REPAIR_FIELDS`] bytes.
+/// The length in bytes of a repair's fields in front of its combination. If it is at most
+/// [`super::REPAIR_FIELDS`], a repair of full-sized packets fits the path. The sender chooses the
+/// members accordingly.
 pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     if said_step(members, coding).is_some() {
         return 3 + 1 + 2 + varint_len(members.len() as u32);
@@ -106,7 +119,8 @@ pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     }
 }
 
-/// The distance between the members, if they are written as a step.
+/// The distance between the members if the repair is written in the form *step*. None if it has the
+/// other form.
 fn said_step(members: &Members, coding: &Coding) -> Option<u64> {
     let few = members.len() as u64 <= MAX_STEPPED && matches!(coding, Coding::Seed(_));
     members.step().filter(|step| few && u64::from(step.ilog2()) <= MAX_STEP_LOG)
@@ -196,7 +210,7 @@ pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<
     Ok(Packet::Repair { members, coding, payload: Symbol::from_slice(payload) })
 }
 
-/// Three bytes: the low 20 bits of an identifier, then the four bits of `nibble`.
+/// The value of a 3-byte field: the low 20 bits of an identifier, then the four bits of `nibble`.
 #[inline]
 pub(crate) fn low_id(id: u64, nibble: u8) -> u64 {
     (id & 0xfffff) << 4 | u64::from(nibble & 15)

@@ -1,26 +1,34 @@
 //! The bytes of a set of numbers: run lengths or a bitmap, whichever is shorter
 //! (`docs/contributors/wire-format.md`, "Set").
 //!
-//! In memory a set is a list of run lengths, [`Runs`]. Each set has exactly one form on the wire,
-//! so that no two different datagrams mean the same.
+//! A set covers n consecutive numbers and says of each whether it is a *member*. The set does not
+//! contain the numbers themselves: its user knows where the n numbers begin, and whether they go up
+//! or down.
+//!
+//! In memory a set is a list of run lengths, [`Runs`]. Each set has exactly one form on the wire.
+//! So two different datagrams never mean the same.
 
 use super::bytes::{Malformed, Reader, Writer, varint_len};
 
-/// The largest number of numbers in a set: as many as source symbols may be outstanding.
+/// The largest n, the number of numbers that a set covers. It is one more than
+/// [`MAX_OUTSTANDING`](super::MAX_OUTSTANDING), the largest distance between source symbols.
 pub(crate) const MAX_NUMBERS: u32 = 1 << 19;
 
-/// Run lengths of members and non-members in turn, beginning with members. Only the first may be 0.
+/// A set as run lengths. Runs of members and of non-members alternate, beginning with members. Only
+/// the first run may have the length 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     lengths: Vec<u32>,
+    /// How many numbers the set covers: the sum of `lengths`.
     numbers: u32,
+    /// The length of all `lengths` as varints, bytes.
     runs_bytes: usize,
 }
 
 impl Runs {
-    /// Appends `length` numbers, which are members or not. A run of the same kind as the last one
-    /// extends the last one. Numbers beyond [`MAX_NUMBERS`], or beyond `budget` bytes on the wire,
-    /// are cut off. False: some were cut off.
+    /// Appends a run of `length` members or non-members. If the last run is of the same kind, it
+    /// becomes longer. Numbers beyond [`MAX_NUMBERS`], or beyond `budget` bytes on the wire, are
+    /// left out. Returns false if some were left out.
     pub(crate) fn push(&mut self, member: bool, length: u64, budget: usize) -> bool {
         let room = u64::from(MAX_NUMBERS - self.numbers);
         let length = length.min(room + 1) as u32;
@@ -42,8 +50,8 @@ impl Runs {
         if self.wire_len() <= budget {
             return take == length;
         }
-        // Too long: find by bisection how many of these numbers fit. The length grows with the
-        // numbers.
+        // The set is too long. Find by bisection how many of the new numbers fit: the length in
+        // bytes grows with them.
         let (mut fits, mut over) = (0, take);
         while over - fits > 1 {
             let middle = fits + (over - fits) / 2;
@@ -60,6 +68,7 @@ impl Runs {
         false
     }
 
+    /// Appends a run, or extends the last run if it is of the same kind.
     fn append(&mut self, same_kind: bool, length: u32) {
         match self.lengths.last_mut() {
             Some(last) if same_kind => {
@@ -75,6 +84,8 @@ impl Runs {
         self.numbers += length;
     }
 
+    /// Takes back one call of `append`. The last argument is the last length, `numbers` and
+    /// `runs_bytes` before it.
     fn undo(&mut self, same_kind: bool, (last, numbers, runs_bytes): (Option<u32>, u32, usize)) {
         if same_kind {
             if let (Some(now), Some(was)) = (self.lengths.last_mut(), last) {
@@ -110,19 +121,20 @@ impl Runs {
         varint_len(2 * self.numbers + 1) + self.runs_len().min(self.bitmap_len())
     }
 
-    /// The length of the run-length form, bytes. The last run is not written: it follows from the
-    /// number of numbers.
+    /// The length of the run-length form, bytes. The last run is not written: it contains all
+    /// numbers that remain.
     fn runs_len(&self) -> usize {
         let last = self.lengths.last().map_or(0, |last| varint_len(*last));
         varint_len(self.lengths.len().saturating_sub(1) as u32) + self.runs_bytes - last
     }
 
+    /// The length of the bitmap form, bytes.
     fn bitmap_len(&self) -> usize {
         self.numbers.div_ceil(8) as usize
     }
 
     fn is_bitmap(&self) -> bool {
-        // At equal length run lengths are used. An empty set is the single byte 0.
+        // If both forms are equally long, run lengths are used. An empty set is the single byte 0.
         self.numbers > 0 && self.bitmap_len() < self.runs_len()
     }
 
