@@ -18,9 +18,10 @@
 //!
 //! ```text
 //!   inner packet -> routes -> tunnel of the peer -> encode (wire) -> seal -> datagram
-//!   datagram -> open -> parse (wire) -> tunnel of the peer -> source in the peer's allowed IPs? -> inner packet
+//!   datagram -> open -> parse (wire) -> tunnel of the peer -> check of the source -> inner packet
 //! ```
 //!
+//! The check of the source drops packets whose source is not in the peer's allowed IPs.
 //! [`crate::secure`] explains *seal*, *open* and *epoch*.
 
 mod config;
@@ -179,7 +180,8 @@ impl Endpoint {
         }
     }
 
-    /// Does what is due at `now`: handshakes, time-outs of sessions, key renewal.
+    /// Does what is due at `now`: repeats handshakes, drops expired keys, and handles time-outs of
+    /// sessions.
     pub fn handle_timeout(&mut self, now: Time) {
         self.secure.handle_timeout(now);
         self.handle_secure_events(now);

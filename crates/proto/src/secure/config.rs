@@ -26,8 +26,8 @@ pub struct SecureConfig {
     pub capabilities: u32,
     /// The age at which a key is renewed by a new handshake. The end that started the key's
     /// handshake also renews it, when it seals a datagram with a key of this age. The other end
-    /// does the same if it seals a datagram with a key that is 15 s older. The difference makes it
-    /// rare that both ends start at the same time.
+    /// does so only 15 s later, when it seals a datagram and the key has not been renewed. So both
+    /// ends rarely start a handshake at the same time.
     pub rekey_after: Duration,
     /// The age at which a key stops sealing and opening datagrams.
     pub reject_after: Duration,

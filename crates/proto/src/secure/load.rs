@@ -1,8 +1,9 @@
 //! Limits the work that unauthenticated senders can cause: each handshake costs four curve
 //! multiplications.
 //!
-//! Without load, every handshake message is processed. Under load, only messages with a valid
-//! cookie are processed. The cookie proves that the sender receives at its address (see `mac.rs`).
+//! Normally every handshake message may cause this work, if its mac1 is right. Under load, only
+//! messages with a valid cookie may cause it. The cookie proves that the sender receives datagrams
+//! at its address. `mac.rs` explains mac1 and cookies.
 
 use ripstop_base::Time;
 use std::collections::BTreeMap;

@@ -45,7 +45,7 @@ pub(crate) struct Peer {
     /// This end's instance in handshakes with this peer. Each peer gets another one.
     pub(crate) instance: [u8; 8],
     pub(crate) epoch: Option<Epoch>,
-    /// Established keys, the newest first. The first one seals datagrams. All open them.
+    /// Established keys. The first one seals datagrams. All of them open datagrams.
     pub(crate) keys: Vec<Session>,
     /// Handshakes that the peer started and this end answered.
     pub(crate) pending: Vec<Pending>,
@@ -66,8 +66,8 @@ pub(crate) struct Peer {
     epochs: u64,
 }
 
-/// A run of datagram numbers in both directions, between one instance of this end and one of the
-/// peer.
+/// A run of datagram numbers in both directions, between one instance of this end and one instance
+/// of the peer.
 pub(crate) struct Epoch {
     pub(crate) id: u64,
     /// The peer's instance.

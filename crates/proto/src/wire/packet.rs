@@ -52,8 +52,8 @@ pub enum Packet<P> {
 }
 
 impl<P> Packet<P> {
-    /// Whether the packet asks for a report. Feedback does not ask for one. Otherwise two idle ends
-    /// would answer each other's reports for ever.
+    /// Whether the packet asks for a report. Feedback and [`Packet::Close`] do not. If feedback
+    /// asked for a report, two idle ends would answer each other's reports for ever.
     pub fn is_eliciting(&self) -> bool {
         !matches!(self, Packet::Feedback(_) | Packet::Close)
     }
@@ -108,8 +108,8 @@ impl Gap {
 pub struct Feedback {
     /// The highest datagram number received.
     pub largest: u64,
-    /// When that datagram arrived, in microseconds on the receiver's clock (any origin; 32 bits on
-    /// the wire).
+    /// When datagram `largest` arrived, in microseconds on the receiver's clock, whose origin is
+    /// arbitrary (32 bits on the wire).
     pub largest_at_us: u64,
     /// The time from the arrival of datagram `largest` to this report.
     pub delay: Duration,

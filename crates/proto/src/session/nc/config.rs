@@ -174,6 +174,8 @@ pub struct NcConfig {
 }
 
 impl Default for NcConfig {
+    /// The defaults are:
+    ///
     /// - R is 1, rounded by [`Rounding::Accumulator`].
     /// - Combinations contain all unacknowledged segments. Retransmissions are coded.
     /// - The receiver acknowledges every packet, and accepts 65 536 segments ahead.

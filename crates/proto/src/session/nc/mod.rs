@@ -33,7 +33,7 @@
 //! are the only ones.
 //!
 //! ```text
-//!   TCP --segment--> NcSender --NcPacket--> (NcRelay) --NcPacket--> NcReceiver --segment--> TCP's receiver
+//!   TCP --segment--> NcSender --NcPacket--> (NcRelay) --NcPacket--> NcReceiver --segment--> TCP
 //!   TCP <--acknowledgement-- NcSender <----------NcAck------------- NcReceiver
 //! ```
 //!
