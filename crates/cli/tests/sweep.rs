@@ -128,7 +128,10 @@ fn cells_are_what_single_simulations_are() {
     assert_eq!(csv, stdout(&place.sweep(&["--csv", "-"])));
     // And for people.
     let table = stdout(&place.sweep(&[]));
-    assert!(table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"), "{table}");
+    assert!(
+        table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -358,7 +361,10 @@ fn cells_that_cannot_be_are_refused_or_passed_over() {
     );
     assert_eq!(output.status.code(), Some(1));
     let table = stdout(&output);
-    assert!(table.contains("6 cells: 4 run, 0 from the store, 2 failed") && table.contains("units/s"), "{table}");
+    assert!(
+        table.contains("6 cells: 4 run, 0 from the store, 2 failed") && table.contains("units/s"),
+        "{table}"
+    );
     let csv = std::fs::read_to_string(place.at("out.csv")).unwrap();
     assert_eq!(column(&csv, "state"), ["done", "done", "done", "failed", "failed", "done"]);
     let throughput = column(&csv, "throughput_units_per_s_mean");
