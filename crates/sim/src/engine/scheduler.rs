@@ -1,5 +1,5 @@
-//! The scheduler: a virtual clock and a set of alarms. Each step of a simulation takes the earliest
-//! alarm and moves the clock to its time.
+//! The scheduler: a virtual clock and a set of alarms. Each step of a simulation takes the earliest alarm and moves the
+//! clock to its time.
 
 use ripstop_base::Time;
 
@@ -16,36 +16,34 @@ impl Alarm {
 
 /// A virtual clock, and alarms that can be set, moved and cleared any number of times.
 ///
-/// Each source of events adds one alarm, once. For example, a link's alarm rings when its next
-/// packet arrives, and a sender's alarm rings when its timer expires.
+/// Each source of events adds one alarm, once. For example, a link's alarm rings when its next packet arrives, and a
+/// sender's alarm rings when its timer expires.
 ///
-/// A tournament tree over the alarms finds the earliest one. Setting an alarm costs at most one
-/// comparison for each level of the tree. Moving an alarm leaves no obsolete entry behind. Nothing
-/// is allocated after the last alarm was added.
+/// A tournament tree over the alarms finds the earliest one. Setting an alarm costs at most one comparison for each
+/// level of the tree. Moving an alarm leaves no obsolete entry behind. Nothing is allocated after the last alarm was
+/// added.
 ///
-/// Alarms for the same time ring in the order in which they were set. If they were also set at the
-/// same time, they ring in the order in which they were added. The order therefore depends on times
-/// alone, and not on how many other alarms exist.
+/// Alarms for the same time ring in the order in which they were set. If they were also set at the same time, they ring
+/// in the order in which they were added. The order therefore depends on times alone, and not on how many other alarms
+/// exist.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     now: Time,
-    /// A complete binary tree. Node 1 is the root, and node k has the children 2k and 2k + 1. The
-    /// second half of the vector holds the leaves, one for each alarm. Every inner node is a copy
-    /// of the child with the earlier key.
+    /// A complete binary tree. Node 1 is the root, and node k has the children 2k and 2k + 1. The second half of the
+    /// vector holds the leaves, one for each alarm. Every inner node is a copy of the child with the earlier key.
     tree: Vec<Node>,
     alarms: usize,
     /// How many alarms have rung.
     rung: u64,
-    /// The alarm that rang last, while its old key is still in the tree. Most alarms are set again
-    /// at once. Replacing the old key then updates the tree once instead of twice.
+    /// The alarm that rang last, while its old key is still in the tree. Most alarms are set again at once. Replacing
+    /// the old key then updates the tree once instead of twice.
     stale: Option<Alarm>,
 }
 
 /// One node of the tournament tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
-    /// The time at which the alarm rings (upper 64 bits), then the time at which it was set (lower
-    /// 64 bits), in ns.
+    /// The time at which the alarm rings (upper 64 bits), then the time at which it was set (lower 64 bits), in ns.
     key: u128,
     /// The alarm that the key belongs to.
     alarm: u32,
@@ -95,8 +93,7 @@ impl Scheduler {
         Alarm(self.alarms as u32 - 1)
     }
 
-    /// The virtual time: the time of the last alarm that rang, or the `end` that
-    /// [`Scheduler::next_until`] has reached.
+    /// The virtual time: the time of the last alarm that rang, or the `end` that [`Scheduler::next_until`] has reached.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -106,8 +103,7 @@ impl Scheduler {
         self.rung
     }
 
-    /// Sets `alarm` to ring at `when`, or now if `when` is in the past. [`Time::NEVER`] clears the
-    /// alarm.
+    /// Sets `alarm` to ring at `when`, or now if `when` is in the past. [`Time::NEVER`] clears the alarm.
     #[inline]
     pub fn set(&mut self, alarm: Alarm, when: Time) {
         self.set_since(alarm, when, self.now);
@@ -115,8 +111,8 @@ impl Scheduler {
 
     /// Like [`Scheduler::set`], but the alarm counts as set at `since`, which may be in the future.
     ///
-    /// A queue has one alarm, for its first entry. When that entry has left, the alarm is set for
-    /// the next entry, and counts as set when the next entry was queued.
+    /// A queue has one alarm, for its first entry. When that entry has left, the alarm is set for the next entry, and
+    /// counts as set when the next entry was queued.
     #[inline]
     pub fn set_since(&mut self, alarm: Alarm, when: Time, since: Time) {
         if self.stale == Some(alarm) {
@@ -161,8 +157,8 @@ impl Scheduler {
         }
     }
 
-    /// Gives `alarm` a key. Updates the nodes on the path to the root, and stops at the first node
-    /// that does not change.
+    /// Gives `alarm` a key. Updates the nodes on the path to the root, and stops at the first node that does not
+    /// change.
     fn write(&mut self, alarm: Alarm, key: u128) {
         let mut at = self.leaf(alarm);
         let mut node = Node { key, alarm: alarm.0 };

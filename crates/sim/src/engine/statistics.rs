@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-/// The mean over independent runs, with its confidence interval. In JSON, unknown values are
-/// `null`.
+/// The mean over independent runs, with its confidence interval. In JSON, unknown values are `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Statistic {
     /// The mean, in the unit of the samples. None without samples, or if a sample was not finite.
     pub mean: Option<f64>,
-    /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1
-    /// degrees of freedom. None with fewer than two samples.
+    /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1 degrees of freedom. None
+    /// with fewer than two samples.
     pub ci95: Option<f64>,
     /// Number of samples.
     pub n: u64,
@@ -30,8 +29,8 @@ pub struct DelayStatistic {
     pub p99: Option<f64>,
 }
 
-/// Collects one number per run. Mean and variance are updated by Welford's method, which keeps its
-/// precision when the mean is large.
+/// Collects one number per run. Mean and variance are updated by Welford's method, which keeps its precision when the
+/// mean is large.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Number of samples.
@@ -45,8 +44,8 @@ pub struct Sample {
 impl Sample {
     /// Adds the number of one run.
     ///
-    /// A number that is not finite makes the whole statistic unknown. An infinite time-out, for
-    /// example, must not vanish from a mean.
+    /// A number that is not finite makes the whole statistic unknown. An infinite time-out, for example, must not
+    /// vanish from a mean.
     pub fn push(&mut self, value: f64) {
         self.n += 1;
         let away = value - self.mean;
@@ -81,8 +80,8 @@ impl FromIterator<f64> for Sample {
     }
 }
 
-/// The `percent`-th percentile of `values` by nearest rank: the smallest value that is at least as
-/// large as `percent` % of all values. The result is always one of the values.
+/// The `percent`-th percentile of `values` by nearest rank: the smallest value that is at least as large as `percent` %
+/// of all values. The result is always one of the values.
 ///
 /// Reorders `values`. None if `values` is empty, or if the result is not finite.
 pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
@@ -97,10 +96,9 @@ pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
 
 /// The 97.5 % quantile of Student's t distribution.
 ///
-/// Up to 30 degrees of freedom the quantile comes from a table. Above, it comes from an expansion
-/// around the normal quantile (Abramowitz and Stegun, equation 26.7.5; error below 4e-8). The
-/// expansion uses only additions, multiplications and divisions, so every machine computes the same
-/// result.
+/// Up to 30 degrees of freedom the quantile comes from a table. Above, it comes from an expansion around the normal
+/// quantile (Abramowitz and Stegun, equation 26.7.5; error below 4e-8). The expansion uses only additions,
+/// multiplications and divisions, so every machine computes the same result.
 fn student_t95(freedom: u64) -> f64 {
     if let Some(t) = usize::try_from(freedom).ok().and_then(|n| n.checked_sub(1)).and_then(|i| T95.get(i)) {
         return *t;
@@ -110,8 +108,7 @@ fn student_t95(freedom: u64) -> f64 {
     1.959963984540054 + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n
 }
 
-/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom. [`Statistic::ci95`] is
-/// proportional to it.
+/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom. [`Statistic::ci95`] is proportional to it.
 #[rustfmt::skip]
 const T95: [f64; 30] = [
     12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851, 2.364624252, 2.306004135,

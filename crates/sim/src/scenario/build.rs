@@ -7,9 +7,8 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
-/// The initial round-trip time of a tunnel over a path without delay: 100 us. A tunnel needs a
-/// value above 0. It replaces the value with its first measurement, so half or double the value
-/// changes little.
+/// The initial round-trip time of a tunnel over a path without delay: 100 us. A tunnel needs a value above 0. It
+/// replaces the value with its first measurement, so half or double the value changes little.
 const SHORTEST_RTT: Duration = Duration::from_micros(100);
 
 /// Builds the world of `scenario` for the run with this `seed`.
@@ -64,8 +63,8 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
     Ok(world)
 }
 
-/// Adds both directions of every link, and returns their numbers in the world. A one-way link has
-/// None in the place of its way back.
+/// Adds both directions of every link, and returns their numbers in the world. A one-way link has None in the place of
+/// its way back.
 fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>>, ScenarioError> {
     let mut numbers = Vec::with_capacity(2 * scenario.link.len());
     for (k, link) in scenario.link.iter().enumerate() {
@@ -81,9 +80,8 @@ fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>
     Ok(numbers)
 }
 
-/// The name of the random streams of link direction `number`. If the scenario has a single link,
-/// the names are those of the real-time emulator. So with the same seed, the k-th packet meets the
-/// same fate in both.
+/// The name of the random streams of link direction `number`. If the scenario has a single link, the names are those of
+/// the real-time emulator. So with the same seed, the k-th packet meets the same fate in both.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     match scenario.link.len() {
         1 => format!("link/{number}"),
@@ -111,9 +109,8 @@ fn add_flow(
     Ok(())
 }
 
-/// The longest delay of a flow's start. The default is the time of a full packet on the slowest
-/// link of the way `there`. A flow of answers has no delay, because it starts with the first
-/// request.
+/// The longest delay of a flow's start. The default is the time of a full packet on the slowest link of the way
+/// `there`. A flow of answers has no delay, because it starts with the first request.
 fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Duration {
     if matches!(flow.source, SourceSpec::Answers { .. }) {
         return Duration::ZERO;
@@ -125,9 +122,8 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Durati
     scenario.run.start_jitter.map_or_else(slowest, |jitter| jitter.duration())
 }
 
-/// When the connection `name` of `flow` starts: at the start in the file plus a random delay of at
-/// most `jitter`. The delay is also at most half of the time from that start until the flow stops,
-/// or until the run of `duration` ends.
+/// When the connection `name` of `flow` starts: at the start in the file plus a random delay of at most `jitter`. The
+/// delay is also at most half of the time from that start until the flow stops, or until the run of `duration` ends.
 fn start_time(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
     let written = flow.start.duration();
     let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));

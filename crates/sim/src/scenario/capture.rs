@@ -7,17 +7,16 @@ use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHea
 use ripstop_base::Time;
 use std::io::{self, Write};
 
-/// Writes a capture file of a run. For each flow outside tunnels, the file has the packets that the
-/// flow's `from` node sends and receives. For each tunnel, it has the datagrams that the tunnel's
-/// first node sends and receives, as UDP. The packets of a flow inside a tunnel do not appear.
+/// Writes a capture file of a run. For each flow outside tunnels, the file has the packets that the flow's `from` node
+/// sends and receives. For each tunnel, it has the datagrams that the tunnel's first node sends and receives, as UDP.
+/// The packets of a flow inside a tunnel do not appear.
 ///
-/// The file shows what `tcpdump` would see at these nodes: headers without payload, with virtual
-/// time in nanoseconds. Each node has an address of 10.0.0.0/8, and each flow has its own ports.
+/// The file shows what `tcpdump` would see at these nodes: headers without payload, with virtual time in nanoseconds.
+/// Each node has an address of 10.0.0.0/8, and each flow has its own ports.
 ///
-/// Sequence numbers count payload bytes. The packet that stands for the SYN has 0, and the first
-/// payload byte has 1. The simulated receiver sends no SYN-ACK, so the first acknowledgement is
-/// shown as one. SYN and SYN-ACK have a connection's options: MSS, window scale, SACK permitted.
-/// Every segment has the receiver's window.
+/// Sequence numbers count payload bytes. The packet that stands for the SYN has 0, and the first payload byte has 1.
+/// The simulated receiver sends no SYN-ACK, so the first acknowledgement is shown as one. SYN and SYN-ACK have a
+/// connection's options: MSS, window scale, SACK permitted. Every segment has the receiver's window.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
@@ -43,9 +42,9 @@ struct Conversation {
     sack: bool,
     /// Whether the first acknowledgement, which is shown as the SYN-ACK, was captured.
     open: bool,
-    /// The sequence number of the first payload byte of each packet, by packet number. For
-    /// [`Hosts::Kernels`], whose packets need not be full, there is an entry for each packet
-    /// captured and for the packet after them. Otherwise only packets 0 and 1 have entries.
+    /// The sequence number of the first payload byte of each packet, by packet number. For [`Hosts::Kernels`], whose
+    /// packets need not be full, there is an entry for each packet captured and for the packet after them. Otherwise
+    /// only packets 0 and 1 have entries.
     begins: Vec<u32>,
 }
 
@@ -57,8 +56,7 @@ const LINKTYPE_RAW: u32 = 101;
 const IP_HEADER: u32 = 20;
 /// The most bytes that may follow an IPv4 header.
 const MOST_CONTENT: usize = 65_535 - IP_HEADER as usize;
-/// The UDP port of a tunnel in the capture. It only appears in the headers, and any other port
-/// would do.
+/// The UDP port of a tunnel in the capture. It only appears in the headers, and any other port would do.
 const TUNNEL_PORT: u16 = 5182;
 
 impl<W: Write> Capture<W> {
@@ -169,8 +167,8 @@ impl<W: Write> Capture<W> {
 }
 
 impl Conversation {
-    /// Notes the sequence number at which the next packet begins. Only kernels send packets that
-    /// are not full, so only their packets need it.
+    /// Notes the sequence number at which the next packet begins. Only kernels send packets that are not full, so only
+    /// their packets need it.
     fn note(&mut self, body: &Body, bytes: u32) {
         if let Body::Data(number) = body
             && *number > 0
@@ -181,8 +179,8 @@ impl Conversation {
         }
     }
 
-    /// The sequence number of the first payload byte of packet `number`. Packets that are not in
-    /// `begins` count as full.
+    /// The sequence number of the first payload byte of packet `number`. Packets that are not in `begins` count as
+    /// full.
     fn byte(&self, number: u64) -> u32 {
         let seen = usize::try_from(number).ok().and_then(|at| self.begins.get(at));
         seen.copied()
@@ -221,8 +219,7 @@ impl Conversation {
             options.extend([TcpOptionElement::Noop, TcpOptionElement::WindowScale(self.window_scale())]);
             options.extend(self.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
         } else if self.hosts == Hosts::Kernels {
-            // A real header has time stamps in these twelve bytes. The simulator has no time
-            // stamps.
+            // A real header has time stamps in these twelve bytes. The simulator has no time stamps.
             options.extend((0..STAMPED_HEADERS - TCP_IP_HEADERS).map(|_| TcpOptionElement::Noop));
         }
         if let Body::Ack(ack) = body

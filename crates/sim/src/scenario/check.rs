@@ -9,18 +9,17 @@ use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The most connections of a scenario. With this many, the numbers of packets and alarms fit their
-/// types. Half the value refuses large scenarios earlier. Double the value allows larger scenarios,
-/// which need more memory.
+/// The most connections of a scenario. With this many, the numbers of packets and alarms fit their types. Half the
+/// value refuses large scenarios earlier. Double the value allows larger scenarios, which need more memory.
 const MOST_FLOWS: u32 = 100_000;
-/// The most pieces into which `run.sample` may cut a run. Each piece is kept in memory for every
-/// run. So double the value allows twice the memory, and half the value half of it.
+/// The most pieces into which `run.sample` may cut a run. Each piece is kept in memory for every run. So double the
+/// value allows twice the memory, and half the value half of it.
 const MOST_SAMPLES: u128 = 100_000;
-/// The most runs. Their results stay in memory until the last run ends, so double the value allows
-/// twice the memory, and half the value half of it.
+/// The most runs. Their results stay in memory until the last run ends, so double the value allows twice the memory,
+/// and half the value half of it.
 const MOST_RUNS: u32 = 1_000_000;
-/// The allowed MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path
-/// (RFC 791) to the largest IP packet.
+/// The allowed MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path (RFC 791) to the
+/// largest IP packet.
 const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
 /// The largest IP packet, bytes (RFC 791).
 const MOST_PACKET: u64 = 65_535;
@@ -100,8 +99,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Refuses a path whose links have neither a rate limit nor a delay. Packets and
-    /// acknowledgements would take no time on it, so the virtual time would never advance.
+    /// Refuses a path whose links have neither a rate limit nor a delay. Packets and acknowledgements would take no
+    /// time on it, so the virtual time would never advance.
     fn check_time_passes(&self, index: usize, way: &[Vec<usize>; 2]) -> Result<(), ScenarioError> {
         let takes_time = |k: &usize| {
             let link = self.direction(*k);
@@ -131,8 +130,7 @@ impl Scenario {
         Ok(if backwards { [back, there] } else { [there, back] })
     }
 
-    /// The number of the tunnel that carries flow `index`, and whether the flow enters it at its
-    /// second end.
+    /// The number of the tunnel that carries flow `index`, and whether the flow enters it at its second end.
     pub(super) fn tunnel_of(&self, index: usize, name: &str) -> Result<(usize, bool), ScenarioError> {
         let flow = &self.flow[index];
         let field = |name: &str| format!("flow[{index}].{name}");

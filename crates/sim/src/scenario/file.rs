@@ -45,8 +45,8 @@ fn place(text: &str, at: usize, problem: String) -> FileError {
     FileError { line, column, problem }
 }
 
-/// The position in the text of an error's field. If the text lacks the last parts of the field's
-/// path, it is the position of the part before them.
+/// The position in the text of an error's field. If the text lacks the last parts of the field's path, it is the
+/// position of the part before them.
 fn position(text: &str, error: &ScenarioError) -> usize {
     let Ok(table) = DeTable::parse(text) else { return 0 };
     let mut at = table.span().start;

@@ -1,10 +1,8 @@
-//! Scenarios: networks and traffic described as data, run several times, and reported with
-//! statistics over the runs.
+//! Scenarios: networks and traffic described as data, run several times, and reported with statistics over the runs.
 //!
-//! - `spec` defines what a scenario file may contain, `check` checks it, and `file` reads and
-//!   writes it as TOML. `preset` makes the scenarios of the papers.
-//! - `routes` finds the routes of flows, and `build` makes the simulated network, a
-//!   [`World`](crate::world::World).
+//! - `spec` defines what a scenario file may contain, `check` checks it, and `file` reads and writes it as TOML.
+//!   `preset` makes the scenarios of the papers.
+//! - `routes` finds the routes of flows, and `build` makes the simulated network, a [`World`](crate::world::World).
 //! - `run` runs the world, `totals` reads its counters, and `report` computes the figures.
 //! - `trace` and `capture` record single events.
 

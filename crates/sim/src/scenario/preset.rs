@@ -1,5 +1,5 @@
-//! Scenarios that the papers use repeatedly: a chain of links, and a link with a block code. A
-//! block code sends packets in small units of equal size, and protects blocks of K units.
+//! Scenarios that the papers use repeatedly: a chain of links, and a link with a block code. A block code sends packets
+//! in small units of equal size, and protects blocks of K units.
 
 use super::{FlowSpec, LinkSpec, RunSpec, Scenario, SourceSpec, TunnelSpec};
 use ripstop_base::{Bytes, QueueLimit, Rate, Span};
@@ -16,8 +16,8 @@ pub struct Tandem {
     pub forth: LinkConfig,
     /// The settings of every link in the other direction.
     pub back: LinkConfig,
-    /// The flows. Their ends are set to the ends of the chain. Answers go from the last node to the
-    /// first, and other flows from the first to the last.
+    /// The flows. Their ends are set to the ends of the chain. Answers go from the last node to the first, and other
+    /// flows from the first to the last.
     pub flows: Vec<FlowSpec>,
     /// The tunnel that carries all flows between the ends of the chain. Its ends are set as well.
     pub tunnel: Option<TunnelSpec>,
@@ -74,8 +74,7 @@ pub struct FecPath {
 }
 
 impl FecPath {
-    /// The scenario, with nodes `sender` and `receiver`. Acknowledgements return without loss and
-    /// without a rate limit.
+    /// The scenario, with nodes `sender` and `receiver`. Acknowledgements return without loss and without a rate limit.
     pub fn scenario(&self) -> Scenario {
         let unit = self.fec.unit.get();
         let delay = Span::from(self.rtt.duration() / 2);

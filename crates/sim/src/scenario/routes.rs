@@ -4,8 +4,8 @@ use super::error::{ScenarioError, refuse};
 use super::spec::Scenario;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The links of a scenario as a directed graph. Each direction of a link has a number: 2k for the
-/// `forth` of link k, and 2k + 1 for its other direction, if it has one.
+/// The links of a scenario as a directed graph. Each direction of a link has a number: 2k for the `forth` of link k,
+/// and 2k + 1 for its other direction, if it has one.
 #[derive(Debug)]
 pub(super) struct Topology<'a> {
     /// The number of each node, by its name.
@@ -140,8 +140,7 @@ impl<'a> Topology<'a> {
         self.out[from].iter().find(|(_, end)| *end == to).map(|(link, _)| *link)
     }
 
-    /// The route with the fewest links. If several have the fewest, the one whose links come first
-    /// in the file wins.
+    /// The route with the fewest links. If several have the fewest, the one whose links come first in the file wins.
     fn shortest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut came_by: Vec<Option<(usize, usize)>> = vec![None; self.out.len()];
         let mut waiting = VecDeque::from([from]);

@@ -9,8 +9,8 @@ use crate::engine::replicate;
 use crate::world::Observer;
 use ripstop_base::Seed;
 
-/// Runs `scenario` on at most `threads` threads, and reports the measurements. The result does not
-/// depend on the number of threads. `progress` is called after each run.
+/// Runs `scenario` on at most `threads` threads, and reports the measurements. The result does not depend on the number
+/// of threads. `progress` is called after each run.
 ///
 /// # Errors
 /// If a setting is invalid.

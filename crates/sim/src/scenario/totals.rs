@@ -1,7 +1,7 @@
 //! The counters of each run, read at the times that the report needs.
 //!
-//! A *span* is a part of a run that is reported: the whole measurement (the run without its
-//! warm-up), or an interval of the scenario.
+//! A *span* is a part of a run that is reported: the whole measurement (the run without its warm-up), or an interval of
+//! the scenario.
 
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
@@ -97,8 +97,8 @@ impl RunTotals {
 /// Ends the spans that end at `at`, and begins those that begin at `at`.
 fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
     let flows = 0..world.flows();
-    // Delays were last taken at the previous start or end of a span. So the delays taken now belong
-    // to each span that contains the time since then.
+    // Delays were last taken at the previous start or end of a span. So the delays taken now belong to each span that
+    // contains the time since then.
     for flow in flows.clone() {
         let delays = world.take_delays(flow);
         for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {

@@ -6,14 +6,13 @@ use ripstop_base::Time;
 use ripstop_link::Fate;
 use std::io::{self, Write};
 
-/// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of
-/// packet, its number, its bytes, its fate, congestion window in packets, SRTT in seconds. A column
-/// that does not apply to the event is empty.
+/// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of packet, its number,
+/// its bytes, its fate, congestion window in packets, SRTT in seconds. A column that does not apply to the event is
+/// empty.
 ///
 /// The events are:
 ///
-/// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the
-///   loss.
+/// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss.
 /// * `arrived`: a packet arrived at the end of a link.
 /// * `window`: a sender handled an acknowledgement or a time-out. The line has its window and SRTT.
 /// * `completed`: a transfer is complete. The line has its bytes and duration.
@@ -118,8 +117,8 @@ impl<W: Write> Observer for Trace<W> {
     }
 }
 
-/// The kind of a packet, and its number. For a segment or a datagram it is its own number. For an
-/// acknowledgement it is the next segment that it requests.
+/// The kind of a packet, and its number. For a segment or a datagram it is its own number. For an acknowledgement it is
+/// the next segment that it requests.
 fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),

@@ -1,10 +1,8 @@
-//! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows
-//! the greatest delivery rate of ten rounds (round trips). The window follows the bandwidth-delay
-//! product. Losses matter little.
+//! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows the greatest
+//! delivery rate of ten rounds (round trips). The window follows the bandwidth-delay product. Losses matter little.
 //!
-//! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains. The pacing gain is the sending
-//! rate divided by the path's estimated rate. The window gain is the window divided by the
-//! bandwidth-delay product.
+//! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains. The pacing gain is the sending rate divided by the
+//! path's estimated rate. The window gain is the window divided by the bandwidth-delay product.
 
 mod policer;
 
@@ -15,17 +13,15 @@ use std::time::Duration;
 
 // All values are Linux's. The results in tests/snapshots/bare.txt depend on them.
 
-/// The gain in start-up: 2/ln 2, rounded up to a 256th. It fills the path as fast as slow start
-/// does.
+/// The gain in start-up: 2/ln 2, rounded up to a 256th. It fills the path as fast as slow start does.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// The pacing gain of the drain, the inverse of the high gain. It removes the queue that start-up
-/// leaves.
+/// The pacing gain of the drain, the inverse of the high gain. It removes the queue that start-up leaves.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// The window in bandwidth-delay products after start-up. The second product is room for delayed
-/// and aggregated acknowledgements.
+/// The window in bandwidth-delay products after start-up. The second product is room for delayed and aggregated
+/// acknowledgements.
 const CWND_GAIN: f64 = 2.0;
-/// The pacing gains of a cycle, by phase. The first phase probes for more rate, the second drains
-/// the queue of the probe, and the others keep the estimated rate.
+/// The pacing gains of a cycle, by phase. The first phase probes for more rate, the second drains the queue of the
+/// probe, and the others keep the estimated rate.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The number of phases in which a cycle may begin: all but the draining phase.
 const CYCLE_STARTS: u64 = 7;
@@ -37,8 +33,8 @@ const PACING_MARGIN: f64 = 0.99;
 const LEAST_CWND: f64 = 4.0;
 /// The window in packets before the first sample of the round-trip time.
 const INITIAL_CWND: f64 = 10.0;
-/// The factor by which the rate must grow in a round of start-up. A round with less growth is a
-/// sign that the path is full.
+/// The factor by which the rate must grow in a round of start-up. A round with less growth is a sign that the path is
+/// full.
 const FULL_GROWTH: f64 = 1.25;
 /// Successive rounds with less growth than [`FULL_GROWTH`] after which the path counts as full.
 const FULL_ROUNDS: u32 = 3;
@@ -46,8 +42,7 @@ const FULL_ROUNDS: u32 = 3;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 /// How long the window stays at [`LEAST_CWND`] to measure the round-trip time.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Rounds that each of the two maxima in [`Aggregation`] covers. Together they cover the last 5 to
-/// 10 rounds.
+/// Rounds that each of the two maxima in [`Aggregation`] covers. Together they cover the last 5 to 10 rounds.
 const AGGREGATION_ROUNDS: u32 = 5;
 /// The most that aggregation adds to the window, in seconds at the path's rate.
 const AGGREGATION_TIME: f64 = 0.1;
@@ -57,8 +52,7 @@ const AGGREGATION_RESET: u64 = 1 << 20;
 const BURST_TIME: f64 = 1.0 / 1024.0;
 /// The most packets of a paced burst.
 const BURST_MOST: f64 = 44.0;
-/// The rate in packets per second from which a burst has at least two packets: 1.2 Mbit/s for
-/// packets of 1500 bytes.
+/// The rate in packets per second from which a burst has at least two packets: 1.2 Mbit/s for packets of 1500 bytes.
 const TWO_PACKETS_FROM: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +76,8 @@ pub(in crate::tcp) struct Bbr {
     /// Delivery rates in packets per second, by round.
     rates: WindowedMax,
     rounds: u64,
-    /// The deliveries when the round began. The round ends with the acknowledgement of a packet
-    /// that was sent after them.
+    /// The deliveries when the round began. The round ends with the acknowledgement of a packet that was sent after
+    /// them.
     round_end: u64,
     /// Whether the current acknowledgement begins a round.
     round_start: bool,
@@ -115,15 +109,13 @@ pub(in crate::tcp) struct Bbr {
     random: Stream,
 }
 
-/// Measures aggregation of acknowledgements: how many more packets were acknowledged than the
-/// estimated rate explains.
+/// Measures aggregation of acknowledgements: how many more packets were acknowledged than the estimated rate explains.
 #[derive(Clone, Debug, Default)]
 struct Aggregation {
     /// When the count `acked` began.
     since: Time,
     acked: u64,
-    /// The greatest surplus in packets, for the current and for the previous
-    /// [`AGGREGATION_ROUNDS`] rounds.
+    /// The greatest surplus in packets, for the current and for the previous [`AGGREGATION_ROUNDS`] rounds.
     extra: [f64; 2],
     /// The index of the current entry of `extra`.
     now: usize,
@@ -330,8 +322,8 @@ impl Bbr {
         }
     }
 
-    /// Adds three paced bursts to a window, and rounds it up to an even number of packets. The
-    /// probing phase gets two packets more.
+    /// Adds three paced bursts to a window, and rounds it up to an even number of packets. The probing phase gets two
+    /// packets more.
     fn with_bursts(&self, flow: &FlowState, cwnd: f64) -> f64 {
         let cwnd = cwnd + 3.0 * f64::from(flow.burst);
         let even = 2.0 * ((cwnd + 1.0) / 2.0).floor();
@@ -395,8 +387,7 @@ impl Bbr {
         }
         let in_flight = self.inflight_at_departure(flow, now, acked.prior_in_flight);
         if self.pacing_gain > 1.0 {
-            // The probe lasts until enough packets are in flight, or until a loss shows that the
-            // queue overflows.
+            // The probe lasts until enough packets are in flight, or until a loss shows that the queue overflows.
             let enough = in_flight >= self.inflight(flow, self.max_rate(), self.pacing_gain);
             return full_length && (acked.lost > 0 || enough);
         }

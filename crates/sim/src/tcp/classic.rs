@@ -1,5 +1,5 @@
-//! The sender of the ns-2 algorithms. It has the state that all of them share (`core`), and passes
-//! each event to the algorithm in use.
+//! The sender of the ns-2 algorithms. It has the state that all of them share (`core`), and passes each event to the
+//! algorithm in use.
 
 use super::reno::{NewReno, Reno, tahoe_on_ack};
 use super::sack::Sack;

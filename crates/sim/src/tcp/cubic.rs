@@ -1,11 +1,11 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never
-//! below Reno's window. HyStart++ (RFC 9406) ends slow start when the delay rises.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never below Reno's window.
+//! HyStart++ (RFC 9406) ends slow start when the delay rises.
 //!
 //! Linux differs in three visible ways, which [`Flavour`] selects:
 //!
 //! - The older HyStart ends slow start.
-//! - The estimate of Reno's window keeps the slow growth of RFC 9438's equation (4). The RFC lets
-//!   the estimate grow as fast as Reno once it reaches the window before the last loss.
+//! - The estimate of Reno's window keeps the slow growth of RFC 9438's equation (4). The RFC lets the estimate grow as
+//!   fast as Reno once it reaches the window before the last loss.
 //! - Before the first loss the window grows by at least 5 % in each round trip.
 
 use super::hystart::{HyStart, LinuxHyStart, PlusPlus};
@@ -13,15 +13,14 @@ use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// C in packets/s^3: the steepness of the cubic (RFC 9438, section 5). The time to reach the old
-/// window after a loss grows with the cube root of 1/C. So half the value takes longer. Double the
-/// value takes less time, and takes more from other flows.
+/// C in packets/s^3: the steepness of the cubic (RFC 9438, section 5). The time to reach the old window after a loss
+/// grows with the cube root of 1/C. So half the value takes longer. Double the value takes less time, and takes more
+/// from other flows.
 const C: f64 = 0.4;
-/// The share of the window kept after a loss (RFC 9438, section 5). A smaller share gives room to
-/// other flows, but may leave the path idle. A share close to 1 keeps the queue full.
+/// The share of the window kept after a loss (RFC 9438, section 5). A smaller share gives room to other flows, but may
+/// leave the path idle. A share close to 1 keeps the queue full.
 const BETA: f64 = 0.7;
-/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only for very
-/// small windows.
+/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only for very small windows.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 /// The specification that CUBIC follows.
@@ -125,8 +124,8 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, equation (2). K is 0 if the window is already at the old window or above,
-            // and before the first loss.
+            // RFC 9438, equation (2). K is 0 if the window is already at the old window or above, and before the first
+            // loss.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });
@@ -138,8 +137,8 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
         let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
-        // RFC 9438, equation (4). First the estimate grows so that its average window is Reno's in
-        // spite of the larger `BETA`, and later as fast as Reno.
+        // RFC 9438, equation (4). First the estimate grows so that its average window is Reno's in spite of the larger
+        // `BETA`, and later as fast as Reno.
         let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
         let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * packets / cwnd;
@@ -150,8 +149,7 @@ impl Cubic {
             flow.cwnd += ((target - cwnd) / cwnd * packets).min(packets / 2.0);
         }
         if self.flavour == Flavour::Linux && w_max == 0.0 {
-            // Before the first loss nothing is known of the path, so the window grows by at least
-            // 5 % in a round trip.
+            // Before the first loss nothing is known of the path, so the window grows by at least 5 % in a round trip.
             flow.cwnd = flow.cwnd.max(cwnd + packets / 20.0);
         }
     }

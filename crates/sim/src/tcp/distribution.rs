@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A quantity that is the same each time, or exponentially distributed with a mean. Scenario files
-/// write `2s` for a fixed value, and `exp:2s` for a mean.
+/// A quantity that is the same each time, or exponentially distributed with a mean. Scenario files write `2s` for a
+/// fixed value, and `exp:2s` for a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution<T> {
     /// The same each time.

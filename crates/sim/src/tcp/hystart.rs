@@ -1,36 +1,33 @@
-//! HyStart: ends slow start when the delay rises, before packets are lost. HyStart++ (RFC 9406) and
-//! Linux's version.
+//! HyStart: ends slow start when the delay rises, before packets are lost. HyStart++ (RFC 9406) and Linux's version.
 
 use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The smallest rise of the delay that can end slow start. This and the next five are the constants
-/// of RFC 9406, section 4.3. With a smaller value jitter can end slow start. A larger value lets
-/// the queue grow more.
+/// The smallest rise of the delay that can end slow start. This and the next five are the constants of RFC 9406,
+/// section 4.3. With a smaller value jitter can end slow start. A larger value lets the queue grow more.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-/// A rise of the delay that always counts. A smaller value ends slow start earlier on long paths,
-/// and a larger value ends it later.
+/// A rise of the delay that always counts. A smaller value ends slow start earlier on long paths, and a larger value
+/// ends it later.
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-/// Between [`MIN_RTT_THRESH`] and [`MAX_RTT_THRESH`], the rise that counts is the round-trip time
-/// divided by this number. Half the value tolerates twice the rise.
+/// Between [`MIN_RTT_THRESH`] and [`MAX_RTT_THRESH`], the rise that counts is the round-trip time divided by this
+/// number. Half the value tolerates twice the rise.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// How many round-trip times a round must measure before its delay counts. With fewer samples noise
-/// can decide. More samples delay the decision.
+/// How many round-trip times a round must measure before its delay counts. With fewer samples noise can decide. More
+/// samples delay the decision.
 const N_RTT_SAMPLE: u32 = 8;
-/// Conservative slow start grows the window more slowly than slow start by this factor. Half the
-/// value overshoots more. Double the value takes longer to fill the path if the rise was no sign of
-/// a queue.
+/// Conservative slow start grows the window more slowly than slow start by this factor. Half the value overshoots more.
+/// Double the value takes longer to fill the path if the rise was no sign of a queue.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// Rounds of conservative slow start after which slow start ends. Half the value ends slow start
-/// sooner. Double the value gives a passing rise more time to go away.
+/// Rounds of conservative slow start after which slow start ends. Half the value ends slow start sooner. Double the
+/// value gives a passing rise more time to go away.
 const CSS_ROUNDS: u32 = 5;
-/// The smallest window in packets at which Linux's HyStart acts (Linux's value). Smaller windows
-/// give too few acknowledgements to judge by.
+/// The smallest window in packets at which Linux's HyStart acts (Linux's value). Smaller windows give too few
+/// acknowledgements to judge by.
 const LEAST_WINDOW: f64 = 16.0;
-/// The longest gap between two acknowledgements of one train, a series of acknowledgements that
-/// arrive close together (Linux's value). With half the value trains are shorter, and slow start
-/// ends less often. With double the value trains are longer, and slow start ends more often.
+/// The longest gap between two acknowledgements of one train, a series of acknowledgements that arrive close together
+/// (Linux's value). With half the value trains are shorter, and slow start ends less often. With double the value
+/// trains are longer, and slow start ends more often.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
 /// The two versions of HyStart.
@@ -63,9 +60,9 @@ fn allowance(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and a lasting rise
-/// ends slow start. The RFC's limit L on the growth per acknowledgement is left out, because
-/// offload merges acknowledgements. Linux has no limit either.
+/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and a lasting rise ends slow start. The
+/// RFC's limit L on the growth per acknowledgement is left out, because offload merges acknowledgements. Linux has no
+/// limit either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlusPlus {
     /// The round ends when all packets before this one are acknowledged.
@@ -120,9 +117,8 @@ impl PlusPlus {
     }
 }
 
-/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good in two cases. Either a round's
-/// least delay rises enough above the path's least round-trip time, or a train of acknowledgements
-/// lasts longer than half of that time.
+/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good in two cases. Either a round's least delay rises
+/// enough above the path's least round-trip time, or a train of acknowledgements lasts longer than half of that time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxHyStart {
     window_end: u64,
@@ -135,10 +131,10 @@ pub(super) struct LinuxHyStart {
 impl LinuxHyStart {
     fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.una_and_nxt();
-        // A round begins when more than the packets before `window_end` are acknowledged. That is
-        // the first acknowledgement of a flight, when the whole flight is on the path. If rounds
-        // began one packet earlier, they would begin in the middle of a flight after a few rounds.
-        // The delay of the flight's later packets would then look like a rise.
+        // A round begins when more than the packets before `window_end` are acknowledged. That is the first
+        // acknowledgement of a flight, when the whole flight is on the path. If rounds began one packet earlier, they
+        // would begin in the middle of a flight after a few rounds. The delay of the flight's later packets would then
+        // look like a rise.
         if una > self.window_end {
             *self = LinuxHyStart {
                 window_end: nxt,

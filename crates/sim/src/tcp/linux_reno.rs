@@ -1,14 +1,14 @@
-//! Reno as in Linux: the window of RFC 5681 on the modern sender, which detects losses by time and
-//! by selective acknowledgements. ns-2's Reno and SACK are in `reno` and `sack`.
+//! Reno as in Linux: the window of RFC 5681 on the modern sender, which detects losses by time and by selective
+//! acknowledgements. ns-2's Reno and SACK are in `reno` and `sack`.
 
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
-/// The share of the window kept after a loss (RFC 5681, equation (4)). A larger share takes more of
-/// a shared path than Reno does. A smaller share takes less.
+/// The share of the window kept after a loss (RFC 5681, equation (4)). A larger share takes more of a shared path than
+/// Reno does. A smaller share takes less.
 const BETA: f64 = 0.5;
-/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only when the
-/// window is below about twice this value.
+/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only when the window is below
+/// about twice this value.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,7 @@ impl CongestionControl for LinuxReno {
             packets -= grown - flow.cwnd;
             flow.cwnd = grown;
         }
-        // RFC 5681, equation (3), in packets: the window grows by one packet when a whole window is
-        // acknowledged.
+        // RFC 5681, equation (3), in packets: the window grows by one packet when a whole window is acknowledged.
         flow.cwnd += packets / flow.cwnd;
     }
 

@@ -1,16 +1,14 @@
-//! TCP in virtual time, counted in packets: senders, a receiver, and the acknowledgements between
-//! them.
+//! TCP in virtual time, counted in packets: senders, a receiver, and the acknowledgements between them.
 //!
-//! Tahoe, Reno, NewReno, SACK and Vegas behave like ns-2's one-way agents, so that results can be
-//! compared with ns-2. Window and threshold are counted in packets, and times are measured in clock
-//! ticks. A first packet without data replaces the handshake.
+//! Tahoe, Reno, NewReno, SACK and Vegas behave like ns-2's one-way agents, so that results can be compared with ns-2.
+//! Window and threshold are counted in packets, and times are measured in clock ticks. A first packet without data
+//! replaces the handshake.
 //!
-//! CUBIC, BBR and `linux-reno` run on the modern sender, which works as in today's kernels
-//! ([`SenderConfig::linux`]). Both kinds of sender have the same interface.
+//! CUBIC, BBR and `linux-reno` run on the modern sender, which works as in today's kernels ([`SenderConfig::linux`]).
+//! Both kinds of sender have the same interface.
 //!
-//! A sender has neither clock nor timer. The caller passes each input with the time, drains
-//! [`Sender::poll_transmit`], and calls again at [`Sender::timeout`]. [`TrafficSource`] says when a
-//! connection has something to send.
+//! A sender has neither clock nor timer. The caller passes each input with the time, drains [`Sender::poll_transmit`],
+//! and calls again at [`Sender::timeout`]. [`TrafficSource`] says when a connection has something to send.
 
 mod bbr;
 mod classic;
@@ -47,8 +45,8 @@ use std::str::FromStr;
 use std::time::Duration;
 use vegas::Vegas;
 
-/// The most SACK blocks in an acknowledgement. Three fit beside time stamps (RFC 2018, section 3).
-/// With one block a sender learns of lost blocks less reliably; six do not fit into the header.
+/// The most SACK blocks in an acknowledgement. Three fit beside time stamps (RFC 2018, section 3). With one block a
+/// sender learns of lost blocks less reliably; six do not fit into the header.
 pub const MAX_BLOCKS: usize = 3;
 
 /// A congestion control algorithm.
@@ -66,11 +64,10 @@ pub enum Variant {
     Sack,
     /// The round-trip time controls the window, not loss.
     Vegas,
-    /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern
-    /// sender.
+    /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern sender.
     Cubic,
-    /// CUBIC as in Linux: HyStart instead of HyStart++, and slower growth where Reno's window is
-    /// larger than CUBIC's. Modern sender.
+    /// CUBIC as in Linux: HyStart instead of HyStart++, and slower growth where Reno's window is larger than CUBIC's.
+    /// Modern sender.
     #[serde(rename = "linux-cubic")]
     LinuxCubic,
     /// The sending rate follows the delivery rate of the path. Modern sender.
@@ -99,8 +96,7 @@ impl Variant {
         (Variant::LinuxReno, "linux-reno"),
     ];
 
-    /// Whether the algorithm runs on the modern sender, which has an exact clock and detects losses
-    /// by time.
+    /// Whether the algorithm runs on the modern sender, which has an exact clock and detects losses by time.
     pub fn is_modern(self) -> bool {
         match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack | Variant::Vegas => false,
@@ -108,8 +104,8 @@ impl Variant {
         }
     }
 
-    /// Bytes of packet `number` on the wire. `payload` is the payload of a full packet. The first
-    /// packet, the SYN, is a header alone.
+    /// Bytes of packet `number` on the wire. `payload` is the payload of a full packet. The first packet, the SYN, is a
+    /// header alone.
     ///
     /// With Vegas every packet, also the first one, has `payload` bytes and no header, as in ns-2.
     pub fn packet_bytes(self, number: u64, payload: usize) -> usize {
@@ -154,14 +150,14 @@ pub struct Ack {
     pub next: u64,
     /// A packet that arrived again (D-SACK, RFC 2883).
     pub duplicate: Option<u64>,
-    /// The start and the end of each block, counted from `next`. 32 bits keep acknowledgements
-    /// small, because they are copied often. An unused entry is an empty range.
+    /// The start and the end of each block, counted from `next`. 32 bits keep acknowledgements small, because they are
+    /// copied often. An unused entry is an empty range.
     blocks: [(u32, u32); MAX_BLOCKS],
 }
 
 impl Ack {
-    /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. The first
-    /// [`MAX_BLOCKS`] of them are kept, up to 2^32 packets away from `next`.
+    /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. The first [`MAX_BLOCKS`] of them are
+    /// kept, up to 2^32 packets away from `next`.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
@@ -193,8 +189,8 @@ enum Family {
     Modern(Box<Modern>),
 }
 
-/// Evaluates an expression on the sender in use. The caller gives one expression for both families,
-/// or one for each family.
+/// Evaluates an expression on the sender in use. The caller gives one expression for both families, or one for each
+/// family.
 macro_rules! dispatch {
     ($family:expr, $sender:ident => $call:expr) => {
         dispatch!($family, $sender => $call, $sender => $call)
@@ -208,8 +204,8 @@ macro_rules! dispatch {
 }
 
 impl Sender {
-    /// A sender with nothing to send yet. `random` draws the phase of an ns-2 sender's clock ticks,
-    /// and the phase in which each of BBR's gain cycles begins.
+    /// A sender with nothing to send yet. `random` draws the phase of an ns-2 sender's clock ticks, and the phase in
+    /// which each of BBR's gain cycles begins.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
         let modern = |algorithm| Family::Modern(Box::new(Modern::new(config, algorithm)));
         let classic = |algorithm, random: &mut Stream| {
@@ -231,8 +227,8 @@ impl Sender {
         Sender { family }
     }
 
-    /// Adds `packets` to send; `u64::MAX` means without end. `packets` does not count a
-    /// connection's first packet, which carries no data.
+    /// Adds `packets` to send; `u64::MAX` means without end. `packets` does not count a connection's first packet,
+    /// which carries no data.
     pub fn offer(&mut self, now: Time, packets: u64) {
         dispatch!(&mut self.family, sender => sender.offer(now, packets));
     }
@@ -257,11 +253,11 @@ impl Sender {
         dispatch!(&mut self.family, classic => classic.core.poll(), modern => modern.out.pop_front())
     }
 
-    /// When to call [`Sender::on_timeout`]: the earliest timer, BBR's pacing timer included.
-    /// [`Time::NEVER`] when no timer runs.
+    /// When to call [`Sender::on_timeout`]: the earliest timer, BBR's pacing timer included. [`Time::NEVER`] when no
+    /// timer runs.
     ///
-    /// An ns-2 algorithm has one more time-out after its last acknowledgement. An idle sender then
-    /// restarts with one packet.
+    /// An ns-2 algorithm has one more time-out after its last acknowledgement. An idle sender then restarts with one
+    /// packet.
     pub fn timeout(&self) -> Time {
         dispatch!(&self.family, classic => classic.core.deadline, modern => modern.timeout())
     }
@@ -271,8 +267,7 @@ impl Sender {
         dispatch!(&self.family, classic => classic.core.cwnd, modern => modern.flow.cwnd)
     }
 
-    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to
-    /// clock ticks.
+    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to clock ticks.
     pub fn srtt(&self) -> Option<Duration> {
         dispatch!(&self.family, classic => classic.core.rto.srtt(), modern => modern.flow.rtt.smoothed())
     }

@@ -1,5 +1,4 @@
-//! The receiving end of a connection. It counts packets that arrive in order, and builds the
-//! acknowledgements.
+//! The receiving end of a connection. It counts packets that arrive in order, and builds the acknowledgements.
 
 use super::{Ack, MAX_BLOCKS};
 use serde::{Deserialize, Serialize};
@@ -27,8 +26,8 @@ pub struct Receiver {
     next: u64,
     /// Whether each packet from `next + 1` on has arrived.
     beyond: VecDeque<bool>,
-    /// Runs of successive packets beyond `next` that have arrived: the SACK blocks. The run that
-    /// changed last comes first.
+    /// Runs of successive packets beyond `next` that have arrived: the SACK blocks. The run that changed last comes
+    /// first.
     runs: VecDeque<Range<u64>>,
     /// Packets since the last acknowledgement.
     unacknowledged: u32,
@@ -39,8 +38,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. It acknowledges the
-    /// SYN, and packets out of order, without delay.
+    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. It acknowledges the SYN, and packets
+    /// out of order, without delay.
     pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
         Receiver {
             reassembly,
@@ -57,8 +56,7 @@ impl Receiver {
     /// Handles packet `number`. Returns the acknowledgement to send for it, if any.
     pub fn on_packet(&mut self, number: u64) -> Option<Ack> {
         if number == self.next {
-            // A packet that fills a gap is acknowledged without delay (RFC 5681, section 4.2). So
-            // is the SYN.
+            // A packet that fills a gap is acknowledged without delay (RFC 5681, section 4.2). So is the SYN.
             let at_once = number == 0 || !self.beyond.is_empty();
             self.next += 1;
             while let Some(arrived) = self.beyond.pop_front() {
@@ -77,8 +75,8 @@ impl Receiver {
         } else if number < self.next {
             self.duplicates += 1;
             self.duplicate = Some(number);
-            // A copy of the last packet in order is no sign of a loss while nothing beyond it has
-            // arrived. Its acknowledgement may be delayed.
+            // A copy of the last packet in order is no sign of a loss while nothing beyond it has arrived. Its
+            // acknowledgement may be delayed.
             let in_order = number + 1 == self.next && number > 0 && self.beyond.is_empty();
             if in_order && self.unacknowledged + 1 < self.ack_every {
                 self.unacknowledged += 1;
@@ -114,8 +112,8 @@ impl Receiver {
         self.duplicates
     }
 
-    /// Puts the run that contains `number` at the front of `runs`. The run may be known, may have
-    /// grown, or may have been dropped from `runs` before (RFC 2018, section 4).
+    /// Puts the run that contains `number` at the front of `runs`. The run may be known, may have grown, or may have
+    /// been dropped from `runs` before (RFC 2018, section 4).
     fn note_run(&mut self, number: u64) {
         let mut run = number..number + 1;
         self.runs.retain(|other| {

@@ -1,16 +1,14 @@
-//! Tahoe, Reno and NewReno as in ns-2. They detect losses by duplicate acknowledgements and by
-//! time-outs.
+//! Tahoe, Reno and NewReno as in ns-2. They detect losses by duplicate acknowledgements and by time-outs.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 
-/// The most new packets that one duplicate acknowledgement releases in recovery (ns-2's value).
-/// With 1 a recovery sends more smoothly; with 4 it may burst more.
+/// The most new packets that one duplicate acknowledgement releases in recovery (ns-2's value). With 1 a recovery sends
+/// more smoothly; with 4 it may burst more.
 const RECOVERY_BURST: u32 = 2;
 
-/// Handles an acknowledgement of Tahoe. Every sign of a loss restarts slow start with one packet
-/// (Jacobson 1988).
+/// Handles an acknowledgement of Tahoe. Every sign of a loss restarts slow start with one packet (Jacobson 1988).
 pub(super) fn tahoe_on_ack(core: &mut Core, now: Time, ack: &Ack) {
     if ack.next > core.una {
         core.take_new_ack(now, ack.next);
@@ -31,8 +29,7 @@ pub(super) fn tahoe_on_ack(core: &mut Core, now: Time, ack: &Ack) {
     core.fill(now, core.window(), u32::MAX);
 }
 
-/// Reno: fast retransmit and fast recovery (RFC 2581). The first acknowledgement of new data ends a
-/// recovery.
+/// Reno: fast retransmit and fast recovery (RFC 2581). The first acknowledgement of new data ends a recovery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reno {
     /// Packets that have left the path during fast recovery. They are added to the window.
@@ -60,9 +57,8 @@ impl Reno {
     }
 }
 
-/// NewReno (RFC 6582, "careful" variant): a recovery lasts until every packet in flight at its
-/// start is acknowledged. Each partial acknowledgement indicates the next loss. Only the first
-/// partial acknowledgement restarts the timer.
+/// NewReno (RFC 6582, "careful" variant): a recovery lasts until every packet in flight at its start is acknowledged.
+/// Each partial acknowledgement indicates the next loss. Only the first partial acknowledgement restarts the timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NewReno {
     /// As [`Reno::inflation`].
@@ -105,8 +101,7 @@ impl NewReno {
         core.restart(now);
     }
 
-    /// Removes the acknowledged packets from the window, except one: the packet that is sent for
-    /// the acknowledgement.
+    /// Removes the acknowledged packets from the window, except one: the packet that is sent for the acknowledgement.
     fn deflate(&mut self, core: &mut Core, acked: u64) {
         if self.inflation > acked {
             self.inflation -= acked - 1;
@@ -124,8 +119,7 @@ mod tests {
     use ripstop_base::Seed;
     use std::time::Duration;
 
-    /// A Reno sender with an acknowledged SYN, and a function that returns the packets sent for
-    /// each acknowledgement.
+    /// A Reno sender with an acknowledged SYN, and a function that returns the packets sent for each acknowledgement.
     fn reno() -> (Sender, impl FnMut(&mut Sender, u64) -> Vec<u64>) {
         let mut sender = Sender::new(Variant::Reno, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
         sender.offer(Time::ZERO, u64::MAX);
@@ -147,8 +141,7 @@ mod tests {
         assert_eq!(sender.cwnd(), 2.5);
         assert_eq!(feed(&mut sender, 2), [4]);
         assert_eq!(feed(&mut sender, 2), [5]);
-        // Three packets are in flight and fill the window of 2.9: a fourth needs 3, and the
-        // duplicate adds 1.
+        // Three packets are in flight and fill the window of 2.9: a fourth needs 3, and the duplicate adds 1.
         assert!(feed(&mut sender, 3).is_empty());
         assert_eq!(sender.cwnd(), 2.9);
         assert!(feed(&mut sender, 3).is_empty());

@@ -3,14 +3,14 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Fraction bits of the smoothed round-trip time in ticks. They also set its gain: 2^-3 = 1/8 (RFC
-/// 6298). Another value gives other time-outs than ns-2's.
+/// Fraction bits of the smoothed round-trip time in ticks. They also set its gain: 2^-3 = 1/8 (RFC 6298). Another value
+/// gives other time-outs than ns-2's.
 const SRTT_BITS: u32 = 3;
-/// Fraction bits of the variation in ticks. They also set its gain: 2^-2 = 1/4 (RFC 6298). Another
-/// value gives other time-outs than ns-2's.
+/// Fraction bits of the variation in ticks. They also set its gain: 2^-2 = 1/4 (RFC 6298). Another value gives other
+/// time-outs than ns-2's.
 const RTTVAR_BITS: u32 = 2;
-/// The exponent e in the time-out, srtt + 2^e rttvar, where rttvar is the variation. RFC 6298 has
-/// 4 rttvar. One more doubles the margin above the round-trip time, and one less halves it.
+/// The exponent e in the time-out, srtt + 2^e rttvar, where rttvar is the variation. RFC 6298 has 4 rttvar. One more
+/// doubles the margin above the round-trip time, and one less halves it.
 const RTTVAR_EXPONENT: u32 = 2;
 
 /// The bounds of the retransmission time-out, and the clock.
@@ -59,8 +59,8 @@ pub(super) struct Rto {
 }
 
 impl Rto {
-    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time
-    /// zero, because the clocks of hosts do not agree.
+    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time zero, because the
+    /// clocks of hosts do not agree.
     pub(super) fn new(config: RtoConfig, phase: f64) -> Rto {
         let tick = config.tick.as_nanos() as u64;
         let mut rto = Rto {
@@ -121,8 +121,7 @@ impl Rto {
         }
     }
 
-    /// The smoothed round-trip time; None before the first sample, and after time-outs have
-    /// discarded the estimate.
+    /// The smoothed round-trip time; None before the first sample, and after time-outs have discarded the estimate.
     #[inline]
     pub(super) fn srtt(&self) -> Option<Duration> {
         self.smoothed

@@ -1,5 +1,5 @@
-//! SACK as in ns-2 (Fall and Floyd 1996; ns-2's Sack1). Acknowledgements report what arrived beyond
-//! a gap. An estimate of the packets on the path, the "pipe", decides when to send.
+//! SACK as in ns-2 (Fall and Floyd 1996; ns-2's Sack1). Acknowledgements report what arrived beyond a gap. An estimate
+//! of the packets on the path, the "pipe", decides when to send.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
@@ -11,13 +11,11 @@ use std::ops::Range;
 pub(super) struct Sack {
     /// Whether a recovery is in progress.
     recovering: bool,
-    /// Whether nothing new was acknowledged since the last time-out. Duplicate acknowledgements are
-    /// then ignored.
+    /// Whether nothing new was acknowledged since the last time-out. Duplicate acknowledgements are then ignored.
     timed_out: bool,
     /// Estimate of the packets on the path.
     pipe: i64,
-    /// The first unacknowledged packet at the start of the recovery; equal to `una` outside a
-    /// recovery.
+    /// The first unacknowledged packet at the start of the recovery; equal to `una` outside a recovery.
     begun: u64,
     /// Ranges of packets that arrived beyond `una`: disjoint and in ascending order.
     sacked: Vec<Range<u64>>,
@@ -57,8 +55,8 @@ impl Sack {
             self.begun = core.una;
             self.forget();
         } else if ack.next > core.una {
-            // A partial acknowledgement shows that two packets have left the path: the original
-            // and its retransmission. So recovery is never slower than slow start.
+            // A partial acknowledgement shows that two packets have left the path: the original and its retransmission.
+            // So recovery is never slower than slow start.
             self.pipe -= 1;
             core.una = ack.next;
             self.learn(core, ack);

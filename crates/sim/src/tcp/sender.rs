@@ -1,21 +1,18 @@
-//! The state that the ns-2 algorithms share: sequence numbers, window, retransmission timer, and
-//! the rules for sending.
+//! The state that the ns-2 algorithms share: sequence numbers, window, retransmission timer, and the rules for sending.
 //!
-//! Packets are numbered from 0. The first packet stands for the SYN: it carries no data, and its
-//! acknowledgement opens the initial window.
+//! Packets are numbered from 0. The first packet stands for the SYN: it carries no data, and its acknowledgement opens
+//! the initial window.
 //!
-//! The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is
-//! the next packet to send; a time-out sets it back to `una`. `max` is one past the highest packet
-//! ever sent.
+//! The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is the next packet to
+//! send; a time-out sets it back to `una`. `max` is one past the highest packet ever sent.
 
 use super::rto::{Rto, RtoConfig};
 use ripstop_base::{Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). A smaller value
-/// mistakes reordering for loss. A larger value repairs later, and losses in small windows wait for
-/// the time-out.
+/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). A smaller value mistakes reordering for
+/// loss. A larger value repairs later, and losses in small windows wait for the time-out.
 pub(super) const DUPLICATES: u32 = 3;
 
 /// The settings of a sender.
@@ -34,8 +31,7 @@ pub struct SenderConfig {
 }
 
 impl Default for SenderConfig {
-    /// A window of 50 packets, 2 at first, with limited transmit. Time-out and Vegas are as in
-    /// ns-2.
+    /// A window of 50 packets, 2 at first, with limited transmit. Time-out and Vegas are as in ns-2.
     fn default() -> SenderConfig {
         SenderConfig {
             window: 50,
@@ -60,14 +56,12 @@ pub struct VegasConfig {
 }
 
 impl VegasConfig {
-    /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over
-    /// Vegas.
+    /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over Vegas.
     ///
-    /// After a loss fewer packets than the window arrive in a round trip, which looks like a queue.
-    /// Thresholds this high do not mistake losses for a queue. ns-2's figures for paper 000 were
-    /// made with them, and the simulator agrees with all these figures. With its own default
-    /// thresholds, ns-2 itself is 5 % below the figures where each link loses q = .005 of the
-    /// packets.
+    /// After a loss fewer packets than the window arrive in a round trip, which looks like a queue. Thresholds this
+    /// high do not mistake losses for a queue. ns-2's figures for paper 000 were made with them, and the simulator
+    /// agrees with all these figures. With its own default thresholds, ns-2 itself is 5 % below the figures where each
+    /// link loses q = .005 of the packets.
     pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
 }
 
@@ -117,8 +111,7 @@ pub(super) struct Core {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
     pub(super) duplicates: u32,
-    /// `max` when the window was last reduced: one flight causes one reduction ("bugfix" in ns-2,
-    /// RFC 6582).
+    /// `max` when the window was last reduced: one flight causes one reduction ("bugfix" in ns-2, RFC 6582).
     pub(super) recover: u64,
     pub(super) last_reduction: LastReduction,
     pub(super) rto: Rto,
@@ -167,8 +160,8 @@ impl Core {
         self.out.iter().copied()
     }
 
-    /// The most unacknowledged packets allowed: the smaller of congestion window and receiver's
-    /// window, in whole packets.
+    /// The most unacknowledged packets allowed: the smaller of congestion window and receiver's window, in whole
+    /// packets.
     pub(super) fn window(&self) -> u64 {
         self.cwnd.min(f64::from(self.config.window)) as u64
     }
@@ -216,8 +209,8 @@ impl Core {
         }
     }
 
-    /// Handles a duplicate acknowledgement of Reno and NewReno. `inflation` counts the packets that
-    /// have left the path during fast recovery.
+    /// Handles a duplicate acknowledgement of Reno and NewReno. `inflation` counts the packets that have left the path
+    /// during fast recovery.
     pub(super) fn take_duplicate(&mut self, now: Time, inflation: &mut u64) {
         self.duplicates += 1;
         if self.duplicates == DUPLICATES {
@@ -231,8 +224,8 @@ impl Core {
         }
     }
 
-    /// The window in fast recovery. The receiver's window bounds it, so at a full window no new
-    /// packet leaves during recovery.
+    /// The window in fast recovery. The receiver's window bounds it, so at a full window no new packet leaves during
+    /// recovery.
     pub(super) fn inflated_window(&self, inflation: u64) -> u64 {
         (self.cwnd as u64 + inflation).min(u64::from(self.config.window))
     }
@@ -247,8 +240,7 @@ impl Core {
         self.nxt = self.nxt.max(una);
     }
 
-    /// Handles an acknowledgement of new data outside recovery: samples the round trip and restarts
-    /// the timer.
+    /// Handles an acknowledgement of new data outside recovery: samples the round trip and restarts the timer.
     pub(super) fn take_new_ack(&mut self, now: Time, una: u64) {
         self.duplicates = 0;
         self.advance(una);
@@ -259,13 +251,12 @@ impl Core {
             self.rto.end_back_off();
             self.rto.sample(sent, now);
         }
-        // The timer restarts even if nothing is in flight. When it expires, the sender is idle, and
-        // later restarts with one packet (RFC 2581, section 4.1).
+        // The timer restarts even if nothing is in flight. When it expires, the sender is idle, and later restarts with
+        // one packet (RFC 2581, section 4.1).
         self.set_timer(now);
     }
 
-    /// Handles an acknowledgement of new data in a recovery that goes on: takes no round-trip
-    /// sample.
+    /// Handles an acknowledgement of new data in a recovery that goes on: takes no round-trip sample.
     pub(super) fn take_partial_ack(&mut self, una: u64) {
         self.advance(una);
         if self.timed.is_some_and(|(number, _)| una > number) {
@@ -274,14 +265,13 @@ impl Core {
         }
     }
 
-    /// Grows the window: slow start below the threshold, one packet a round trip above it. The
-    /// receiver's window is no limit.
+    /// Grows the window: slow start below the threshold, one packet a round trip above it. The receiver's window is no
+    /// limit.
     pub(super) fn open_window(&mut self) {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }
 
-    /// Grows the window after an acknowledgement of new data. The acknowledgement of the SYN opens
-    /// the initial window.
+    /// Grows the window after an acknowledgement of new data. The acknowledgement of the SYN opens the initial window.
     pub(super) fn grow_after_ack(&mut self) {
         self.open_window();
         if self.una == 1 {
@@ -306,8 +296,7 @@ impl Core {
         }
     }
 
-    /// Sets the threshold to half of the window, at least two packets. Returns that half, at least
-    /// 1.
+    /// Sets the threshold to half of the window, at least two packets. Returns that half, at least 1.
     pub(super) fn halve(&mut self) -> f64 {
         let half = self.cwnd.min(f64::from(self.config.window)) / 2.0;
         self.ssthresh = half.floor().max(2.0);
@@ -319,8 +308,8 @@ impl Core {
         self.una > self.recover || self.una == 1
     }
 
-    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. Does
-    /// nothing and returns false if this flight has already reduced the window.
+    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. Does nothing and returns
+    /// false if this flight has already reduced the window.
     pub(super) fn fast_retransmit(&mut self, now: Time) -> bool {
         if !self.may_reduce() {
             return false;
@@ -347,8 +336,8 @@ impl Core {
         self.set_timer(now);
     }
 
-    /// Handles a time-out. The window becomes one packet, slow start begins, and everything from
-    /// `una` on will be sent again.
+    /// Handles a time-out. The window becomes one packet, slow start begins, and everything from `una` on will be sent
+    /// again.
     pub(super) fn time_out(&mut self, now: Time) {
         if self.una < self.max {
             self.counts.timeouts += 1;

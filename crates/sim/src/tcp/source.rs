@@ -1,9 +1,8 @@
-//! The traffic source of a connection: what it has to send, and when. It sends data without end, a
-//! file, bursts, or requests and their answers.
+//! The traffic source of a connection: what it has to send, and when. It sends data without end, a file, bursts, or
+//! requests and their answers.
 //!
-//! A source has no clock. [`TrafficSource::next_due`] says when to call [`TrafficSource::poll`].
-//! The caller reports arrivals to [`TrafficSource::on_delivered`], and takes complete transfers
-//! from [`TrafficSource::poll_completion`].
+//! A source has no clock. [`TrafficSource::next_due`] says when to call [`TrafficSource::poll`]. The caller reports
+//! arrivals to [`TrafficSource::on_delivered`], and takes complete transfers from [`TrafficSource::poll_completion`].
 
 use super::{Distribution, Period, Sender};
 use ripstop_base::{Rate, Stream, Time};
@@ -35,14 +34,12 @@ pub enum Pattern {
         /// Time from an answer to the next request.
         think: Period,
     },
-    /// Requests at given times ([`TrafficSource::schedule`]), whether or not earlier requests are
-    /// answered.
+    /// Requests at given times ([`TrafficSource::schedule`]), whether or not earlier requests are answered.
     Scheduled {
         /// Bytes of a request.
         length: Distribution<u64>,
     },
-    /// Answers. Each request that arrives ([`TrafficSource::on_arrival`]) is answered without
-    /// delay.
+    /// Answers. Each request that arrives ([`TrafficSource::on_arrival`]) is answered without delay.
     Answers {
         /// Bytes of an answer.
         length: Distribution<u64>,
@@ -55,8 +52,7 @@ pub enum Packing {
     /// The last packet is padded and counts as full.
     #[default]
     Whole,
-    /// The last packet carries the rest of the transfer. Data that is written before the packet is
-    /// sent fills it up.
+    /// The last packet carries the rest of the transfer. Data that is written before the packet is sent fills it up.
     Exact,
 }
 
@@ -94,8 +90,7 @@ pub struct SourceError {
 /// An instruction of a source to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` means
-    /// data without end.
+    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` means data without end.
     Offer(u64),
     /// Send nothing new any more ([`Sender::stop`]).
     Stop,
@@ -124,8 +119,7 @@ pub struct TrafficSource {
     stopped: bool,
     /// Bytes offered to the sender. A padded packet counts as full.
     offered: u64,
-    /// For each transfer in progress: the bytes offered up to its end, when it was due, and its own
-    /// bytes.
+    /// For each transfer in progress: the bytes offered up to its end, when it was due, and its own bytes.
     under_way: VecDeque<(u64, Time, u64)>,
     /// For each request that waits for its answer: when the request was due, and its bytes.
     unanswered: VecDeque<(Time, u64)>,
@@ -166,8 +160,8 @@ impl TrafficSource {
         Ok(source)
     }
 
-    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in ascending order. Requests
-    /// due before the start of the source are sent at the start.
+    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in ascending order. Requests due before the
+    /// start of the source are sent at the start.
     pub fn schedule(&mut self, scheduled: &[Time]) {
         self.scheduled.extend(scheduled);
         if self.due == Time::NEVER {
@@ -175,8 +169,7 @@ impl TrafficSource {
         }
     }
 
-    /// When [`TrafficSource::poll`] next has an instruction; [`Time::NEVER`] while no such time is
-    /// known.
+    /// When [`TrafficSource::poll`] next has an instruction; [`Time::NEVER`] while no such time is known.
     pub fn next_due(&self) -> Time {
         if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
     }
@@ -232,8 +225,8 @@ impl TrafficSource {
         }
     }
 
-    /// Handles a delivery: the receiver now has `bytes` bytes in order. Returns how many transfers
-    /// of this source have thereby arrived.
+    /// Handles a delivery: the receiver now has `bytes` bytes in order. Returns how many transfers of this source have
+    /// thereby arrived.
     pub fn on_delivered(&mut self, now: Time, bytes: u64) -> u32 {
         let mut arrived = 0;
         while let Some((_, began, bytes)) = self.under_way.front().copied().filter(|(end, ..)| *end <= bytes)
@@ -247,8 +240,7 @@ impl TrafficSource {
         arrived
     }
 
-    /// Handles the arrival of a whole transfer from the other end: an answer to a request, or a
-    /// request to answer.
+    /// Handles the arrival of a whole transfer from the other end: an answer to a request, or a request to answer.
     pub fn on_arrival(&mut self, now: Time) {
         match self.config.pattern {
             Pattern::Requests { .. } | Pattern::Scheduled { .. } => {
@@ -280,8 +272,7 @@ impl TrafficSource {
         self.scheduled.pop_front().map_or(Time::NEVER, |at| at.max(self.config.start))
     }
 
-    /// Begins a transfer of `bytes`. Returns the bytes that it adds to the stream, padding
-    /// included.
+    /// Begins a transfer of `bytes`. Returns the bytes that it adds to the stream, padding included.
     fn begin(&mut self, began: Time, bytes: u64) -> u64 {
         let taken = match self.config.packing {
             Packing::Whole => self.config.packets(bytes).saturating_mul(u64::from(self.config.payload)),

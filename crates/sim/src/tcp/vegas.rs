@@ -1,16 +1,14 @@
-//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path. The round-trip time
-//! shows how many are queued.
+//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path. The round-trip time shows how many are
+//! queued.
 //!
-//! The algorithm is that of Brakmo and Peterson 1995, as in ns-2. ns-2 keeps send times in a table
-//! indexed by the packet number modulo its length. This file has the same table with the same
-//! faults, so that results agree.
+//! The algorithm is that of Brakmo and Peterson 1995, as in ns-2. ns-2 keeps send times in a table indexed by the
+//! packet number modulo its length. This file has the same table with the same faults, so that results agree.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES, LastReduction, VegasConfig};
 use ripstop_base::Time;
 
-/// The window in packets after a time-out, as in ns-2. Another value gives other packets than
-/// ns-2's.
+/// The window in packets after a time-out, as in ns-2. Another value gives other packets than ns-2's.
 const RESTART: f64 = 2.0;
 
 #[derive(Clone, Debug)]
@@ -28,8 +26,7 @@ pub(super) struct Vegas {
     deviation: f64,
     /// The fine-grained time-out in seconds.
     timeout: f64,
-    /// How many of the next acknowledgements of new data check whether the first unacknowledged
-    /// packet has expired.
+    /// How many of the next acknowledgements of new data check whether the first unacknowledged packet has expired.
     expiry_checks: u64,
     /// The acknowledgement of this packet ends the round trip.
     round_end: u64,
@@ -43,13 +40,12 @@ pub(super) struct Vegas {
     growth: f64,
     /// Whether slow start may grow the window in this round trip.
     grows: bool,
-    /// The window in packets after the last reduction, without the packets added for duplicate
-    /// acknowledgements.
+    /// The window in packets after the last reduction, without the packets added for duplicate acknowledgements.
     base_window: f64,
     /// When the window was last reduced.
     reduced_at: f64,
-    /// When each packet was last sent; negative once it is acknowledged. The index is the packet
-    /// number modulo the receiver's window.
+    /// When each packet was last sent; negative once it is acknowledged. The index is the packet number modulo the
+    /// receiver's window.
     sent: Vec<f64>,
     /// How often each packet was sent; same index.
     transmissions: Vec<u32>,
@@ -83,8 +79,7 @@ impl Vegas {
     /// Records that packet `number` leaves.
     pub(super) fn on_sent(&mut self, now: Time, number: u64) {
         if number == 0 {
-            // The clock restarts at 0. Times recorded before then seem to lie in the future, as in
-            // ns-2.
+            // The clock restarts at 0. Times recorded before then seem to lie in the future, as in ns-2.
             self.began = now;
             self.transmissions.fill(0);
         }
@@ -193,13 +188,12 @@ impl Vegas {
         self.round_began = at;
     }
 
-    /// Clears the acknowledged packets from the tables. Samples the round-trip time of the newest
-    /// acknowledged packet if it was sent once.
+    /// Clears the acknowledged packets from the tables. Samples the round-trip time of the newest acknowledged packet
+    /// if it was sent once.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
         let (sent, transmissions) = (self.sent[last], self.transmissions[last]);
-        // As in ns-2, the loop stops at the end of the table. Entries beyond the wrap keep their
-        // counts.
+        // As in ns-2, the loop stops at the end of the table. Entries beyond the wrap keep their counts.
         let mut slot = self.slot(before);
         for _ in before..next {
             if slot > last {

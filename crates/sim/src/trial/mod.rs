@@ -1,8 +1,7 @@
-//! A trial: one run of a contender over one simulated link. The measurements are those of the
-//! command `ripstop demo`.
+//! A trial: one run of a contender over one simulated link. The measurements are those of the command `ripstop demo`.
 //!
-//! A contender is a way to carry data ([`Scheme`]): a plain TCP, a TCP through the tunnel, or the
-//! tunnel alone. It carries bulk traffic (a stream without end, or a file) and small requests.
+//! A contender is a way to carry data ([`Scheme`]): a plain TCP, a TCP through the tunnel, or the tunnel alone. It
+//! carries bulk traffic (a stream without end, or a file) and small requests.
 
 mod world;
 
@@ -36,8 +35,8 @@ pub enum PathKind {
 /// What carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The tunnel alone: a source of packets without end, and requests. Nobody retransmits packets
-    /// that the tunnel loses.
+    /// The tunnel alone: a source of packets without end, and requests. Nobody retransmits packets that the tunnel
+    /// loses.
     Packets,
     /// TCP connections between kernels.
     Tcp(Variant, PathKind),
@@ -69,8 +68,7 @@ pub struct Trial {
     pub from: Duration,
     /// End of the measured interval.
     pub until: Duration,
-    /// How long the run waits for replies after the measured interval. The bulk traffic goes on
-    /// meanwhile.
+    /// How long the run waits for replies after the measured interval. The bulk traffic goes on meanwhile.
     pub grace: Duration,
     /// Whether to keep what the links did with each packet ([`Measured::fates`]).
     pub fates: bool,
@@ -81,8 +79,8 @@ pub struct Trial {
 /// The measurements of a trial.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Payload bytes of the bulk traffic delivered in the measured interval, and from the start of
-    /// the run to the end of the interval.
+    /// Payload bytes of the bulk traffic delivered in the measured interval, and from the start of the run to the end
+    /// of the interval.
     pub bulk_bytes: (u64, u64),
     /// Payload bytes of requests delivered in the measured interval.
     pub request_bytes: u64,
@@ -94,28 +92,25 @@ pub struct Measured {
     pub first_1mb: Option<Duration>,
     /// Time from the start until the whole file was delivered. None if it was not.
     pub complete: Option<Duration>,
-    /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only
-    /// packets sent and delivered in the measured interval count. With [`Scheme::Packets`] a delay
-    /// begins when the packet enters the tunnel.
+    /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only packets sent and
+    /// delivered in the measured interval count. With [`Scheme::Packets`] a delay begins when the packet enters the
+    /// tunnel.
     pub delays: DelayHistogram,
-    /// For each request, in order: `Ok` has the time from its due time to its reply. `Err` means
-    /// that no reply came, and has the time from the due time to the end of the run.
+    /// For each request, in order: `Ok` has the time from its due time to its reply. `Err` means that no reply came,
+    /// and has the time from the due time to the end of the run.
     pub latencies: Vec<Result<Duration, Duration>>,
     /// Counters of the link in the data direction at the end of the measured interval.
     pub link: LinkCounters,
-    /// Packets that the bulk traffic's TCP had retransmitted by the end of the measured interval;
-    /// None without a TCP.
+    /// Packets that the bulk traffic's TCP had retransmitted by the end of the measured interval; None without a TCP.
     pub retransmits: Option<u64>,
-    /// Repairs of the tunnel in the data direction by the end of the measured interval; None
-    /// without a tunnel.
+    /// Repairs of the tunnel in the data direction by the end of the measured interval; None without a tunnel.
     pub tunnel: Option<TunnelLosses>,
-    /// The fates of the packets on the link in the data direction and on the link back, in the
-    /// order offered. Empty unless the trial keeps them.
+    /// The fates of the packets on the link in the data direction and on the link back, in the order offered. Empty
+    /// unless the trial keeps them.
     pub fates: [Vec<Fate>; 2],
     /// Impairments that are configured on either link and never fired.
     pub unfired: Vec<&'static str>,
-    /// Packets that came out of the tunnel wrongly
-    /// ([`World::strays`](crate::world::World::strays)). Must be 0.
+    /// Packets that came out of the tunnel wrongly ([`World::strays`](crate::world::World::strays)). Must be 0.
     pub violations: usize,
 }
 
@@ -129,11 +124,11 @@ pub struct TunnelLosses {
 }
 
 impl Trial {
-    /// Runs the trial. A run with a file ends when the file has arrived. `progress` receives the
-    /// virtual time twice per virtual second.
+    /// Runs the trial. A run with a file ends when the file has arrived. `progress` receives the virtual time twice per
+    /// virtual second.
     ///
-    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty
-    /// path, as after a handshake.
+    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty path, as after a
+    /// handshake.
     ///
     /// # Errors
     /// The invalid setting of a link.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// A kernel acknowledges every second packet (RFC 5681, section 4.2).
 const ACK_EVERY: u32 = 2;
-/// The names of the random streams of the link in the data direction and of the link back. The
-/// emulator uses the same names. So the same seed gives the same losses there.
+/// The names of the random streams of the link in the data direction and of the link back. The emulator uses the same
+/// names. So the same seed gives the same losses there.
 const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 /// The world of a trial.
@@ -120,8 +120,8 @@ impl TrialWorld {
     }
 }
 
-/// Adds the traffic of the tunnel alone: packets without end, and requests that nobody retransmits.
-/// Returns the flows of the bulk traffic and of the requests.
+/// Adds the traffic of the tunnel alone: packets without end, and requests that nobody retransmits. Returns the flows
+/// of the bulk traffic and of the requests.
 fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<usize>, usize) {
     let names = ["tunnel/left", "tunnel/right"];
     let tunnel = world.add_tunnel(&trial.config(), &links[..1], &links[1..], names);
@@ -136,8 +136,8 @@ fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<u
     (bulk, requests)
 }
 
-/// Adds TCP connections between kernels, over the link or through the tunnel. Returns the flows of
-/// the bulk traffic and of the requests.
+/// Adds TCP connections between kernels, over the link or through the tunnel. Returns the flows of the bulk traffic and
+/// of the requests.
 fn add_connections(
     world: &mut World,
     links: [usize; 2],
@@ -153,8 +153,8 @@ fn add_connections(
         None if backwards => Carrier::Links(&back, &there),
         None => Carrier::Links(&there, &back),
     };
-    // The random streams have the names that a scenario gives them. So a scenario with one link and
-    // the same flows gives exactly the same run.
+    // The random streams have the names that a scenario gives them. So a scenario with one link and the same flows
+    // gives exactly the same run.
     let mut connect = |pattern, backwards, name| {
         let config = TcpConfig {
             variant,

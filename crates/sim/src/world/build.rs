@@ -1,5 +1,4 @@
-//! Builds a world: adds links, flows, and the tunnels, endpoints and coding layers that carry the
-//! flows.
+//! Builds a world: adds links, flows, and the tunnels, endpoints and coding layers that carry the flows.
 
 use super::World;
 use super::fabric::{Purpose, TimerKind};
@@ -54,8 +53,8 @@ pub enum Carrier<'a> {
 }
 
 impl World {
-    /// Adds one direction of a link, and returns its number. `name`, such as `link/2`, selects the
-    /// link's own random streams.
+    /// Adds one direction of a link, and returns its number. `name`, such as `link/2`, selects the link's own random
+    /// streams.
     ///
     /// # Errors
     /// If a setting of the link is invalid.
@@ -63,8 +62,7 @@ impl World {
         Ok(self.fabric.add_link(Link::new(config, self.seed, name)?))
     }
 
-    /// Adds a TCP flow, and returns its number among all flows. `name` selects the flow's own
-    /// random streams.
+    /// Adds a TCP flow, and returns its number among all flows. `name` selects the flow's own random streams.
     ///
     /// # Errors
     /// If a setting of its coding layer or of its source is invalid.
@@ -97,8 +95,8 @@ impl World {
         Ok(number as usize)
     }
 
-    /// Adds a source of UDP datagrams with its sink, and returns its number among all flows. `name`
-    /// selects the source's own random stream.
+    /// Adds a source of UDP datagrams with its sink, and returns its number among all flows. `name` selects the
+    /// source's own random stream.
     ///
     /// With [`Carrier::Coded`] the coding layer is ignored, because it takes TCP segments only.
     ///
@@ -129,9 +127,8 @@ impl World {
 
     /// Lets flow `answers` answer the requests of flow `requests`. Both are TCP or both are UDP.
     ///
-    /// - TCP: `answers` has the pattern [`Answers`](crate::tcp::Pattern::Answers), and `requests`
-    ///   has the pattern [`Requests`](crate::tcp::Pattern::Requests) or
-    ///   [`Scheduled`](crate::tcp::Pattern::Scheduled).
+    /// - TCP: `answers` has the pattern [`Answers`](crate::tcp::Pattern::Answers), and `requests` has the pattern
+    ///   [`Requests`](crate::tcp::Pattern::Requests) or [`Scheduled`](crate::tcp::Pattern::Scheduled).
     /// - UDP: the patterns are [`UdpPattern::Answers`] and [`UdpPattern::Requests`].
     ///
     /// # Panics
@@ -151,15 +148,14 @@ impl World {
         }
     }
 
-    /// Joins two TCP flows into one connection. `requests` is the direction there, and `answers`
-    /// the direction back.
+    /// Joins two TCP flows into one connection. `requests` is the direction there, and `answers` the direction back.
     ///
-    /// The flows are paired as by [`World::pair`]. In addition, `answers` opens when the SYN of
-    /// `requests` arrives, and the data of each flow carries the acknowledgements of the other.
+    /// The flows are paired as by [`World::pair`]. In addition, `answers` opens when the SYN of `requests` arrives, and
+    /// the data of each flow carries the acknowledgements of the other.
     ///
     /// # Panics
-    /// As [`World::pair`]. Also if a flow is not between kernels ([`Hosts::Kernels`]), or if the
-    /// data of one flow does not take the path of the other's acknowledgements.
+    /// As [`World::pair`]. Also if a flow is not between kernels ([`Hosts::Kernels`]), or if the data of one flow does
+    /// not take the path of the other's acknowledgements.
     pub fn join(&mut self, requests: usize, answers: usize) {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
             panic!("a connection of two ways is one of TCP");
@@ -185,8 +181,8 @@ impl World {
 
     /// Adds a tunnel, and returns its number. Both ends have the settings `config`.
     ///
-    /// Datagrams of the first end pass the links `there`, and datagrams of the second end the links
-    /// `back`. `names` select the random streams of the two ends.
+    /// Datagrams of the first end pass the links `there`, and datagrams of the second end the links `back`. `names`
+    /// select the random streams of the two ends.
     ///
     /// # Panics
     /// If a link was not added, or if `there` or `back` is empty.
@@ -234,8 +230,7 @@ impl World {
 
     /// Connects two endpoints. Each gets the other's public key and address.
     ///
-    /// Datagrams of the first endpoint pass the links `there`, and datagrams of the second the
-    /// links `back`.
+    /// Datagrams of the first endpoint pass the links `there`, and datagrams of the second the links `back`.
     ///
     /// # Panics
     /// If an endpoint or a link was not added, or if `there` or `back` is empty.
@@ -259,8 +254,8 @@ impl World {
         }
     }
 
-    /// Where the packets of flow `number` go. `node` is the node with the flow's hosts. Adds a
-    /// route if the flow goes over links.
+    /// Where the packets of flow `number` go. `node` is the node with the flow's hosts. Adds a route if the flow goes
+    /// over links.
     fn outlet(&mut self, number: u32, node: NodeId, carrier: &Carrier<'_>) -> Outlet {
         match carrier {
             Carrier::Links(there, back) | Carrier::Coded(there, back, _) => {

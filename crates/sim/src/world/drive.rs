@@ -1,22 +1,19 @@
-//! How the world calls its nodes: the steps 2 to 4 of the run loop that the module [`super`]
-//! describes.
+//! How the world calls its nodes: the steps 2 to 4 of the run loop that the module [`super`] describes.
 //!
-//! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts and UDP sinks
-//!    react at once. A tunnel end or an endpoint only stores the packet in its inbox and becomes
+//! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts and UDP sinks react at once. A
+//!    tunnel end or an endpoint only stores the packet in its inbox and becomes
 //!    *ready*, as a daemon reads packets in batches. A coding layer takes each packet at once.
-//! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready
-//!    session, and repeats both until neither is left.
+//! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready session, and repeats both
+//!    until neither is left.
 //! 3. **Call.** `World::call` runs the session at once. If the session has a late processor
 //!    ([`super::Incident::LateProcessor`]), it sets an alarm for a random later time instead.
-//! 4. **Run.** `World::run` gives the session its stored packets and its due time-out, then drains
-//!    it.
-//! 5. **Drain.** `World::drain` is the only loop that drives a session, by the contract of
-//!    [`Session`]. It feeds inner packets, puts outgoing packets on links, passes deliveries on as
-//!    handoffs, and repeats until the session has no output. Then it records events and sets the
-//!    session's timer.
+//! 4. **Run.** `World::run` gives the session its stored packets and its due time-out, then drains it.
+//! 5. **Drain.** `World::drain` is the only loop that drives a session, by the contract of [`Session`]. It feeds inner
+//!    packets, puts outgoing packets on links, passes deliveries on as handoffs, and repeats until the session has no
+//!    output. Then it records events and sets the session's timer.
 //!
-//! A host can answer a delivery while its session is being drained. The session is marked busy
-//! then, so the answer waits in its queue and the same loop takes it in.
+//! A host can answer a delivery while its session is being drained. The session is marked busy then, so the answer
+//! waits in its queue and the same loop takes it in.
 
 use super::World;
 use super::fabric::TimerKind;
@@ -56,8 +53,8 @@ impl World {
     /// Passes on handoffs and calls ready sessions, until neither is left.
     #[inline]
     pub(super) fn settle(&mut self, observer: &mut impl Observer) {
-        // A fast path: most steps leave no handoff. A packet of a plain TCP goes from host to link
-        // and from link to host.
+        // A fast path: most steps leave no handoff. A packet of a plain TCP goes from host to link and from link to
+        // host.
         if !self.fabric.handoffs.is_empty() || !self.ready.is_empty() {
             self.settle_all(observer);
         }
@@ -85,8 +82,8 @@ impl World {
         }
     }
 
-    /// Handles the timer of UDP source `k`. A greedy source sends nothing here. Its session is
-    /// called instead, and asks the source for packets from now on (`refill`).
+    /// Handles the timer of UDP source `k`. A greedy source sends nothing here. Its session is called instead, and asks
+    /// the source for packets from now on (`refill`).
     pub(super) fn wake_source(&mut self, k: u32, observer: &mut impl Observer) {
         let source = &mut self.udp[k as usize];
         source.wake(&mut self.fabric, observer);
@@ -104,8 +101,7 @@ impl World {
         }
     }
 
-    /// Passes on handoffs and lets hosts answer, until no handoff is left. A session that receives
-    /// input becomes ready.
+    /// Passes on handoffs and lets hosts answer, until no handoff is left. A session that receives input becomes ready.
     #[inline]
     fn pass_on(&mut self, observer: &mut impl Observer) {
         loop {
@@ -138,8 +134,8 @@ impl World {
         }
     }
 
-    /// Gives a UDP datagram to the sink of source `k`. If the source belongs to a pair, a request
-    /// is answered, and an answer completes its request.
+    /// Gives a UDP datagram to the sink of source `k`. If the source belongs to a pair, a request is answered, and an
+    /// answer completes its request.
     fn sink(&mut self, k: u32, body: Body, observer: &mut impl Observer) {
         let Body::Udp(number) = body else { return };
         let now = self.fabric.now();
@@ -157,8 +153,8 @@ impl World {
         }
     }
 
-    /// Gives a packet from the network to a session. A session that takes packets in batches stores
-    /// it. Any other session takes it in and is drained at once.
+    /// Gives a packet from the network to a session. A session that takes packets in batches stores it. Any other
+    /// session takes it in and is drained at once.
     fn take_packet<N: SessionNode>(
         &mut self,
         number: u32,
@@ -179,8 +175,8 @@ impl World {
         }
     }
 
-    /// Gives a flow's packet to the session that carries it. A session that takes packets one by
-    /// one takes it in and is drained at once, unless it is being drained already.
+    /// Gives a flow's packet to the session that carries it. A session that takes packets one by one takes it in and is
+    /// drained at once, unless it is being drained already.
     fn enter<N: SessionNode>(
         &mut self,
         number: u32,
@@ -201,8 +197,8 @@ impl World {
         }
     }
 
-    /// Calls a session that has input or a due time-out. The session runs at once, or after a
-    /// random delay if its processor is late.
+    /// Calls a session that has input or a due time-out. The session runs at once, or after a random delay if its
+    /// processor is late.
     fn call<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         let (node, fabric) = N::split(self, number);
         match &mut node.end().clock {
@@ -223,8 +219,8 @@ impl World {
         self.drain::<N>(number, observer);
     }
 
-    /// The only loop that drives a session. It feeds inner packets and takes outputs until neither
-    /// is left. Then it records events and sets the timer.
+    /// The only loop that drives a session. It feeds inner packets and takes outputs until neither is left. Then it
+    /// records events and sets the timer.
     fn drain<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         N::split(self, number).0.end().busy = true;
         loop {
@@ -233,8 +229,7 @@ impl World {
             let now = fabric.now();
             let mut again = node.end().take_entering(now, N::BATCHES);
             while let Some(sent) = node.end().session.poll_transmit(now) {
-                // A session that takes inner packets one by one has nothing more to send until its
-                // next input.
+                // A session that takes inner packets one by one has nothing more to send until its next input.
                 again |= N::BATCHES;
                 let (bytes, ecn) = (sent.bytes, if sent.ect { Ecn::Capable } else { Ecn::NotCapable });
                 if let Some(Packed { route, back, hop, body }) = node.pack(sent.packet, fabric) {
@@ -291,8 +286,8 @@ impl World {
         N::split(self, number).0.end().greedy = greedy;
     }
 
-    /// The session's backlog for the destination of flow `k`, in packets. `usize::MAX` while the
-    /// session accepts no packets, so that the source adds none.
+    /// The session's backlog for the destination of flow `k`, in packets. `usize::MAX` while the session accepts no
+    /// packets, so that the source adds none.
     fn waiting<N: SessionNode>(&mut self, number: u32, k: u32) -> usize {
         let Outlet::Session([_, to]) = self.udp[k as usize].outlet() else { return usize::MAX };
         N::split(self, number).0.backlog(to).unwrap_or(usize::MAX)

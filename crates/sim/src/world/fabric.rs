@@ -1,5 +1,5 @@
-//! What all nodes share: the scheduler, the links, the routes, and the queue of handoffs. It moves
-//! packets from link to link.
+//! What all nodes share: the scheduler, the links, the routes, and the queue of handoffs. It moves packets from link to
+//! link.
 
 use super::node::{Handoff, NodeId};
 use super::observer::{Happening, Observer};
@@ -136,8 +136,8 @@ impl Fabric {
 
     /// Takes the packet that arrives over `link` now, and counts the link as passed.
     ///
-    /// Returns the packet, and the node that receives it: the end of the route, or a relay. If
-    /// there is no such node, the packet goes on to the next link.
+    /// Returns the packet, and the node that receives it: the end of the route, or a relay. If there is no such node,
+    /// the packet goes on to the next link.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -163,13 +163,11 @@ impl Fabric {
         Some((packet, node))
     }
 
-    /// Puts a packet on the next link of its route. If the route has no link left, the packet
-    /// becomes a handoff.
+    /// Puts a packet on the next link of its route. If the route has no link left, the packet becomes a handoff.
     ///
-    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for
-    /// each. This is allowed while the next link is fed by the present link alone
-    /// ([`Hop::through`]), no other packet is on the present link, and the arrival lies within the
-    /// run. Nothing else can then happen to the packet in between.
+    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for each. This is
+    /// allowed while the next link is fed by the present link alone ([`Hop::through`]), no other packet is on the
+    /// present link, and the arrival lies within the run. Nothing else can then happen to the packet in between.
     pub(super) fn forward<O: Observer>(&mut self, mut packet: NetworkPacket, observer: &mut O) {
         let mut now = self.scheduler.now();
         let route = self.routes.get(packet.route);

@@ -1,5 +1,5 @@
-//! Incidents: events outside of the protocol that happen to a node at a scheduled time. Troubles of
-//! a link, such as blackouts, are settings of the link instead.
+//! Incidents: events outside of the protocol that happen to a node at a scheduled time. Troubles of a link, such as
+//! blackouts, are settings of the link instead.
 
 use super::World;
 use super::fabric::Purpose;
@@ -21,17 +21,15 @@ pub enum Incident {
         /// The number of the endpoint.
         endpoint: usize,
     },
-    /// A stranger sends an endpoint random bytes, and replays the last datagram that the endpoint
-    /// has received.
+    /// A stranger sends an endpoint random bytes, and replays the last datagram that the endpoint has received.
     Nuisance {
         /// The number of the endpoint.
         endpoint: usize,
     },
-    /// Both ends of a tunnel get the processor late from now on, as on a busy machine. Hosts are
-    /// not late.
+    /// Both ends of a tunnel get the processor late from now on, as on a busy machine. Hosts are not late.
     ///
-    /// From the moment when a packet arrives or a timer is due, a session waits for a random time
-    /// before it runs. The time is drawn anew each time, evenly between zero and `most`.
+    /// From the moment when a packet arrives or a timer is due, a session waits for a random time before it runs. The
+    /// time is drawn anew each time, evenly between zero and `most`.
     LateProcessor {
         /// The number of the tunnel.
         tunnel: usize,

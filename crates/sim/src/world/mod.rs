@@ -2,22 +2,22 @@
 //!
 //! # What a world consists of
 //!
-//! - A **node** is one of three kinds: a TCP flow with its two hosts (`tcp`), a UDP source with its
-//!   sink (`udp`), or a session (`session`).
-//! - A **session** is one end of a tunnel, a whole endpoint, or part of a TCP/NC coding layer
-//!   (sender, receiver or relay). A tunnel end exchanges datagrams as Rust values (*typed
-//!   packets*). An endpoint exchanges them as encrypted bytes (*sealed bytes*).
+//! - A **node** is one of three kinds: a TCP flow with its two hosts (`tcp`), a UDP source with its sink (`udp`), or a
+//!   session (`session`).
+//! - A **session** is one end of a tunnel, a whole endpoint, or part of a TCP/NC coding layer (sender, receiver or
+//!   relay). A tunnel end exchanges datagrams as Rust values (*typed packets*). An endpoint exchanges them as encrypted
+//!   bytes (*sealed bytes*).
 //! - A **link** is a [`ripstop_link::Link`], the same type that the real-time emulator uses.
-//! - A **route** is a list of links there and a list of links back. A packet passes the links one
-//!   after another. The node at the end of the list receives the packet.
-//! - A **handoff** is a packet that one node passes to another without a link: a host's packet
-//!   enters a tunnel, or a tunnel delivers a packet to a host.
+//! - A **route** is a list of links there and a list of links back. A packet passes the links one after another. The
+//!   node at the end of the list receives the packet.
+//! - A **handoff** is a packet that one node passes to another without a link: a host's packet enters a tunnel, or a
+//!   tunnel delivers a packet to a host.
 //!
 //! # How to use it
 //!
-//! Add links, then flows and the sessions that carry them (`build`), and optionally incidents
-//! ([`Incident`]). Then call [`World::run_until`] with later and later times. Between the calls,
-//! read the results (`state`). An [`Observer`] sees each happening during the run.
+//! Add links, then flows and the sessions that carry them (`build`), and optionally incidents ([`Incident`]). Then call
+//! [`World::run_until`] with later and later times. Between the calls, read the results (`state`). An [`Observer`] sees
+//! each happening during the run.
 //!
 //! The result depends only on the seed, on what was added, and on the order in which it was added.
 //!
@@ -25,18 +25,18 @@
 //!
 //! [`World::run_until`] repeats these steps. The clock stands still from step 2 on.
 //!
-//! 1. **Take the next alarm.** The clock moves to the alarm's time. The alarm is an arrival at the
-//!    end of a link, a timer of a node, or an incident.
-//! 2. **Handle the alarm.** A packet that still has links ahead goes onto the next one. Otherwise
-//!    one node is called: the one that the packet, the timer or the incident belongs to.
-//! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes
-//!    never call each other.
-//! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions
-//!    that have input, until the queue is empty and no session has input. A tunnel end or an
-//!    endpoint therefore gets all its input of the step before it answers.
+//! 1. **Take the next alarm.** The clock moves to the alarm's time. The alarm is an arrival at the end of a link, a
+//!    timer of a node, or an incident.
+//! 2. **Handle the alarm.** A packet that still has links ahead goes onto the next one. Otherwise one node is called:
+//!    the one that the packet, the timer or the incident belongs to.
+//! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes never call each
+//!    other.
+//! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions that have input, until
+//!    the queue is empty and no session has input. A tunnel end or an endpoint therefore gets all its input of the step
+//!    before it answers.
 //!
-//! Read on in this order: `drive` tells how nodes are called and how sessions are driven; `node`
-//! names the nodes and defines handoffs.
+//! Read on in this order: `drive` tells how nodes are called and how sessions are driven; `node` names the nodes and
+//! defines handoffs.
 
 mod build;
 mod drive;
@@ -74,8 +74,8 @@ use std::collections::VecDeque;
 use tcp::TcpFlows;
 use udp::UdpFlow;
 
-/// A simulated network in virtual time: its nodes, its links, and its clock. The module
-/// documentation explains the run loop.
+/// A simulated network in virtual time: its nodes, its links, and its clock. The module documentation explains the run
+/// loop.
 #[derive(Debug)]
 pub struct World {
     /// The source of all randomness.
@@ -151,8 +151,7 @@ impl World {
         self.fabric.now()
     }
 
-    /// How many events there were so far: arrivals of packets at the ends of links, timers, and
-    /// incidents.
+    /// How many events there were so far: arrivals of packets at the ends of links, timers, and incidents.
     pub fn events(&self) -> u64 {
         self.fabric.events()
     }

@@ -1,5 +1,4 @@
-//! The names of a world's nodes, and handoffs: the packets that nodes pass to each other without a
-//! link between them.
+//! The names of a world's nodes, and handoffs: the packets that nodes pass to each other without a link between them.
 //!
 //! The module [`super`] describes the run loop; `drive` describes how handoffs are passed on.
 
@@ -16,8 +15,7 @@ pub(super) enum NodeId {
     Session(SessionId),
 }
 
-/// A node that runs a session, by kind. The number is the node's place in the world's list of this
-/// kind.
+/// A node that runs a session, by kind. The number is the node's place in the world's list of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionId {
     /// One end of a tunnel, which exchanges typed packets.
@@ -34,8 +32,8 @@ pub(super) enum SessionId {
 
 /// A packet that one node passes to another at the same place and time.
 ///
-/// Nodes never call each other. A node appends its handoffs to a queue, and the world passes them
-/// on after the node has returned.
+/// Nodes never call each other. A node appends its handoffs to a queue, and the world passes them on after the node has
+/// returned.
 #[derive(Debug)]
 pub(super) enum Handoff {
     /// A flow's packet enters this session.
@@ -73,8 +71,8 @@ pub(super) struct Entering {
 pub(super) enum Outlet {
     /// Onto the links of this route: data on the way there, acknowledgements on the way back.
     Route(u32),
-    /// Data goes into this coding layer. The layer acknowledges in place of the receiving TCP, so
-    /// no acknowledgement enters it.
+    /// Data goes into this coding layer. The layer acknowledges in place of the receiving TCP, so no acknowledgement
+    /// enters it.
     Coding(SessionId),
     /// Into a session: data into the first end, acknowledgements into the second.
     Session([SessionId; 2]),

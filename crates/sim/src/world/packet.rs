@@ -8,8 +8,7 @@ use std::net::SocketAddr;
 
 use super::session::LabelledPacket;
 
-/// IPv4 and TCP headers without options, bytes (RFC 791, RFC 9293). Each segment has them in
-/// addition to its payload.
+/// IPv4 and TCP headers without options, bytes (RFC 791, RFC 9293). Each segment has them in addition to its payload.
 pub const TCP_IP_HEADERS: u32 = 40;
 
 /// IPv4 and UDP headers, bytes (RFC 791, RFC 768).
@@ -51,8 +50,7 @@ pub enum Body {
     Data(u64),
     /// A TCP acknowledgement.
     Ack(Ack),
-    /// A TCP segment with an acknowledgement of the opposite flow of its connection
-    /// ([`super::World::join`]).
+    /// A TCP segment with an acknowledgement of the opposite flow of its connection ([`super::World::join`]).
     Both(Box<(u64, Ack)>),
     /// A UDP datagram of a source, by its number.
     Udp(u64),
@@ -69,8 +67,7 @@ pub enum Body {
 /// A combination of TCP segments. It carries their lengths instead of their bytes.
 pub type Combination = NcPacket<Length>;
 
-/// A datagram of a tunnel as a Rust value. Its inner packets are labels ([`LabelledPacket`])
-/// instead of bytes.
+/// A datagram of a tunnel as a Rust value. Its inner packets are labels ([`LabelledPacket`]) instead of bytes.
 pub type TunnelDatagram = Datagram<LabelledPacket>;
 
 /// A datagram as two endpoints exchange it: encrypted bytes, and the UDP addresses.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// One direction of a link, and the packets that are on it.
 ///
-/// Packets arrive in the order in which they were offered, except those that the link reorders. So
-/// the pipe keeps them in a queue sorted by arrival, and sets one alarm, for the first of them.
+/// Packets arrive in the order in which they were offered, except those that the link reorders. So the pipe keeps them
+/// in a queue sorted by arrival, and sets one alarm, for the first of them.
 #[derive(Debug)]
 pub(super) struct Pipe {
     /// The model of the link, which decides the fate of each packet.
@@ -73,8 +73,8 @@ impl Pipe {
         fate
     }
 
-    /// Like [`Pipe::offer`], on the link's fast path. None means that the fast path does not apply,
-    /// and that the packet was not offered.
+    /// Like [`Pipe::offer`], on the link's fast path. None means that the fast path does not apply, and that the packet
+    /// was not offered.
     #[inline]
     pub(super) fn offer_fast(&mut self, now: Time, bytes: u32) -> Option<ShortFate> {
         let fate = self.link.offer_fast(now, bytes as usize)?;
@@ -84,8 +84,8 @@ impl Pipe {
         Some(fate)
     }
 
-    /// Counts the time for which the link sends a packet. The packet was offered at `now`, and its
-    /// last bit leaves at `departure`.
+    /// Counts the time for which the link sends a packet. The packet was offered at `now`, and its last bit leaves at
+    /// `departure`.
     #[inline]
     fn sends_until(&mut self, now: Time, departure: Time) {
         // Packets leave one after another, in the order in which they were offered.
@@ -95,8 +95,8 @@ impl Pipe {
 
     /// Carries a packet that was offered at `now` and that the link delivers.
     ///
-    /// If the link corrupts a packet of sealed bytes, one bit is flipped, and the receiver has to
-    /// notice. Any other corrupted packet is dropped.
+    /// If the link corrupts a packet of sealed bytes, one bit is flipped, and the receiver has to notice. Any other
+    /// corrupted packet is dropped.
     #[inline]
     pub(super) fn carry(
         &mut self,
@@ -167,8 +167,7 @@ impl Pipe {
     }
 }
 
-/// Flips one bit in a packet of sealed bytes. If the bit lies in the IP and UDP headers, nothing
-/// changes.
+/// Flips one bit in a packet of sealed bytes. If the bit lies in the IP and UDP headers, nothing changes.
 ///
 /// False if the packet is not sealed bytes: its checksum would fail, and the caller drops it.
 fn damage(packet: &mut NetworkPacket, mut corruption: Corruption) -> bool {

@@ -1,5 +1,5 @@
-//! Routes: the lists of links that packets pass. This file also finds the links after which a
-//! packet can go on to the next link without an alarm.
+//! Routes: the lists of links that packets pass. This file also finds the links after which a packet can go on to the
+//! next link without an alarm.
 
 use super::node::NodeId;
 use super::observer::Owner;
@@ -10,8 +10,8 @@ use super::pipe::Pipe;
 pub(super) struct Hop {
     /// The number of the link.
     pub(super) link: u32,
-    /// Whether a packet on this link can be offered to the next link early, before it arrives
-    /// there. [`Routes::settle`] decides this.
+    /// Whether a packet on this link can be offered to the next link early, before it arrives there. [`Routes::settle`]
+    /// decides this.
     pub(super) through: bool,
 }
 
@@ -22,8 +22,8 @@ pub(super) struct Route {
     pub(super) ways: [Vec<Hop>; 2],
     /// The node at the end of the way there, and the node at the end of the way back.
     pub(super) ends: [NodeId; 2],
-    /// Relays on the way there, which take packets off the route. Each entry has the number of
-    /// links before the relay, and the relay.
+    /// Relays on the way there, which take packets off the route. Each entry has the number of links before the relay,
+    /// and the relay.
     pub(super) relays: Vec<(usize, NodeId)>,
     /// The flow or session that observers are told.
     pub(super) owner: Owner,
@@ -83,8 +83,8 @@ impl Routes {
 
     /// Finds the links that get all their packets from a single other link, in that link's order.
     ///
-    /// A packet for such a link can be offered to it early, with its future arrival time as the
-    /// time of the offer. No other packet can be offered in between.
+    /// A packet for such a link can be offered to it early, with its future arrival time as the time of the offer. No
+    /// other packet can be offered in between.
     pub(super) fn settle(&mut self, pipes: &[Pipe]) {
         if self.settled {
             return;
@@ -106,8 +106,8 @@ impl Routes {
         for way in self.routes.iter_mut().flat_map(|route| &mut route.ways) {
             for k in 1..way.len() {
                 let (link, next) = (way[k - 1].link, way[k].link);
-                // A link without delay could deliver at the very time of the offer. Events at the
-                // same time have an order, which the early offer would change.
+                // A link without delay could deliver at the very time of the offer. Events at the same time have an
+                // order, which the early offer would change.
                 way[k - 1].through = feeders[next as usize] == Feeder::Link(link)
                     && pipes[link as usize].link.keeps_order()
                     && pipes[next as usize].link.always_delays();

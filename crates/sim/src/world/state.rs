@@ -1,5 +1,5 @@
-//! Results that can be read from a world between two calls of [`World::run_until`]. Counters count
-//! from the start of the world, unless their method says otherwise.
+//! Results that can be read from a world between two calls of [`World::run_until`]. Counters count from the start of
+//! the world, unless their method says otherwise.
 //!
 //! # Panics
 //! All methods that take a number panic if no flow, link, tunnel or endpoint has it.
@@ -42,8 +42,7 @@ impl World {
         }
     }
 
-    /// Drops the delays of flow `flow` so far. Packets that were sent before now do not count later
-    /// either.
+    /// Drops the delays of flow `flow` so far. Packets that were sent before now do not count later either.
     pub fn forget_delays(&mut self, flow: usize) {
         let now = self.now();
         match self.flows[flow] {
@@ -53,8 +52,7 @@ impl World {
         }
     }
 
-    /// How often each mechanism of flow `flow`'s sender has acted so far. None if its variant has
-    /// no such mechanisms.
+    /// How often each mechanism of flow `flow`'s sender has acted so far. None if its variant has no such mechanisms.
     pub fn mechanisms(&self, flow: usize) -> Option<Mechanisms> {
         match self.flows[flow] {
             NodeId::Tcp(k) => self.tcp.flows[k as usize].mechanisms(),
@@ -62,8 +60,8 @@ impl World {
         }
     }
 
-    /// The time from each request of UDP flow `flow` until its answer, in the order of the
-    /// requests. An entry is None until its answer arrives. Empty for other flows.
+    /// The time from each request of UDP flow `flow` until its answer, in the order of the requests. An entry is None
+    /// until its answer arrives. Empty for other flows.
     pub fn latencies(&self, flow: usize) -> &[Option<Duration>] {
         match self.flows[flow] {
             NodeId::Udp(k) => self.udp[k as usize].latencies(),
@@ -125,8 +123,8 @@ impl World {
         self.fabric.pipes[link].link.counters()
     }
 
-    /// The impairments (such as loss or reordering) that are configured on link `link` and have
-    /// never acted on a packet.
+    /// The impairments (such as loss or reordering) that are configured on link `link` and have never acted on a
+    /// packet.
     pub fn unfired(&self, link: usize) -> Vec<&'static str> {
         self.fabric.pipes[link].link.unfired()
     }
@@ -159,8 +157,8 @@ impl World {
         &self.tunnels[2 * tunnel + side].events
     }
 
-    /// Packets that came out of tunnels or endpoints wrongly: they never went in, they came out
-    /// twice, or they came out after a later packet of their flow. Must be 0.
+    /// Packets that came out of tunnels or endpoints wrongly: they never went in, they came out twice, or they came out
+    /// after a later packet of their flow. Must be 0.
     pub fn strays(&self) -> u64 {
         self.fabric.under_way.strays()
     }

@@ -13,22 +13,20 @@ pub struct FlowDelays {
 
 /// The counters of a flow since the beginning of the run.
 ///
-/// A UDP source has no window, no SRTT, no retransmissions and no transfers. All its packets that
-/// arrive count, whatever their order.
+/// A UDP source has no window, no SRTT, no retransmissions and no transfers. All its packets that arrive count,
+/// whatever their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTotals {
     /// Packets with payload that arrived in order.
     pub packets: u64,
     /// Bytes of payload that arrived in order.
     pub bytes: u64,
-    /// The integral of the window over time, packets times seconds. The window is the smaller of
-    /// the congestion window and the receiver's window.
+    /// The integral of the window over time, packets times seconds. The window is the smaller of the congestion window
+    /// and the receiver's window.
     pub window: f64,
-    /// Sum of the smoothed round-trip times, s, and how many were added. Each acknowledgement adds
-    /// one.
+    /// Sum of the smoothed round-trip times, s, and how many were added. Each acknowledgement adds one.
     pub srtt: (f64, u64),
-    /// Sum of the delays from first transmission to delivery in order, s, and the number of
-    /// packets.
+    /// Sum of the delays from first transmission to delivery in order, s, and the number of packets.
     pub delay: (f64, u64),
     /// Packets sent, retransmissions included.
     pub sent: u64,
@@ -44,8 +42,7 @@ pub struct FlowTotals {
     pub begun: u64,
     /// How many of the transfers begun are complete.
     pub completed: u64,
-    /// Acknowledgements that were merged with the following one
-    /// ([`Hosts::Kernels`](super::Hosts::Kernels)).
+    /// Acknowledgements that were merged with the following one ([`Hosts::Kernels`](super::Hosts::Kernels)).
     pub merged_acks: u64,
 }
 

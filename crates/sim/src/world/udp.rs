@@ -1,5 +1,5 @@
-//! Sources of UDP datagrams, each with its sink. The patterns are constant rate, Poisson, on-off,
-//! bursts, greedy, and requests with answers.
+//! Sources of UDP datagrams, each with its sink. The patterns are constant rate, Poisson, on-off, bursts, greedy, and
+//! requests with answers.
 
 use super::fabric::Fabric;
 use super::node::{Entering, Handoff, Outlet};
@@ -12,22 +12,21 @@ use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The most packets that a flow keeps a record of. The record begins with the oldest packet that
-/// has not arrived. When the record is full, the oldest packet is forgotten, and does not count if
-/// it arrives later.
+/// The most packets that a flow keeps a record of. The record begins with the oldest packet that has not arrived. When
+/// the record is full, the oldest packet is forgotten, and does not count if it arrives later.
 ///
-/// No path holds this many packets. Half the value would forget packets only on a path that holds
-/// more than 65 536. Double the value costs memory only.
+/// No path holds this many packets. Half the value would forget packets only on a path that holds more than 65 536.
+/// Double the value costs memory only.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// The shortest interval between bursts of a source: 1 ns, the resolution of [`Time`]. With zero,
-/// virtual time would not advance. Twice the value changes nothing at any realistic rate.
+/// The shortest interval between bursts of a source: 1 ns, the resolution of [`Time`]. With zero, virtual time would
+/// not advance. Twice the value changes nothing at any realistic rate.
 const SHORTEST_INTERVAL: Duration = Duration::from_nanos(1);
 
 /// When a source sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UdpPattern {
-    /// Always has more to send, and keeps `backlog` packets queued in the session that carries it.
-    /// Over links alone it sends nothing, because nothing would limit its rate.
+    /// Always has more to send, and keeps `backlog` packets queued in the session that carries it. Over links alone it
+    /// sends nothing, because nothing would limit its rate.
     Greedy {
         /// Packets kept in the queue.
         backlog: usize,
@@ -53,8 +52,8 @@ pub enum UdpPattern {
         /// Time from packet to packet during an on period.
         every: Duration,
     },
-    /// One request at each of these times, in ascending order. A request's latency counts from its
-    /// time to the arrival of its answer.
+    /// One request at each of these times, in ascending order. A request's latency counts from its time to the arrival
+    /// of its answer.
     Requests(Vec<Time>),
     /// One packet for each request that arrives over the paired flow ([`super::World::pair`]).
     Answers,
@@ -65,15 +64,13 @@ pub enum UdpPattern {
 pub struct UdpConfig {
     /// When it sends.
     pub pattern: UdpPattern,
-    /// Lengths of the smallest and of the largest packet, IP bytes. All lengths between are equally
-    /// likely.
+    /// Lengths of the smallest and of the largest packet, IP bytes. All lengths between are equally likely.
     pub len: (u32, u32),
     /// How many bytes of each packet are headers. The sink does not count them.
     pub header: u32,
     /// Whether a session delivers the packets as they arrive, instead of in order.
     pub immediate: bool,
-    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] send regardless
-    /// of it.
+    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] send regardless of it.
     pub start: Time,
     /// When the source ends.
     pub stop: Time,
@@ -113,13 +110,12 @@ pub(super) struct UdpFlow {
     /// Random lengths and intervals.
     draws: Stream,
     pub(super) timer: Alarm,
-    /// The paired UDP flow, by its place among the UDP flows. One of the two sends requests, and
-    /// the other answers them.
+    /// The paired UDP flow, by its place among the UDP flows. One of the two sends requests, and the other answers
+    /// them.
     pub(super) peer: Option<u32>,
     /// Whether the source's timer has rung for the first time.
     started: bool,
-    /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet
-    /// begins a new one.
+    /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet begins a new one.
     on_until: Time,
     /// How many requests were sent ([`UdpPattern::Requests`]).
     asked: usize,
@@ -224,8 +220,8 @@ impl UdpFlow {
         fabric.scheduler.set(self.timer, next);
     }
 
-    /// How many packets a greedy source wants to keep queued. None for other sources, and when the
-    /// source is not active at `now`.
+    /// How many packets a greedy source wants to keep queued. None for other sources, and when the source is not active
+    /// at `now`.
     pub(super) fn wants(&self, now: Time) -> Option<usize> {
         match self.config.pattern {
             UdpPattern::Greedy { backlog } if self.started && now < self.config.stop => Some(backlog),
@@ -274,8 +270,8 @@ impl UdpFlow {
         (self.sent - 1, bytes)
     }
 
-    /// Records that packet `number` has reached the sink. False if it is a duplicate, or if it
-    /// arrives so late that its record is gone.
+    /// Records that packet `number` has reached the sink. False if it is a duplicate, or if it arrives so late that its
+    /// record is gone.
     pub(super) fn receive<O: Observer>(&mut self, number: u64, now: Time, observer: &mut O) -> bool {
         let at = number.checked_sub(self.first).and_then(|ahead| usize::try_from(ahead).ok());
         let entry = at.and_then(|at| self.under_way.get_mut(at)).and_then(Option::take);

@@ -15,14 +15,13 @@ pub struct FlowReport {
     pub name: String,
     /// Payload that arrived in order in the measured time, bit/s.
     pub goodput_bps: Statistic,
-    /// Payload that arrived in order, divided by the flow's active time, bit/s. The active time
-    /// ends when the flow stops or its file is complete. None if the flow is active all the time.
+    /// Payload that arrived in order, divided by the flow's active time, bit/s. The active time ends when the flow
+    /// stops or its file is complete. None if the flow is active all the time.
     pub active_goodput_bps: Option<Statistic>,
-    /// Mean of the window in packets during the active time. The window is the smaller of the
-    /// congestion window and the receiver's window. It has no value for UDP.
+    /// Mean of the window in packets during the active time. The window is the smaller of the congestion window and the
+    /// receiver's window. It has no value for UDP.
     pub cwnd_packets: Statistic,
-    /// Mean of the smoothed round-trip time; each acknowledgement counts once. It has no value for
-    /// UDP.
+    /// Mean of the smoothed round-trip time; each acknowledgement counts once. It has no value for UDP.
     pub srtt_s: Statistic,
     /// Retransmission time-outs. They have no value for UDP.
     pub timeouts: Statistic,
@@ -32,23 +31,21 @@ pub struct FlowReport {
     pub packets_sent: Statistic,
     /// UDP packets sent less packets delivered in the measured time; None for TCP.
     pub packets_lost: Option<Statistic>,
-    /// Time from a packet's first transmission to its delivery in order. Percentiles are accurate
-    /// to 0.8 %.
+    /// Time from a packet's first transmission to its delivery in order. Percentiles are accurate to 0.8 %.
     pub delay_s: DelayStatistic,
-    /// Time from when a transfer was due until its last byte arrived. A transfer is a file, an
-    /// answer, or a request with its answer. Only transfers that completed in the measured time
-    /// count. Percentiles are accurate to 0.8 %.
+    /// Time from when a transfer was due until its last byte arrived. A transfer is a file, an answer, or a request
+    /// with its answer. Only transfers that completed in the measured time count. Percentiles are accurate to 0.8 %.
     pub completion_s: DelayStatistic,
     /// Transfers that completed in the measured time; None for sources without transfers.
     pub completed: Option<Statistic>,
     /// Transfers begun and not complete at the end; None for sources without transfers.
     pub unfinished: Option<Statistic>,
-    /// Time from when the coding layer's receiver has *seen* a segment until it has decoded it,
-    /// over whole runs. A segment is seen when the receiver holds a combination whose first unknown
-    /// segment it is. It has no value without a coding layer. Percentiles are accurate to 0.8 %.
+    /// Time from when the coding layer's receiver has *seen* a segment until it has decoded it, over whole runs. A
+    /// segment is seen when the receiver holds a combination whose first unknown segment it is. It has no value without
+    /// a coding layer. Percentiles are accurate to 0.8 %.
     pub decode_delay_s: DelayStatistic,
-    /// How often each mechanism of the sender acted, by the field names of
-    /// [`Mechanisms`](crate::tcp::Mechanisms). None for the ns-2 algorithms.
+    /// How often each mechanism of the sender acted, by the field names of [`Mechanisms`](crate::tcp::Mechanisms). None
+    /// for the ns-2 algorithms.
     pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
     /// The coding layer over each whole run; None without one.
     pub nc: Option<NcReport>,
@@ -121,8 +118,7 @@ impl FlowReport {
     }
 }
 
-/// Statistic of the delays of all runs: the mean of the runs' means, and percentiles over all
-/// delays.
+/// Statistic of the delays of all runs: the mean of the runs' means, and percentiles over all delays.
 pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> DelayStatistic {
     let (mut means, mut all) = (Sample::default(), DelayHistogram::default());
     for delays in runs {

@@ -66,8 +66,8 @@ fn did((start, end): &LinkSpan, value: fn(&LinkCounters) -> u64) -> u64 {
     value(&end.counters) - value(&start.counters)
 }
 
-/// The sum of the times that packets waited in the queue during the span, s. Divided by the length
-/// of the span, it is the mean queue in packets (Little's law).
+/// The sum of the times that packets waited in the queue during the span, s. Divided by the length of the span, it is
+/// the mean queue in packets (Little's law).
 fn waited_s((start, end): &LinkSpan) -> f64 {
     (end.counters.queue_packet_ns - start.counters.queue_packet_ns) as f64 * 1e-9
 }

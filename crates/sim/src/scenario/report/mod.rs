@@ -21,8 +21,8 @@ use serde::Serialize;
 pub struct ScenarioReport {
     /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows.
     pub goodput_bps: Statistic,
-    /// Units per second in packets that arrived in order, headers included, summed over all flows.
-    /// `run.unit` of the scenario is the size of a unit; None without it.
+    /// Units per second in packets that arrived in order, headers included, summed over all flows. `run.unit` of the
+    /// scenario is the size of a unit; None without it.
     pub throughput_units_per_s: Option<Statistic>,
     /// The flows.
     pub flows: Vec<FlowReport>,

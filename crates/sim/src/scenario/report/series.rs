@@ -7,8 +7,7 @@ use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Measurements over time. Each list has one value for each piece of the run, the mean over the
-/// runs.
+/// Measurements over time. Each list has one value for each piece of the run, the mean over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
     /// End of each piece, s.
@@ -41,8 +40,7 @@ pub struct FlowSeries {
 pub struct NcSeries {
     /// The coding window: segments that the sender holds and combines.
     pub window_packets: Vec<f64>,
-    /// Combinations that the receiver holds undecoded. Each stands for a segment that is seen and
-    /// not decoded.
+    /// Combinations that the receiver holds undecoded. Each stands for a segment that is seen and not decoded.
     pub rows: Vec<f64>,
     /// Degrees of freedom still missing: segments that the receiver knows of and has not seen.
     pub deficit_packets: Vec<f64>,

@@ -1,8 +1,8 @@
 //! The report of a tunnel: what it sent, repaired, dropped and measured in each direction.
 //!
-//! A *symbol* is a unit of the tunnel's code. A source symbol is one packet that entered the
-//! tunnel, and a *repair* is a linear combination of source symbols. An *exact* repair answers a
-//! report of missing symbols. A *proactive* repair is sent before any loss is known.
+//! A *symbol* is a unit of the tunnel's code. A source symbol is one packet that entered the tunnel, and a *repair* is
+//! a linear combination of source symbols. An *exact* repair answers a report of missing symbols. A *proactive* repair
+//! is sent before any loss is known.
 
 use crate::engine::{Sample, Statistic};
 use crate::scenario::spec::Scenario;
@@ -10,8 +10,7 @@ use crate::scenario::totals::TunnelSpan;
 use ripstop_proto::session::tunnel::Status;
 use serde::Serialize;
 
-/// The measurements of a tunnel, over the runs. `ripstop status` shows the same figures for a real
-/// tunnel.
+/// The measurements of a tunnel, over the runs. `ripstop status` shows the same figures for a real tunnel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TunnelReport {
     /// The name of the tunnel.
@@ -27,8 +26,8 @@ pub struct DirectionReport {
     pub from: String,
     /// The node that receives.
     pub to: String,
-    /// Bytes of all datagrams sent, feedback included, per byte of payload that arrived in order in
-    /// this direction's flows. Only runs with such payload count.
+    /// Bytes of all datagrams sent, feedback included, per byte of payload that arrived in order in this direction's
+    /// flows. Only runs with such payload count.
     pub sent_per_useful: Statistic,
     /// Datagrams sent, of all kinds.
     pub datagrams: Statistic,
@@ -46,8 +45,7 @@ pub struct DirectionReport {
     pub recovered: Statistic,
     /// Repairs without new information.
     pub redundant: Statistic,
-    /// Share of source symbols that the receiver gave up, because they were neither received nor
-    /// recovered.
+    /// Share of source symbols that the receiver gave up, because they were neither received nor recovered.
     pub residual_loss: Statistic,
     /// Packets dropped at the entrance because the queue was full.
     pub dropped_full: Statistic,
@@ -67,8 +65,7 @@ pub struct DirectionReport {
     pub rtt_s: Statistic,
     /// The sender's estimate of the loss probability at the end of the measured time.
     pub loss: Statistic,
-    /// The sender's estimate of the mean length of a loss burst at the end of the measured time, in
-    /// packets.
+    /// The sender's estimate of the mean length of a loss burst at the end of the measured time, in packets.
     pub burst_packets: Statistic,
     /// Datagrams declared lost that arrived after all.
     pub spurious: Statistic,
@@ -87,8 +84,7 @@ pub struct DirectionReport {
 }
 
 impl TunnelReport {
-    /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by
-    /// direction.
+    /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by direction.
     pub(super) fn new(
         scenario: &Scenario,
         k: usize,

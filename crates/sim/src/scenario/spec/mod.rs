@@ -1,5 +1,4 @@
-//! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger
-//! parts of a flow.
+//! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger parts of a flow.
 
 mod nc;
 mod source;
@@ -37,8 +36,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The names of all link directions by their nodes, such as `n0>n1`, in the order of their
-    /// numbers.
+    /// The names of all link directions by their nodes, such as `n0>n1`, in the order of their numbers.
     pub fn link_names(&self) -> Vec<String> {
         let names = |link: &LinkSpec| {
             let [a, b] = &link.between;
@@ -47,8 +45,7 @@ impl Scenario {
         self.link.iter().flat_map(names).flatten().collect()
     }
 
-    /// The settings of link direction `index`. Link k has the indices 2k (`forth`) and 2k + 1 (the
-    /// other direction).
+    /// The settings of link direction `index`. Link k has the indices 2k (`forth`) and 2k + 1 (the other direction).
     pub(super) fn direction(&self, index: usize) -> &LinkConfig {
         let link = &self.link[index / 2];
         link.back.as_ref().filter(|_| index % 2 == 1).unwrap_or(&link.forth)
@@ -67,18 +64,17 @@ pub struct RunSpec {
     pub runs: u32,
     /// Master seed. The randomness of run k follows from the seed and k.
     pub seed: u64,
-    /// The longest delay of each flow's start. The delay is drawn uniformly, so that runs without
-    /// random losses differ in their phases, as real runs do.
+    /// The longest delay of each flow's start. The delay is drawn uniformly, so that runs without random losses differ
+    /// in their phases, as real runs do.
     ///
-    /// The default is the time of the flow's full packet on the slowest link of its way. `0s`
-    /// starts every flow of every run at its written start.
+    /// The default is the time of the flow's full packet on the slowest link of its way. `0s` starts every flow of
+    /// every run at its written start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter: Option<Span>,
     /// Intervals that are measured separately, each from its first time to its second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
-    /// Also measures throughput in units of this many bytes (paper 003). The headers of IP and TCP
-    /// count.
+    /// Also measures throughput in units of this many bytes (paper 003). The headers of IP and TCP count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<Bytes>,
     /// Also measures a series over time. The run is cut into pieces of this length, from its start.
@@ -148,15 +144,15 @@ pub struct TunnelSpec {
     pub name: String,
     /// The nodes at the ends. Flows may use the tunnel in both directions.
     pub between: [String; 2],
-    /// How many repairs are sent before a loss is reported: `adaptive`, `none`, or the packets sent
-    /// for each packet, such as `1.25`.
+    /// How many repairs are sent before a loss is reported: `adaptive`, `none`, or the packets sent for each packet,
+    /// such as `1.25`.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
     /// Rate control: `fair`, `scavenge`, or a fixed rate.
     #[serde(default = "defaults::rate", with = "word")]
     pub rate: RateMode,
-    /// How long the receiver waits for a packet before it gives the packet up. If left out, the
-    /// time is derived from the path. `patience` is the former name.
+    /// How long the receiver waits for a packet before it gives the packet up. If left out, the time is derived from
+    /// the path. `patience` is the former name.
     #[serde(default, alias = "patience", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Span>,
     /// The path's MTU: the largest datagram, IP header included.
@@ -191,8 +187,7 @@ impl TunnelSpec {
 
 /// A TCP connection or a source of UDP datagrams, or several equal ones.
 ///
-/// A *modern* TCP is one that works as in today's kernels ([`Variant::is_modern`]). The others work
-/// as in ns-2.
+/// A *modern* TCP is one that works as in today's kernels ([`Variant::is_modern`]). The others work as in ns-2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowSpec {
@@ -209,9 +204,9 @@ pub struct FlowSpec {
     /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
-    /// The nodes that data passes, ends included. If it is left out, the route with the fewest
-    /// links is taken. Acknowledgements return on the same route if all its links have both
-    /// directions. Otherwise they take the route with the fewest links.
+    /// The nodes that data passes, ends included. If it is left out, the route with the fewest links is taken.
+    /// Acknowledgements return on the same route if all its links have both directions. Otherwise they take the route
+    /// with the fewest links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
     /// The number of equal connections or sources.
@@ -229,22 +224,21 @@ pub struct FlowSpec {
     /// Payload of a packet. Headers add 40 bytes, for modern TCPs 52, for UDP 28.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
-    /// The least retransmission time-out, before back-off; 200 ms when left out. For modern TCPs it
-    /// is the least time that the time-out adds to the round-trip time.
+    /// The least retransmission time-out, before back-off; 200 ms when left out. For modern TCPs it is the least time
+    /// that the time-out adds to the round-trip time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Span>,
     /// The greatest time-out; 60 s when left out, 120 s for modern TCPs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Span>,
-    /// The tick of the clock that measures round trips; 10 ms when left out. Modern TCPs measure
-    /// exactly.
+    /// The tick of the clock that measures round trips; 10 ms when left out. Modern TCPs measure exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Span>,
     /// The thresholds of Vegas. If left out, they are 28, 30 and 2, as for paper 000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
-    /// The number of packets for each acknowledgement. An acknowledgement is delayed at most 100
-    /// ms, or 40 ms for modern TCPs.
+    /// The number of packets for each acknowledgement. An acknowledgement is delayed at most 100 ms, or 40 ms for
+    /// modern TCPs.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
     /// What the receiver does with packets out of order.
@@ -310,8 +304,8 @@ impl FlowSpec {
         sender
     }
 
-    /// The model of the hosts: a modern TCP has kernels at both ends. With TCP/NC the hosts are
-    /// agents, because the coding layer acknowledges in place of the receiver.
+    /// The model of the hosts: a modern TCP has kernels at both ends. With TCP/NC the hosts are agents, because the
+    /// coding layer acknowledges in place of the receiver.
     pub fn hosts(&self) -> Hosts {
         if self.tcp.is_modern() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
     }

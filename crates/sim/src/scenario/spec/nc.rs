@@ -101,14 +101,14 @@ pub enum Recode {
     EndToEnd,
     /// At nodes between the ends. A node sends one combination for each that arrives.
     Relay,
-    /// At nodes between the ends. For each combination that arrives, a node sends enough to make up
-    /// for the loss of the next link.
+    /// At nodes between the ends. For each combination that arrives, a node sends enough to make up for the loss of the
+    /// next link.
     PerHop,
 }
 
 impl NcSpec {
-    /// The configuration of the coding layer and its relays. The flow passes `nodes`, both ends
-    /// included. `losses` are the loss probabilities of the links between them.
+    /// The configuration of the coding layer and its relays. The flow passes `nodes`, both ends included. `losses` are
+    /// the loss probabilities of the links between them.
     pub(in crate::scenario) fn config(
         &self,
         flow: &FlowSpec,
@@ -153,8 +153,8 @@ impl NcSpec {
         }
     }
 
-    /// The relays. Each entry has the number of links before the relay, and how many combinations
-    /// the relay sends for each one that arrives.
+    /// The relays. Each entry has the number of links before the relay, and how many combinations the relay sends for
+    /// each one that arrives.
     fn relays(
         &self,
         nodes: &[String],

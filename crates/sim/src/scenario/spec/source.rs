@@ -24,8 +24,8 @@ pub enum SourceSpec {
         /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests that another flow answers. Each request is sent a think time after the answer to
-    /// the previous one has arrived.
+    /// Requests that another flow answers. Each request is sent a think time after the answer to the previous one has
+    /// arrived.
     Requests {
         /// Size of a request.
         #[serde(with = "ripstop_base::word")]
@@ -70,8 +70,7 @@ impl SourceSpec {
         }
     }
 
-    /// Checks a source whose packets have `payload` bytes of payload. An error has the field and
-    /// the problem.
+    /// Checks a source whose packets have `payload` bytes of payload. An error has the field and the problem.
     pub(in crate::scenario) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
         self.pattern().check().map_err(|error| (error.field, error.problem.to_owned()))?;
         if let SourceSpec::OnOff { on, rate, .. } = self {

@@ -7,8 +7,8 @@ use ripstop_base::{Rate, Span, Time, word};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// When a source of UDP datagrams sends. Every datagram has the flow's `packet` bytes of payload,
-/// and rates count payload.
+/// When a source of UDP datagrams sends. Every datagram has the flow's `packet` bytes of payload, and rates count
+/// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum UdpSpec {
@@ -29,8 +29,8 @@ pub enum UdpSpec {
     },
 }
 
-/// The least time between two datagrams that a scenario may ask for. For datagrams of 1000 bytes it
-/// means 80 Gbit/s. A faster source would exceed any realistic link, and slow the simulator down.
+/// The least time between two datagrams that a scenario may ask for. For datagrams of 1000 bytes it means 80 Gbit/s. A
+/// faster source would exceed any realistic link, and slow the simulator down.
 const LEAST_INTERVAL: Duration = Duration::from_nanos(100);
 
 impl UdpSpec {
@@ -41,8 +41,7 @@ impl UdpSpec {
         }
     }
 
-    /// Checks the source, and that `flow` sets no field of a TCP. An error has the field and the
-    /// problem.
+    /// Checks the source, and that `flow` sets no field of a TCP. An error has the field and the problem.
     pub(in crate::scenario) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
         let usual = FlowSpec::new(&flow.from, &flow.to);
         let of_tcp = [
@@ -86,8 +85,8 @@ impl UdpSpec {
         }
     }
 
-    /// The configuration of the simulated source. The source sends from `start` to `stop`. Each
-    /// datagram has `payload` bytes of payload.
+    /// The configuration of the simulated source. The source sends from `start` to `stop`. Each datagram has `payload`
+    /// bytes of payload.
     pub(in crate::scenario) fn config(&self, payload: u32, start: Time, stop: Time) -> UdpConfig {
         let every = self.rate().time_for(payload as usize);
         let pattern = match self {

@@ -1,23 +1,21 @@
-//! Detects token-bucket policers, which drop packets above a fixed rate. BBR then uses the
-//! policer's rate. Linux calls this long-term bandwidth sampling; the values are Linux's.
+//! Detects token-bucket policers, which drop packets above a fixed rate. BBR then uses the policer's rate. Linux calls
+//! this long-term bandwidth sampling; the values are Linux's.
 //!
-//! A policer is assumed after two successive intervals that are lossy and have equal rates. Rounds
-//! are round trips.
+//! A policer is assumed after two successive intervals that are lossy and have equal rates. Rounds are round trips.
 
 use super::{Bbr, Mode, PACING_MARGIN};
 use crate::tcp::modern::FlowState;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The least number of rounds in an interval. An interval of more than four times this number is
-/// abandoned.
+/// The least number of rounds in an interval. An interval of more than four times this number is abandoned.
 const POLICER_ROUNDS: u32 = 4;
 /// An interval is lossy if packets lost divided by packets delivered is at least this: about 0.2.
 const POLICER_LOSS: f64 = 50.0 / 256.0;
 /// Two rates count as equal if they differ by at most this fraction of the earlier rate.
 const POLICER_RATIO: f64 = 1.0 / 8.0;
-/// Two rates also count as equal if they differ by at most this many packets per second: 4 kbit/s
-/// for packets of 1500 bytes.
+/// Two rates also count as equal if they differ by at most this many packets per second: 4 kbit/s for packets of 1500
+/// bytes.
 const POLICER_DIFFERENCE: f64 = 500.0 / 1500.0;
 /// Rounds for which BBR uses the policer's rate before it looks for a new rate.
 const POLICER_USE: u32 = 48;
@@ -27,8 +25,8 @@ const POLICER_USE: u32 = 48;
 pub(super) struct Policer {
     /// Whether an interval is being measured. The first interval begins at a loss.
     sampling: bool,
-    /// The rate of the last lossy interval in packets per second; 0 before the first. Once a
-    /// policer is detected, the mean of the two equal rates.
+    /// The rate of the last lossy interval in packets per second; 0 before the first. Once a policer is detected, the
+    /// mean of the two equal rates.
     pub(super) rate: f64,
     /// Whether BBR uses `rate`.
     pub(super) used: bool,
@@ -60,8 +58,7 @@ impl Policer {
 }
 
 impl Bbr {
-    /// Updates the detection. `losses`: packets were marked lost now. `app_limited`: the
-    /// application limited sending.
+    /// Updates the detection. `losses`: packets were marked lost now. `app_limited`: the application limited sending.
     pub(super) fn check_policer(&mut self, flow: &mut FlowState, losses: bool, app_limited: bool) {
         let policer = &mut self.policer;
         if policer.used {

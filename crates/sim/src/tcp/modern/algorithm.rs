@@ -27,8 +27,8 @@ macro_rules! dispatch {
 }
 
 impl Algorithm {
-    /// Whether the algorithm itself sets the window in a recovery. Otherwise the sender sets it by
-    /// proportional rate reduction (RFC 6937).
+    /// Whether the algorithm itself sets the window in a recovery. Otherwise the sender sets it by proportional rate
+    /// reduction (RFC 6937).
     pub(super) fn owns_recovery(&self) -> bool {
         matches!(self, Algorithm::Bbr(_))
     }

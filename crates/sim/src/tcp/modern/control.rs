@@ -1,5 +1,5 @@
-//! The interface between the modern sender and a congestion control. The sender reports events, and
-//! the congestion control sets the window and the pacing rate.
+//! The interface between the modern sender and a congestion control. The sender reports events, and the congestion
+//! control sets the window and the pacing rate.
 
 use super::Mechanisms;
 use super::rate::{Delivery, RateSample};
@@ -58,8 +58,8 @@ impl FlowState {
         (self.board.una(), self.board.nxt())
     }
 
-    /// Whether the sender uses its window, so that the window may grow (RFC 7661). In slow start it
-    /// is enough that more than half of the window was used.
+    /// Whether the sender uses its window, so that the window may grow (RFC 7661). In slow start it is enough that more
+    /// than half of the window was used.
     pub(in crate::tcp) fn uses_window(&self) -> bool {
         self.cwnd_limited || self.cwnd < self.ssthresh && self.cwnd < 2.0 * self.most_outstanding as f64
     }
@@ -86,8 +86,7 @@ pub(in crate::tcp) struct AckSummary {
 pub(in crate::tcp) trait CongestionControl {
     /// The first packet is acknowledged. The sender has set the initial window.
     fn on_established(&mut self, _flow: &mut FlowState, _now: Time) {}
-    /// A packet is about to leave while nothing is in flight. `idle` is the time since the last
-    /// packet.
+    /// A packet is about to leave while nothing is in flight. `idle` is the time since the last packet.
     fn on_start(&mut self, _flow: &mut FlowState, _now: Time, _idle: Duration) {}
     /// An acknowledgement arrived.
     fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary);

@@ -18,8 +18,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// How often each mechanism of CUBIC, of BBR, and of the modern sender acted. All counters are
-    /// 0 for the ns-2 algorithms.
+    /// How often each mechanism of CUBIC, of BBR, and of the modern sender acted. All counters are 0 for the ns-2
+    /// algorithms.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Mechanisms {
         /// Packets that RACK marked lost.
@@ -54,11 +54,9 @@ counters! {
         resumed_starts,
         /// CUBIC: slow starts that ended without a loss.
         hystart_exits,
-        /// CUBIC: losses at which fast convergence gave room to other flows (RFC 9438, section
-        /// 4.7).
+        /// CUBIC: losses at which fast convergence gave room to other flows (RFC 9438, section 4.7).
         fast_convergences,
-        /// CUBIC: acknowledgements after which the window was Reno's estimate (RFC 9438, section
-        /// 4.3).
+        /// CUBIC: acknowledgements after which the window was Reno's estimate (RFC 9438, section 4.3).
         reno_friendly,
         /// BBR: times that start-up found the path full.
         full_pipes,
@@ -72,8 +70,7 @@ counters! {
         policed,
         /// BBR: recoveries begun. Their first round sends one packet for each that is delivered.
         conserved,
-        /// BBR: acknowledgements that raised the estimate of how many packets are acknowledged
-        /// together.
+        /// BBR: acknowledgements that raised the estimate of how many packets are acknowledged together.
         aggregated,
     }
 }

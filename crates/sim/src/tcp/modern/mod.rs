@@ -1,15 +1,14 @@
-//! The modern sender, which works as in today's kernels. CUBIC, BBR and Reno run on it and set the
-//! window and the pacing rate.
+//! The modern sender, which works as in today's kernels. CUBIC, BBR and Reno run on it and set the window and the
+//! pacing rate.
 //!
 //! - It detects losses by time (RACK-TLP, RFC 8985).
 //! - In a recovery it sends in proportion to deliveries (proportional rate reduction, RFC 6937).
 //! - It samples delivery rates and paces packets.
 //! - It undoes reductions of the window that prove spurious (RFC 5682, RFC 3708).
 //!
-//! Times are in ns: the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a
-//! choice, this sender follows Linux. Not modelled: ECN, receivers that renege, and time stamps.
-//! Without time stamps there is no Eifel detection. F-RTO finds spurious time-outs instead, and
-//! D-SACK finds spurious recoveries.
+//! Times are in ns: the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice, this sender
+//! follows Linux. Not modelled: ECN, receivers that renege, and time stamps. Without time stamps there is no Eifel
+//! detection. F-RTO finds spurious time-outs instead, and D-SACK finds spurious recoveries.
 
 mod algorithm;
 mod control;
@@ -36,16 +35,16 @@ use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Added to two round trips in the time-out of a tail loss probe: two of Linux's clock ticks. While
-/// a single packet is outstanding, [`Rtt::floor`] is added instead.
+/// Added to two round trips in the time-out of a tail loss probe: two of Linux's clock ticks. While a single packet is
+/// outstanding, [`Rtt::floor`] is added instead.
 const PROBE_SLACK: Duration = Duration::from_millis(2);
 /// The number of a connection's first packets that are not paced, as in Linux.
 const UNPACED: u64 = 10;
 
 impl SenderConfig {
-    /// Linux's defaults. The initial window is 10 packets, and the receiver's window has no limit.
-    /// The time-out is 1 s before the first round-trip time is known. Later it is at least the
-    /// round-trip time plus 200 ms, and at most 120 s.
+    /// Linux's defaults. The initial window is 10 packets, and the receiver's window has no limit. The time-out is 1 s
+    /// before the first round-trip time is known. Later it is at least the round-trip time plus 200 ms, and at most 120
+    /// s.
     pub fn linux() -> SenderConfig {
         SenderConfig {
             window: u32::MAX,
@@ -83,8 +82,8 @@ pub(super) struct Modern {
     burst: Burst,
     /// The tail loss probe in flight: one past its packet, and whether it was a retransmission.
     probe: Option<(u64, bool)>,
-    /// The use of the window is judged once per round trip (see [`Modern::judge_use`]). The round
-    /// trip ends when all packets before this one are acknowledged.
+    /// The use of the window is judged once per round trip (see [`Modern::judge_use`]). The round trip ends when all
+    /// packets before this one are acknowledged.
     usage_end: u64,
     last_sent: Time,
     /// Packets that leave now, in order; [`super::Sender::poll_transmit`] drains them.
@@ -100,8 +99,7 @@ enum Timer {
     Reordering,
 }
 
-/// A paced burst: packets that leave together. The pacer then waits for as long as the burst takes
-/// at the pacing rate.
+/// A paced burst: packets that leave together. The pacer then waits for as long as the burst takes at the pacing rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
     /// When the burst began.
@@ -150,8 +148,7 @@ impl Modern {
         }
     }
 
-    /// Adds `packets` to send. `packets` does not count a connection's first packet, which carries
-    /// no data.
+    /// Adds `packets` to send. `packets` does not count a connection's first packet, which carries no data.
     pub(super) fn offer(&mut self, now: Time, packets: u64) {
         let first = u64::from(self.end == 0);
         self.end = self.end.saturating_add(packets).saturating_add(first);
@@ -180,8 +177,8 @@ impl Modern {
         self.rack.adapt(rate.map_or(prior.2, |rate| rate.prior_delivered), self.flow.delivery.delivered);
         self.finish_probe(now, ack, next, &news);
         let waits = self.assess(now, &news);
-        // A packet has arrived that was sent before the last transmission of the first
-        // unacknowledged packet. So that transmission may still be on its way.
+        // A packet has arrived that was sent before the last transmission of the first unacknowledged packet. So that
+        // transmission may still be on its way.
         let delivers =
             news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
         if (news.in_order || delivers) && !waits {
@@ -246,8 +243,7 @@ impl Modern {
         self.fill(now);
     }
 
-    /// Marks the packets that an acknowledgement reports for the first time, and samples their
-    /// round-trip times.
+    /// Marks the packets that an acknowledgement reports for the first time, and samples their round-trip times.
     fn process_ack(&mut self, now: Time, ack: &Ack, next: u64) -> AckNews {
         let flow = &mut self.flow;
         let min_rtt = flow.rtt.min();
@@ -275,8 +271,7 @@ impl Modern {
         }
         if let Some(rtt) = news.rtt_of_oldest(now) {
             flow.rtt.sample(rtt);
-            // The back-off of the time-out ends only with an unambiguous sample (RFC 6298, section
-            // 5.7).
+            // The back-off of the time-out ends only with an unambiguous sample (RFC 6298, section 5.7).
             flow.rtt.end_back_off();
         }
         if news.in_order {
@@ -297,8 +292,7 @@ impl Modern {
                 limited = true;
                 break;
             }
-            // While it is unclear whether a time-out was spurious, only new packets leave (RFC
-            // 5682).
+            // While it is unclear whether a time-out was spurious, only new packets leave (RFC 5682).
             let lost = if self.recovery.frto == Frto::Probing { None } else { flow.board.next_lost() };
             let Some(number) = lost.or_else(|| self.next_new()) else {
                 if self.flow.board.nxt() >= self.end {
@@ -310,8 +304,7 @@ impl Modern {
             if !self.pace(now) {
                 break;
             }
-            // A retransmission of the first unacknowledged packet restarts the retransmission
-            // timer.
+            // A retransmission of the first unacknowledged packet restarts the retransmission timer.
             restart |= number == self.flow.board.una();
             self.transmit(now, number);
             sent = true;
@@ -333,8 +326,8 @@ impl Modern {
         let idle = now.since(self.last_sent);
         let flow = &mut self.flow;
         if !self.algorithm.owns_recovery() && flow.board.una() > 0 && idle > flow.rtt.timeout() {
-            // RFC 2861: the window halves for each time-out that has passed. The threshold becomes
-            // at least 3/4 of the old window.
+            // RFC 2861: the window halves for each time-out that has passed. The threshold becomes at least 3/4 of the
+            // old window.
             let least = f64::from(self.config.initial_window).min(flow.cwnd);
             let halvings = (idle.as_secs_f64() / flow.rtt.timeout().as_secs_f64()) as u32;
             flow.ssthresh = flow.ssthresh.max(0.75 * flow.cwnd);
@@ -359,8 +352,7 @@ impl Modern {
         }
         burst.left -= 1;
         burst.spent += Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::from_secs(1));
-        // A burst that began late lets the next one leave earlier by its lateness, but by at most
-        // half of its duration.
+        // A burst that began late lets the next one leave earlier by its lateness, but by at most half of its duration.
         self.flow.next_departure = now + burst.spent - (burst.spent / 2).min(burst.late);
         self.departure = Time::NEVER;
         true
@@ -385,8 +377,7 @@ impl Modern {
         self.out.push_back(number);
     }
 
-    /// Records for a round trip whether the window limited sending, and the most packets
-    /// outstanding.
+    /// Records for a round trip whether the window limited sending, and the most packets outstanding.
     fn judge_use(&mut self, limited: bool) {
         let flow = &mut self.flow;
         let outstanding = flow.board.outstanding();
@@ -397,8 +388,8 @@ impl Modern {
         }
     }
 
-    /// Starts the timer that is due next: the tail loss probe's if a probe may be sent, else the
-    /// retransmission timer. With `restart`, the retransmission timer begins again now.
+    /// Starts the timer that is due next: the tail loss probe's if a probe may be sent, else the retransmission timer.
+    /// With `restart`, the retransmission timer begins again now.
     fn set_timer(&mut self, now: Time, restart: bool) {
         let flow = &self.flow;
         if flow.board.is_empty() {

@@ -1,12 +1,11 @@
-//! Loss detection by time (RACK, RFC 8985, section 6). A packet is marked lost when another packet,
-//! which was sent sufficiently later, has arrived. The reordering window says how much later.
+//! Loss detection by time (RACK, RFC 8985, section 6). A packet is marked lost when another packet, which was sent
+//! sufficiently later, has arrived. The reordering window says how much later.
 
 use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// While no reordering was ever seen, this many packets that arrived beyond a gap prove a loss
-/// (RFC 8985, DupThresh).
+/// While no reordering was ever seen, this many packets that arrived beyond a gap prove a loss (RFC 8985, DupThresh).
 const DUP_THRESHOLD: u64 = 3;
 /// The greatest reordering window in steps. A step is a quarter of the least round-trip time.
 const MAX_STEPS: u32 = 255;
@@ -15,8 +14,7 @@ const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
-    /// Of the packets that arrived, the one that was sent last: its order of sending, and when it
-    /// left.
+    /// Of the packets that arrived, the one that was sent last: its order of sending, and when it left.
     newest: Option<(u64, Time)>,
     /// The round-trip time of `newest`.
     rtt: Duration,
@@ -37,8 +35,8 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    /// Records an arrival. A retransmission that seems to be acknowledged sooner than `min_rtt` is
-    /// ignored: the acknowledgement answers the original packet.
+    /// Records an arrival. A retransmission that seems to be acknowledged sooner than `min_rtt` is ignored: the
+    /// acknowledgement answers the original packet.
     pub(super) fn on_delivered(
         &mut self,
         now: Time,
@@ -60,8 +58,8 @@ impl Rack {
         }
     }
 
-    /// Handles a spurious time-out. The packets that arrived were the originals, not the
-    /// retransmissions, so only packets sent once remain counted.
+    /// Handles a spurious time-out. The packets that arrived were the originals, not the retransmissions, so only
+    /// packets sent once remain counted.
     pub(super) fn undo(&mut self) {
         (self.newest, self.rtt) = self.certain;
     }
@@ -71,8 +69,7 @@ impl Rack {
         self.needless = true;
     }
 
-    /// Widens the reordering window after unnecessary retransmissions. Called once per
-    /// acknowledgement.
+    /// Widens the reordering window after unnecessary retransmissions. Called once per acknowledgement.
     pub(super) fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
         if self.needless && prior_delivered >= self.widened_at {
             self.needless = false;
@@ -98,8 +95,8 @@ impl Rack {
                 break;
             }
             if packet.sent + self.rtt + window > now {
-                // One timer serves all packets sent before the newest: by then the last of them is
-                // lost if it has not arrived.
+                // One timer serves all packets sent before the newest: by then the last of them is lost if it has not
+                // arrived.
                 detected.recheck_at = Some(newest_sent + self.rtt + window);
                 break;
             }
@@ -110,8 +107,7 @@ impl Rack {
         detected
     }
 
-    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section
-    /// 6.2, step 4).
+    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section 6.2, step 4).
     pub(super) fn window(
         &self,
         board: &Scoreboard,

@@ -1,7 +1,6 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation). A sample is the number of
-//! packets delivered between the sending of a packet and its acknowledgement, divided by a time.
-//! The time is the longer of two: the time in which these packets were sent, and the time in which
-//! they were acknowledged.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation). A sample is the number of packets delivered
+//! between the sending of a packet and its acknowledgement, divided by a time. The time is the longer of two: the time
+//! in which these packets were sent, and the time in which they were acknowledged.
 
 use ripstop_base::Time;
 use std::time::Duration;
@@ -50,8 +49,8 @@ pub(in crate::tcp) struct Delivery {
     first_sent: Time,
     /// The application-limited phase ends when `delivered` exceeds this; 0 outside such a phase.
     app_limited_to: u64,
-    /// Of the packets that the current acknowledgement reports, the one sent last: its order of
-    /// sending, when it left, and its stamp.
+    /// Of the packets that the current acknowledgement reports, the one sent last: its order of sending, when it left,
+    /// and its stamp.
     newest: Option<(u64, Time, Stamp)>,
 }
 
@@ -77,9 +76,8 @@ impl Delivery {
         }
     }
 
-    /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were
-    /// recorded. None when the interval is below `min_rtt`, because an earlier transmission of the
-    /// same packet arrived then.
+    /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were recorded. None when
+    /// the interval is below `min_rtt`, because an earlier transmission of the same packet arrived then.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
             self.app_limited_to = 0;
@@ -96,8 +94,8 @@ impl Delivery {
         })
     }
 
-    /// Begins an application-limited phase: the application offers too little data to fill the
-    /// path. The phase ends when the `in_flight` packets are delivered.
+    /// Begins an application-limited phase: the application offers too little data to fill the path. The phase ends
+    /// when the `in_flight` packets are delivered.
     pub(in crate::tcp) fn note_app_limited(&mut self, in_flight: u64) {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
@@ -116,8 +114,8 @@ mod tests {
     fn the_slower_of_sending_and_acknowledging_counts() {
         let mut delivery = Delivery::default();
         let ms = Time::from_millis;
-        // Ten packets are sent 1 ms apart. The last nine are acknowledged together, 18 ms after the
-        // first: 2 ms for each.
+        // Ten packets are sent 1 ms apart. The last nine are acknowledged together, 18 ms after the first: 2 ms for
+        // each.
         let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
         delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();

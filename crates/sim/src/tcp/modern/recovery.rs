@@ -1,7 +1,7 @@
 //! Recoveries and time-outs: how they begin, how they end, and how spurious ones are undone.
 //!
-//! A recovery repairs the losses of one flight. It begins when a loss is detected, and ends when
-//! all packets sent before its start are acknowledged. The states are those of [`Phase`].
+//! A recovery repairs the losses of one flight. It begins when a loss is detected, and ends when all packets sent
+//! before its start are acknowledged. The states are those of [`Phase`].
 
 use super::control::{AckSummary, CongestionControl, Phase};
 use super::scoreboard::SentPacket;
@@ -12,8 +12,8 @@ use std::time::Duration;
 /// The current recovery, or the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// One past the last packet sent when the recovery or the repair of a time-out began. It ends
-    /// when all packets before this one are acknowledged.
+    /// One past the last packet sent when the recovery or the repair of a time-out began. It ends when all packets
+    /// before this one are acknowledged.
     pub(super) high: u64,
     pub(super) frto: Frto,
     /// Time-outs since the last acknowledgement of new packets in order.
@@ -29,11 +29,10 @@ pub(super) enum Frto {
     /// No detection in progress.
     #[default]
     Off,
-    /// The first unacknowledged packet was retransmitted. The next acknowledgement of new packets
-    /// in order decides.
+    /// The first unacknowledged packet was retransmitted. The next acknowledgement of new packets in order decides.
     Waiting,
-    /// The acknowledgement in [`Frto::Waiting`] did not decide. New packets are sent, and the next
-    /// acknowledgement decides.
+    /// The acknowledgement in [`Frto::Waiting`] did not decide. New packets are sent, and the next acknowledgement
+    /// decides.
     Probing,
 }
 
@@ -104,8 +103,8 @@ pub(super) struct AckNews {
 }
 
 impl AckNews {
-    /// Adds packet `number`. `sacked`: it was acknowledged out of order. `high`: see
-    /// [`Recovery::high`]. `highest`: one past the highest packet acknowledged out of order before.
+    /// Adds packet `number`. `sacked`: it was acknowledged out of order. `high`: see [`Recovery::high`]. `highest`: one
+    /// past the highest packet acknowledged out of order before.
     pub(super) fn add(&mut self, number: u64, packet: &SentPacket, sacked: bool, high: u64, highest: u64) {
         self.delivered += 1;
         self.sacked |= sacked;
@@ -131,16 +130,15 @@ impl AckNews {
         self.blocks.map(|(oldest, _)| oldest)
     }
 
-    /// The round-trip time of the oldest packet. It includes the delay of a delayed
-    /// acknowledgement, which the retransmission time-out must cover.
+    /// The round-trip time of the oldest packet. It includes the delay of a delayed acknowledgement, which the
+    /// retransmission time-out must cover.
     pub(super) fn rtt_of_oldest(&self, now: Time) -> Option<Duration> {
         self.acked.filter(|_| !self.ambiguous).or(self.blocks).map(|(oldest, _)| now.since(oldest))
     }
 }
 
 impl Modern {
-    /// Ends, undoes and begins recoveries after an acknowledgement. Returns whether the reordering
-    /// timer was set.
+    /// Ends, undoes and begins recoveries after an acknowledgement. Returns whether the reordering timer was set.
     pub(super) fn assess(&mut self, now: Time, news: &AckNews) -> bool {
         match self.flow.phase {
             Phase::Recovery if self.flow.board.una() >= self.recovery.high => self.end_recovery(now),
@@ -162,8 +160,8 @@ impl Modern {
         waits
     }
 
-    /// Detects losses. Returns how many lost packets had been retransmitted before, and whether the
-    /// reordering timer waits for other packets.
+    /// Detects losses. Returns how many lost packets had been retransmitted before, and whether the reordering timer
+    /// waits for other packets.
     fn detect(&mut self, now: Time) -> (u64, bool) {
         if !self.rack.advanced {
             return (0, false);
@@ -178,8 +176,7 @@ impl Modern {
         (again, recheck_at.is_some())
     }
 
-    /// Marks lost packets. Returns how many of them had been retransmitted before, and when to look
-    /// again.
+    /// Marks lost packets. Returns how many of them had been retransmitted before, and when to look again.
     fn find_losses(&mut self, now: Time) -> (u64, Option<Time>) {
         let flow = &mut self.flow;
         let recovering = flow.phase >= Phase::Recovery;
@@ -231,8 +228,7 @@ impl Modern {
         self.flow.phase = Phase::Open;
     }
 
-    /// Decides whether the last time-out was spurious, and whether its repair is finished (RFC
-    /// 5682, section 3.1).
+    /// Decides whether the last time-out was spurious, and whether its repair is finished (RFC 5682, section 3.1).
     fn judge_timeout(&mut self, now: Time, news: &AckNews) {
         if self.recovery.frto != Frto::Off && news.original {
             // A packet sent once, before the time-out, has arrived.
@@ -268,8 +264,8 @@ impl Modern {
         }
         let fresh = self.flow.phase < Phase::Recovery;
         let again = self.recovery.timeouts > 0;
-        // One flight causes one reduction. A further reduction follows only if the repair of the
-        // last time-out had made progress and then stopped.
+        // One flight causes one reduction. A further reduction follows only if the repair of the last time-out had made
+        // progress and then stopped.
         if fresh || self.flow.board.una() >= self.recovery.high || self.flow.phase == Phase::Loss && !again {
             self.note_undo();
             self.reduce(now);
@@ -298,8 +294,7 @@ impl Modern {
         self.set_timer(now, true);
     }
 
-    /// Sends a tail loss probe (RFC 8985, section 7.3): a new packet if there is one, else the last
-    /// packet again.
+    /// Sends a tail loss probe (RFC 8985, section 7.3): a new packet if there is one, else the last packet again.
     pub(super) fn send_probe(&mut self, now: Time) {
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
         let fresh = self.next_new();
@@ -310,14 +305,13 @@ impl Modern {
         self.set_timer(now, true);
     }
 
-    /// Ends a tail loss probe that was answered. If the probe repaired a loss, the window must be
-    /// reduced (RFC 8985, section 7.4).
+    /// Ends a tail loss probe that was answered. If the probe repaired a loss, the window must be reduced (RFC 8985,
+    /// section 7.4).
     pub(super) fn finish_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &AckNews) {
         let Some((end, again)) = self.probe.filter(|(end, _)| next >= *end) else { return };
         let duplicate = ack.duplicate == Some(end - 1);
         let repaired = again && !duplicate && next > end;
-        // The acknowledgement reports no new packets, so the original and the probe have both
-        // arrived.
+        // The acknowledgement reports no new packets, so the original and the probe have both arrived.
         let both = !news.in_order && !news.sacked;
         if !again || duplicate || repaired || both {
             self.probe = None;
@@ -340,10 +334,9 @@ impl Modern {
         }
     }
 
-    /// Proportional rate reduction (RFC 6937, section 3). While more packets than the slow-start
-    /// threshold are in flight, packets are sent in proportion to deliveries. Otherwise one packet
-    /// is sent for each delivered, and one more if the acknowledgement is `clean`: it covers new
-    /// packets in order and showed no loss.
+    /// Proportional rate reduction (RFC 6937, section 3). While more packets than the slow-start threshold are in
+    /// flight, packets are sent in proportion to deliveries. Otherwise one packet is sent for each delivered, and one
+    /// more if the acknowledgement is `clean`: it covers new packets in order and showed no loss.
     fn reduce_by(&mut self, delivered: u64, clean: bool) {
         let (flow, proportion) = (&mut self.flow, &mut self.recovery.proportion);
         proportion.delivered += delivered;

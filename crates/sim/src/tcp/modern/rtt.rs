@@ -42,8 +42,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample of the newest acknowledged packet, which waited least for its
-    /// acknowledgement.
+    /// Takes a sample of the newest acknowledged packet, which waited least for its acknowledgement.
     pub(super) fn sample_least(&mut self, now: Time, rtt: Duration) {
         self.negated_min.push(now.as_nanos() / 1_000_000_000, -(rtt.as_nanos() as f64));
     }
@@ -58,8 +57,8 @@ impl Rtt {
         self.negated_min.get().map(|nanos| Duration::from_nanos(-nanos as u64))
     }
 
-    /// The retransmission time-out, back-off included. As in Linux, the floor applies to the
-    /// variation alone: the time-out is at least the round-trip time plus 200 ms.
+    /// The retransmission time-out, back-off included. As in Linux, the floor applies to the variation alone: the
+    /// time-out is at least the round-trip time plus 200 ms.
     pub(super) fn timeout(&self) -> Duration {
         let base = match self.smoothed {
             None => self.config.initial,
@@ -82,8 +81,8 @@ impl Rtt {
     }
 }
 
-/// The greatest value in a window of the last rounds or seconds. The caller chooses the unit. At
-/// most one entry per round or second is kept.
+/// The greatest value in a window of the last rounds or seconds. The caller chooses the unit. At most one entry per
+/// round or second is kept.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct WindowedMax {
     window: u64,

@@ -1,10 +1,9 @@
-//! The state of each packet from the first unacknowledged one to the last one sent (RFC 6675's
-//! scoreboard). Packets can be found by number and by order of sending.
+//! The state of each packet from the first unacknowledged one to the last one sent (RFC 6675's scoreboard). Packets can
+//! be found by number and by order of sending.
 //!
-//! An acknowledgement costs time in proportion to the packets that it reports, not to the packets
-//! in flight. For this the counts are updated with each change. Two queues give the lowest packet
-//! to retransmit and the oldest packet on the path. An entry of a queue becomes stale when its
-//! packet changes. It is removed when a query meets it.
+//! An acknowledgement costs time in proportion to the packets that it reports, not to the packets in flight. For this
+//! the counts are updated with each change. Two queues give the lowest packet to retransmit and the oldest packet on
+//! the path. An entry of a queue becomes stale when its packet changes. It is removed when a query meets it.
 
 use super::rate::Stamp;
 use crate::tcp::{Ack, MAX_BLOCKS};
@@ -18,8 +17,8 @@ use std::ops::Range;
 pub(super) struct SentPacket {
     /// When the packet was last sent.
     pub(super) sent: Time,
-    /// Transmissions of all packets before the last transmission of this one. It orders packets by
-    /// their last transmission.
+    /// Transmissions of all packets before the last transmission of this one. It orders packets by their last
+    /// transmission.
     pub(super) order: u64,
     pub(super) stamp: Stamp,
     /// Acknowledged out of order.
@@ -55,8 +54,8 @@ pub(super) struct Scoreboard {
     by_time: VecDeque<(u64, u64)>,
     /// Transmissions so far.
     transmissions: u64,
-    /// The blocks of the last acknowledgement. Their packets are all marked, so blocks that the
-    /// next acknowledgement repeats are skipped.
+    /// The blocks of the last acknowledgement. Their packets are all marked, so blocks that the next acknowledgement
+    /// repeats are skipped.
     known: [(u64, u64); MAX_BLOCKS],
 }
 
@@ -133,8 +132,8 @@ impl Scoreboard {
         (packet.sent, packet.order, packet.stamp, packet.ambiguous) = (now, order, stamp, true);
     }
 
-    /// Marks the packets in an acknowledgement's blocks as received. `each` receives the packets
-    /// that were not marked before.
+    /// Marks the packets in an acknowledgement's blocks as received. `each` receives the packets that were not marked
+    /// before.
     pub(super) fn take_blocks(&mut self, ack: &Ack, mut each: impl FnMut(u64, &SentPacket)) {
         let mut known = [(0, 0); MAX_BLOCKS];
         for (slot, block) in known.iter_mut().zip(ack.blocks()) {
@@ -238,8 +237,8 @@ impl Scoreboard {
         let order = self.transmissions;
         self.transmissions += 1;
         self.by_time.push_back((order, number));
-        // Packets acknowledged in order leave stale entries at the front. They are removed here
-        // too, because no query may ever meet them.
+        // Packets acknowledged in order leave stale entries at the front. They are removed here too, because no query
+        // may ever meet them.
         while self.by_time.front().is_some_and(|(_, number)| *number < self.una) {
             self.by_time.pop_front();
         }
@@ -292,8 +291,7 @@ mod tests {
     }
 
     proptest! {
-        /// After any sequence of steps, the counts match a count from scratch, and the oldest
-        /// packet is found.
+        /// After any sequence of steps, the counts match a count from scratch, and the oldest packet is found.
         #[test]
         fn counts_match_a_recount(steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..6), 1..200)) {
             let mut board = Scoreboard::default();

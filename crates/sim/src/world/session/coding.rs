@@ -1,5 +1,4 @@
-//! TCP/NC below a TCP connection, as nodes: a coding layer at each end, and relays that recode on
-//! the way.
+//! TCP/NC below a TCP connection, as nodes: a coding layer at each end, and relays that recode on the way.
 //!
 //! The protocol itself is in [`ripstop_proto::session::nc`].
 
@@ -23,8 +22,8 @@ use std::convert::Infallible;
 pub struct NcLayer {
     /// Settings of its sender, its receiver and its relays.
     pub session: NcConfig,
-    /// The relays on the way there. Each entry has the number of links before the relay, and how
-    /// many combinations it sends for each one that arrives.
+    /// The relays on the way there. Each entry has the number of links before the relay, and how many combinations it
+    /// sends for each one that arrives.
     pub relays: Vec<(usize, Factor)>,
 }
 
@@ -37,8 +36,8 @@ pub struct NcStatus {
     pub receiver: ReceiverCounts,
     /// The relays' counters, in the order of the route.
     pub relays: Vec<RelayCounts>,
-    /// The time from when a segment is *seen* until it is decoded. A segment is seen when the
-    /// receiver holds a combination whose first unknown segment it is.
+    /// The time from when a segment is *seen* until it is decoded. A segment is seen when the receiver holds a
+    /// combination whose first unknown segment it is.
     pub decode_delays: DelayHistogram,
     /// Combinations that the receiver holds undecoded, mean over time.
     pub mean_rows: f64,
@@ -77,8 +76,7 @@ pub(in crate::world) struct NcReceiverNode {
     pub(in crate::world) route: u32,
 }
 
-/// A relay between the sender and the receiver. It recodes: it combines combinations without
-/// decoding them.
+/// A relay between the sender and the receiver. It recodes: it combines combinations without decoding them.
 #[derive(Debug)]
 pub(in crate::world) struct NcRelayNode {
     pub(in crate::world) end: SessionEnd<NcRelay<Length>>,
@@ -185,8 +183,7 @@ impl SessionNode for NcRelayNode {
     }
 }
 
-/// Makes a combination the content of a packet. Reuses the box of an earlier combination if there
-/// is one.
+/// Makes a combination the content of a packet. Reuses the box of an earlier combination if there is one.
 fn load(packet: Combination, fabric: &mut Fabric) -> Body {
     match fabric.spare.pop() {
         Some(mut spare) => {
@@ -197,8 +194,8 @@ fn load(packet: Combination, fabric: &mut Fabric) -> Body {
     }
 }
 
-/// Takes the combination out of a packet. Its box is kept for a later combination. None if the
-/// content is something else.
+/// Takes the combination out of a packet. Its box is kept for a later combination. None if the content is something
+/// else.
 fn unload(body: Body, fabric: &mut Fabric) -> Option<Combination> {
     let Body::Coded(mut body) = body else { return None };
     let nothing = Combination {

@@ -14,11 +14,11 @@ use ripstop_proto::session::tunnel::Delivered;
 use ripstop_proto::session::{Received, Session, Transmit};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// The UDP port on which each endpoint listens at the start. The value is arbitrary: every endpoint
-/// has an IP address of its own.
+/// The UDP port on which each endpoint listens at the start. The value is arbitrary: every endpoint has an IP address
+/// of its own.
 const PORT: u16 = 5182;
-/// The size of the buffer for one datagram, bytes. A UDP datagram has at most 65 535, so double the
-/// value changes nothing. Half the value still exceeds any usual MTU.
+/// The size of the buffer for one datagram, bytes. A UDP datagram has at most 65 535, so double the value changes
+/// nothing. Half the value still exceeds any usual MTU.
 const MAX_DATAGRAM: usize = 65_536;
 
 /// An endpoint that keeps the contract of [`Session`].
@@ -151,8 +151,7 @@ impl SessionNode for EndpointNode {
         self.events.push((now, event));
     }
 
-    /// None until the endpoint has a session with the peer, because it would drop a greedy source's
-    /// packets before.
+    /// None until the endpoint has a session with the peer, because it would drop a greedy source's packets before.
     fn backlog(&self, to: SessionId) -> Option<usize> {
         let peer = self.peers.iter().find(|peer| SessionId::Endpoint(peer.node) == to)?;
         self.end.session.endpoint.backlog_packets(peer.id)
@@ -185,8 +184,8 @@ impl EndpointNode {
         }
     }
 
-    /// Makes the endpoint `other` a peer, reached over `path`. The peer's configured address is
-    /// where `other` listens at the start.
+    /// Makes the endpoint `other` a peer, reached over `path`. The peer's configured address is where `other` listens
+    /// at the start.
     pub(in crate::world) fn add_peer(&mut self, now: Time, other: u32, path: (u32, bool)) {
         let id = add_peer(&mut self.end.session.endpoint, now, other, self.seed);
         self.peers.push(Peering { node: other, id, path });
@@ -215,8 +214,7 @@ impl EndpointNode {
         session.address = outer_address(self.number, session.address.port().wrapping_add(1).max(PORT));
     }
 
-    /// Gives the endpoint random bytes from a stranger's address, and replays the last datagram
-    /// that it received.
+    /// Gives the endpoint random bytes from a stranger's address, and replays the last datagram that it received.
     pub(in crate::world) fn disturb(&mut self, now: Time, random: &mut Stream) {
         let from = SocketAddr::from(([203, 0, 113, 9], 9));
         let mut bytes = vec![0; random.below(200) as usize];
@@ -250,8 +248,7 @@ fn endpoint(node: u32, config: &EndpointConfig, seed: Seed, run: u64) -> Endpoin
     Endpoint::new(private_key(node, seed), config.clone(), stream("endpoint"), stream("secure"))
 }
 
-/// Adds the endpoint `other` as a peer of `endpoint`, with its public key, address and inner
-/// address.
+/// Adds the endpoint `other` as a peer of `endpoint`, with its public key, address and inner address.
 fn add_peer(endpoint: &mut Endpoint, now: Time, other: u32, seed: Seed) -> PeerId {
     let peer = PeerConfig {
         public: private_key(other, seed).public(),

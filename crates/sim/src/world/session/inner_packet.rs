@@ -1,5 +1,4 @@
-//! Inner packets of endpoints: real IP packets with IPv4 and UDP headers, a label, and content
-//! derived from the label.
+//! Inner packets of endpoints: real IP packets with IPv4 and UDP headers, a label, and content derived from the label.
 //!
 //! The receiving end rebuilds the packet from its label, so any damaged byte is noticed.
 
@@ -11,9 +10,8 @@ use std::net::Ipv4Addr;
 
 /// The length of the shortest packet, bytes: IPv4 header (20), UDP header (8), and the label (12).
 pub(super) const LEAST: u32 = 20 + 8 + 12;
-/// The IP header's traffic class for packets that are delivered as soon as they arrive: DSCP 46,
-/// Expedited Forwarding (RFC 3246), with an ECN field of 0. A tunnel recognises these packets by
-/// it.
+/// The IP header's traffic class for packets that are delivered as soon as they arrive: DSCP 46, Expedited Forwarding
+/// (RFC 3246), with an ECN field of 0. A tunnel recognises these packets by it.
 const EXPEDITED: u8 = 46 << 2;
 
 /// Makes the inner packet with this label, from one inner address to another.
@@ -34,8 +32,7 @@ pub(super) fn inner_packet(label: Label, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8
     bytes[24..26].copy_from_slice(&((len - 20) as u16).to_be_bytes());
     bytes[28..32].copy_from_slice(&label.flow.to_be_bytes());
     bytes[32..40].copy_from_slice(&label.sequence.to_be_bytes());
-    // The content differs between any two packets, so a packet that is mistaken for another is
-    // noticed.
+    // The content differs between any two packets, so a packet that is mistaken for another is noticed.
     Seed::new(u64::from(label.flow) << 32).run(label.sequence).stream("content").fill(&mut bytes[40..]);
     bytes
 }
@@ -47,8 +44,8 @@ fn ones_complement(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// The label of a delivered packet. None unless the packet equals, byte for byte, the packet that
-/// [`inner_packet`] makes for this label.
+/// The label of a delivered packet. None unless the packet equals, byte for byte, the packet that [`inner_packet`]
+/// makes for this label.
 pub(super) fn label_of(symbol: &Symbol) -> Option<Label> {
     let (_, bytes) = unframe(symbol.as_slice()).ok()?;
     let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));

@@ -1,5 +1,5 @@
-//! Inner packets of a tunnel without their bytes: the encoder and the decoder work on a 16-byte
-//! label instead, which saves time.
+//! Inner packets of a tunnel without their bytes: the encoder and the decoder work on a 16-byte label instead, which
+//! saves time.
 
 use ripstop_codes::{Matrix, Payload, Sketch};
 use ripstop_proto::session::tunnel::{InnerPacket, Meta, Order};
@@ -18,14 +18,14 @@ pub(in crate::world) struct Label {
     pub(in crate::world) immediate: bool,
 }
 
-/// An inner packet without its bytes. Repairs are real combinations of labels, so a decoder with an
-/// error delivers a wrong label.
+/// An inner packet without its bytes. Repairs are real combinations of labels, so a decoder with an error delivers a
+/// wrong label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelledPacket(Sketch);
 
 impl LabelledPacket {
-    /// The packet with this label. The 16 bytes are: the [`Gap`] (1 byte), immediate (1), flow (4),
-    /// length (4), sequence (6).
+    /// The packet with this label. The 16 bytes are: the [`Gap`] (1 byte), immediate (1), flow (4), length (4),
+    /// sequence (6).
     pub(in crate::world) fn new(label: Label) -> LabelledPacket {
         let mut content = [0; 16];
         content[1] = u8::from(label.immediate);

@@ -1,12 +1,11 @@
-//! Sessions as nodes of the world: a common frame around the tunnel, the endpoint, and the coding
-//! layers.
+//! Sessions as nodes of the world: a common frame around the tunnel, the endpoint, and the coding layers.
 //!
-//! Each kind of session implements [`SessionNode`], which translates between the session's packets
-//! and the world's packets. [`SessionEnd`] holds the session and its input queues. `World::drain`
-//! (in `world/drive.rs`) is the only loop that drives sessions, by the contract of [`Session`].
+//! Each kind of session implements [`SessionNode`], which translates between the session's packets and the world's
+//! packets. [`SessionEnd`] holds the session and its input queues. `World::drain` (in `world/drive.rs`) is the only
+//! loop that drives sessions, by the contract of [`Session`].
 //!
-//! An *inner packet* is a flow's packet that a session carries. The *fabric* has the links, the
-//! routes and the clock that all nodes share.
+//! An *inner packet* is a flow's packet that a session carries. The *fabric* has the links, the routes and the clock
+//! that all nodes share.
 
 mod coding;
 mod endpoint;
@@ -51,11 +50,9 @@ pub(super) trait SessionNode: Sized {
     /// The type of the session.
     type Session: Session;
 
-    /// Whether the session takes all inner packets of a step together, as a daemon reads a batch
-    /// from its device.
+    /// Whether the session takes all inner packets of a step together, as a daemon reads a batch from its device.
     ///
-    /// Coding layers do not. A TCP hands down its segments one by one, and each is sent before the
-    /// next one enters.
+    /// Coding layers do not. A TCP hands down its segments one by one, and each is sent before the next one enters.
     const BATCHES: bool;
 
     /// The node with this number, and the fabric that it uses.
@@ -64,8 +61,8 @@ pub(super) trait SessionNode: Sized {
     /// The session and its input queues.
     fn end(&mut self) -> &mut SessionEnd<Self::Session>;
 
-    /// Turns a flow's packet into the session's inner packet. None if the session takes no such
-    /// packet, which is the default.
+    /// Turns a flow's packet into the session's inner packet. None if the session takes no such packet, which is the
+    /// default.
     fn enter(
         &mut self,
         _entering: Entering,
@@ -74,15 +71,13 @@ pub(super) trait SessionNode: Sized {
         None
     }
 
-    /// Turns a packet from the network into one that the session takes. None if the packet is not
-    /// for this session.
+    /// Turns a packet from the network into one that the session takes. None if the packet is not for this session.
     fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<<Self::Session as Session>::Incoming>;
 
     /// Turns a packet of the session into one for the network. None if it has no route.
     fn pack(&mut self, packet: <Self::Session as Session>::Outgoing, fabric: &mut Fabric) -> Option<Packed>;
 
-    /// Turns a delivery of the session into a handoff to the host of its flow. None if no flow has
-    /// sent this packet.
+    /// Turns a delivery of the session into a handoff to the host of its flow. None if no flow has sent this packet.
     fn leave(
         &mut self,
         delivered: <Self::Session as Session>::Delivered,
@@ -92,9 +87,8 @@ pub(super) trait SessionNode: Sized {
     /// Records an event of the session.
     fn note(&mut self, now: Time, event: <Self::Session as Session>::Event);
 
-    /// The number of inner packets that are queued for the session at the other end, `to`. Greedy
-    /// sources refill this backlog. None, the default, if the session accepts no packets at
-    /// present.
+    /// The number of inner packets that are queued for the session at the other end, `to`. Greedy sources refill this
+    /// backlog. None, the default, if the session accepts no packets at present.
     fn backlog(&self, _to: SessionId) -> Option<usize> {
         None
     }
@@ -108,8 +102,8 @@ pub(super) struct SessionEnd<S: Session> {
     pub(super) inbox: VecDeque<Received<S::Incoming>>,
     /// Inner packets that have not entered the session yet.
     pub(super) entering: VecDeque<S::Inner>,
-    /// The greedy sources that this session carries ([`super::UdpPattern::Greedy`]), by their
-    /// places among the UDP flows.
+    /// The greedy sources that this session carries ([`super::UdpPattern::Greedy`]), by their places among the UDP
+    /// flows.
     pub(super) greedy: Vec<u32>,
     /// Whether the session is being drained at the moment.
     pub(super) busy: bool,
@@ -153,8 +147,7 @@ impl<S: Session> SessionEnd<S> {
         }
     }
 
-    /// Gives the session its inner packets: all of them with `batch`, else only the first. True if
-    /// more are left.
+    /// Gives the session its inner packets: all of them with `batch`, else only the first. True if more are left.
     pub(super) fn take_entering(&mut self, now: Time, batch: bool) -> bool {
         while let Some(inner) = self.entering.pop_front() {
             self.session.handle_inner(now, inner);

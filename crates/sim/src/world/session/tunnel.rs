@@ -1,5 +1,5 @@
-//! One end of a tunnel as a node. It runs the shipped tunnel session with typed packets, whose
-//! inner packets are labels.
+//! One end of a tunnel as a node. It runs the shipped tunnel session with typed packets, whose inner packets are
+//! labels.
 
 use super::label::LabelledPacket;
 use super::{Packed, SessionEnd, SessionNode};

@@ -1,5 +1,4 @@
-//! The inner packets that have entered a tunnel or an endpoint and have not come out at the other
-//! end.
+//! The inner packets that have entered a tunnel or an endpoint and have not come out at the other end.
 
 use super::label::Label;
 use crate::world::packet::Body;
@@ -7,13 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Inner packets that have entered at one end and have not come out at the other.
 ///
-/// Only a label passes through the tunnel. At the other end, the label is exchanged for the packet
-/// that is kept here. That works once for each label, and not after a later packet of the same flow
-/// and direction has come out. Any other label that comes out counts as a stray.
+/// Only a label passes through the tunnel. At the other end, the label is exchanged for the packet that is kept here.
+/// That works once for each label, and not after a later packet of the same flow and direction has come out. Any other
+/// label that comes out counts as a stray.
 #[derive(Debug, Default)]
 pub(in crate::world) struct UnderWay {
-    /// For each inner flow: the sequence number of the first packet kept, then the packets with
-    /// their lengths in bytes.
+    /// For each inner flow: the sequence number of the first packet kept, then the packets with their lengths in bytes.
     flows: BTreeMap<u32, (u64, VecDeque<(u32, Body)>)>,
     /// How many packets came out wrongly.
     strays: u64,
@@ -36,8 +34,8 @@ impl UnderWay {
         Label { flow, sequence, len, immediate }
     }
 
-    /// Exchanges a label that has come out for the number of its flow and its packet. Earlier
-    /// packets of the flow are forgotten.
+    /// Exchanges a label that has come out for the number of its flow and its packet. Earlier packets of the flow are
+    /// forgotten.
     ///
     /// None if no such packet was kept. This counts as a stray.
     pub(in crate::world) fn deliver(&mut self, label: Option<Label>) -> Option<(u32, Body)> {

@@ -20,12 +20,11 @@ pub struct TcpConfig {
     pub sender: SenderConfig,
     /// What the receiver does with packets that arrive out of order.
     pub reassembly: Reassembly,
-    /// How the hosts behave besides congestion control: header sizes, delayed acknowledgements, and
-    /// packet filling. With a coding layer, which acknowledges for the receiver, it is always
-    /// [`Hosts::Agents`].
+    /// How the hosts behave besides congestion control: header sizes, delayed acknowledgements, and packet filling.
+    /// With a coding layer, which acknowledges for the receiver, it is always [`Hosts::Agents`].
     pub hosts: Hosts,
-    /// The receiver acknowledges every `ack_every`-th packet. An acknowledgement waits no longer
-    /// than the delay of [`Hosts`].
+    /// The receiver acknowledges every `ack_every`-th packet. An acknowledgement waits no longer than the delay of
+    /// [`Hosts`].
     pub ack_every: u32,
     /// Payload of a full packet, bytes. [`Hosts::packet_bytes`] adds the headers.
     pub payload: u32,
@@ -38,8 +37,7 @@ pub struct TcpConfig {
 }
 
 impl Default for TcpConfig {
-    /// NewReno with 1000 bytes per packet, from time zero and without end. Every packet is
-    /// acknowledged.
+    /// NewReno with 1000 bytes per packet, from time zero and without end. Every packet is acknowledged.
     fn default() -> TcpConfig {
         TcpConfig {
             variant: Variant::default(),
@@ -69,8 +67,8 @@ impl TcpConfig {
 
 /// A TCP flow with both of its hosts.
 ///
-/// Sender and receiver are at different places in the network and exchange nothing but packets.
-/// They share this struct because most measurements need both.
+/// Sender and receiver are at different places in the network and exchange nothing but packets. They share this struct
+/// because most measurements need both.
 #[derive(Debug)]
 pub(in crate::world) struct TcpFlow {
     /// Its number among all flows of the world.
@@ -86,8 +84,7 @@ pub(in crate::world) struct TcpFlow {
     pub(in crate::world) timer: Alarm,
     /// Rings when a delayed acknowledgement is due.
     pub(super) ack_timer: Alarm,
-    /// The paired flow, by its place among the TCP flows. One of the two sends requests, and the
-    /// other answers them.
+    /// The paired flow, by its place among the TCP flows. One of the two sends requests, and the other answers them.
     pub(super) peer: Option<u32>,
     /// The state of its hosts if they are kernels ([`Hosts::Kernels`]).
     pub(super) kernel: Option<Kernel>,
@@ -116,8 +113,8 @@ pub(in crate::world) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// The flow with this number, whose packets go to `outlet`. `random` is for its sender, and
-    /// `draws` for its traffic source.
+    /// The flow with this number, whose packets go to `outlet`. `random` is for its sender, and `draws` for its traffic
+    /// source.
     ///
     /// # Errors
     /// If a setting of its source is invalid.
@@ -184,27 +181,26 @@ impl TcpFlow {
         self.delays_from = now;
     }
 
-    /// How often each mechanism of its sender has acted. None if the variant has no such
-    /// mechanisms.
+    /// How often each mechanism of its sender has acted. None if the variant has no such mechanisms.
     pub(in crate::world) fn mechanisms(&self) -> Option<Mechanisms> {
         let has_them = self.config.variant.is_modern();
         has_them.then(|| self.sender.mechanisms())
     }
 
-    /// When the flow's main timer should ring: when the sender's timer expires, or when the traffic
-    /// source has something to do.
+    /// When the flow's main timer should ring: when the sender's timer expires, or when the traffic source has
+    /// something to do.
     pub(in crate::world) fn due(&self) -> Time {
         if self.started { self.sender.timeout().min(self.source.next_due()) } else { self.config.start }
     }
 
-    /// Handles the main timer: starts the flow, takes the data that the source has, and handles a
-    /// time-out of the sender.
+    /// Handles the main timer: starts the flow, takes the data that the source has, and handles a time-out of the
+    /// sender.
     pub(in crate::world) fn wake(&mut self, now: Time) {
         self.note_window(now);
         if !self.started && now >= self.config.start {
             self.started = true;
-            // The SYN is sent here, so that the connection is open before the first request is due.
-            // The way back of a joined connection opens in [`TcpFlow::accept`] instead.
+            // The SYN is sent here, so that the connection is open before the first request is due. The way back of a
+            // joined connection opens in [`TcpFlow::accept`] instead.
             let joined = self.kernel.as_ref().is_some_and(|kernel| kernel.joined);
             match self.config.pattern {
                 Pattern::Scheduled { .. } => self.sender.offer(now, 0),
@@ -245,8 +241,8 @@ impl TcpFlow {
         std::mem::take(&mut self.arrived)
     }
 
-    /// Opens this flow, the way back of a connection, because the SYN of the way there has arrived.
-    /// The answer, a SYN-ACK, carries no data either.
+    /// Opens this flow, the way back of a connection, because the SYN of the way there has arrived. The answer, a
+    /// SYN-ACK, carries no data either.
     pub(in crate::world) fn accept(&mut self, now: Time) {
         self.note_window(now);
         self.started = true;
@@ -325,8 +321,8 @@ impl TcpFlow {
         self.config.hosts.packet_bytes(self.config.variant, number, payload)
     }
 
-    /// Payload of packet `number`, bytes. The packet must not be acknowledged yet. Packet 0 stands
-    /// for the SYN and has none.
+    /// Payload of packet `number`, bytes. The packet must not be acknowledged yet. Packet 0 stands for the SYN and has
+    /// none.
     pub(in crate::world) fn payload(&self, number: u64) -> u32 {
         match &self.kernel {
             Some(kernel) => kernel.segments.payload(number),
@@ -335,8 +331,8 @@ impl TcpFlow {
         }
     }
 
-    /// An acknowledgement as the sender receives it, and its size in bytes. SACK blocks are left
-    /// out for a sender that ignores them.
+    /// An acknowledgement as the sender receives it, and its size in bytes. SACK blocks are left out for a sender that
+    /// ignores them.
     pub(in crate::world) fn acknowledgement(&self, ack: Ack) -> (Ack, u32) {
         self.config.hosts.acknowledgement(self.config.variant, ack)
     }
@@ -388,8 +384,8 @@ impl TcpFlow {
         self.window_since = now;
     }
 
-    /// The integral of the window since `window_since`, packets times seconds. The window is the
-    /// smaller of the congestion window and the receiver's window.
+    /// The integral of the window since `window_since`, packets times seconds. The window is the smaller of the
+    /// congestion window and the receiver's window.
     fn window_area(&self, now: Time) -> f64 {
         let window = self.sender.cwnd().min(f64::from(self.config.sender.window));
         let until = now.min(self.ended);

@@ -1,5 +1,5 @@
-//! The behaviour of a connection's hosts besides congestion control: header sizes, delayed and
-//! merged acknowledgements, and how written data is cut into packets.
+//! The behaviour of a connection's hosts besides congestion control: header sizes, delayed and merged acknowledgements,
+//! and how written data is cut into packets.
 //!
 //! Hosts behave like the agents of ns-2, or like the kernels of today.
 
@@ -10,8 +10,7 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// IPv4 and TCP headers with time stamps, bytes: 12 more than without (RFC 7323, section 3.2 and
-/// appendix A).
+/// IPv4 and TCP headers with time stamps, bytes: 12 more than without (RFC 7323, section 3.2 and appendix A).
 pub const STAMPED_HEADERS: u32 = 52;
 /// A SACK option without its blocks, padded to 4 bytes (RFC 2018, section 3).
 const SACK_OPTION: u32 = 4;
@@ -23,27 +22,23 @@ const SACK_BLOCK: u32 = 8;
 pub enum Hosts {
     /// Like the one-way agents of ns-2.
     ///
-    /// - Sizes are those of [`Variant::packet_bytes`] and [`Variant::ack_bytes`], and every data
-    ///   packet is full.
+    /// - Sizes are those of [`Variant::packet_bytes`] and [`Variant::ack_bytes`], and every data packet is full.
     /// - Each acknowledgement is sent on its own, and is delayed for at most 100 ms.
     #[default]
     Agents,
     /// Like Linux.
     ///
     /// - Every header has time stamps ([`STAMPED_HEADERS`]).
-    /// - A packet carries only the data that is there. Small writes that wait to be sent share a
-    ///   packet.
-    /// - A receiver delays an acknowledgement for at most 40 ms (Linux's `TCP_DELACK_MIN`). RFC
-    ///   1122, section 4.2.3.2, and RFC 5681, section 4.2, allow 500 ms.
-    /// - Packets that come out of a tunnel in order at one moment are merged by receive offload and
-    ///   acknowledged once.
+    /// - A packet carries only the data that is there. Small writes that wait to be sent share a packet.
+    /// - A receiver delays an acknowledgement for at most 40 ms (Linux's `TCP_DELACK_MIN`). RFC 1122, section 4.2.3.2,
+    ///   and RFC 5681, section 4.2, allow 500 ms.
+    /// - Packets that come out of a tunnel in order at one moment are merged by receive offload and acknowledged once.
     Kernels,
 }
 
 impl Hosts {
-    /// Size of packet `number` on the network, bytes. `payload` is the payload of this packet for
-    /// [`Hosts::Kernels`], and of a full packet for [`Hosts::Agents`]. Packet 0, the SYN, has no
-    /// payload.
+    /// Size of packet `number` on the network, bytes. `payload` is the payload of this packet for [`Hosts::Kernels`],
+    /// and of a full packet for [`Hosts::Agents`]. Packet 0, the SYN, has no payload.
     pub fn packet_bytes(self, variant: Variant, number: u64, payload: u32) -> u32 {
         match (self, number) {
             (Hosts::Agents, _) => variant.packet_bytes(number, payload as usize) as u32,
@@ -52,8 +47,8 @@ impl Hosts {
         }
     }
 
-    /// An acknowledgement as the sender receives it, and its size in bytes. SACK blocks are left
-    /// out for a `variant` that ignores them.
+    /// An acknowledgement as the sender receives it, and its size in bytes. SACK blocks are left out for a `variant`
+    /// that ignores them.
     pub(super) fn acknowledgement(self, variant: Variant, ack: Ack) -> (Ack, u32) {
         let bare = variant.ack_bytes(&Ack::new(ack.next, [])) as u32;
         let blocks = (variant.ack_bytes(&ack) as u32 - bare) / SACK_BLOCK;
@@ -86,13 +81,12 @@ pub(super) struct Kernel {
     ready: VecDeque<Ack>,
     /// When the delayed acknowledgement is due. [`Time::NEVER`] if there is none.
     pub(super) delayed: Time,
-    /// Whether the paired flow is the other direction of the same connection. Data of each flow
-    /// then carries the other's acknowledgements.
+    /// Whether the paired flow is the other direction of the same connection. Data of each flow then carries the
+    /// other's acknowledgements.
     pub(super) joined: bool,
     /// Whether the sender had input since it was last asked for packets.
     pub(super) told: bool,
-    /// Acknowledgements that were replaced by the following one and never sent, because they said
-    /// no more than it.
+    /// Acknowledgements that were replaced by the following one and never sent, because they said no more than it.
     pub(super) merged: u64,
 }
 
@@ -128,8 +122,8 @@ fn is_plain(ack: &Ack) -> bool {
 
 /// The receiving host of a flow between kernels.
 impl TcpFlow {
-    /// Handles the arrival of packet `number` at a kernel. True if the packet is the first SYN,
-    /// which opens the connection.
+    /// Handles the arrival of packet `number` at a kernel. True if the packet is the first SYN, which opens the
+    /// connection.
     pub(super) fn hear(&mut self, now: Time, number: u64) -> bool {
         let opens = number == 0 && self.delivered() == 0;
         let ack = self.on_packet(now, number);
@@ -164,8 +158,8 @@ impl TcpFlow {
         kernel.ready.pop_front()
     }
 
-    /// The acknowledgement to send with data, if there is anything to acknowledge. An
-    /// acknowledgement with SACK blocks is sent alone, because a full packet has no room for them.
+    /// The acknowledgement to send with data, if there is anything to acknowledge. An acknowledgement with SACK blocks
+    /// is sent alone, because a full packet has no room for them.
     pub(super) fn ride_along(&mut self) -> Option<Ack> {
         let ready = &mut self.kernel.as_mut()?.ready;
         if let Some(next) = ready.front() {

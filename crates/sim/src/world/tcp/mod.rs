@@ -1,11 +1,10 @@
 //! TCP flows as nodes: what their hosts do when a packet arrives or a timer is due.
 //!
-//! Hosts like ns-2's agents answer each packet at once. Hosts that are kernels first process
-//! everything that arrives in one step of the world's run loop (`take_in`), and then send data and
-//! acknowledgements together (`settle`).
+//! Hosts like ns-2's agents answer each packet at once. Hosts that are kernels first process everything that arrives in
+//! one step of the world's run loop (`take_in`), and then send data and acknowledgements together (`settle`).
 //!
-//! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the
-//! payload of its packets. Flows can be paired: one sends requests, and its peer answers them.
+//! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the payload of its packets.
+//! Flows can be paired: one sends requests, and its peer answers them.
 
 mod flow;
 mod kernel;
@@ -93,8 +92,8 @@ impl TcpFlows {
 
     /// Handles a packet of flow `k` that has come out of a session.
     ///
-    /// Kernels answer later, in [`TcpFlows::settle_touched`]: all packets of one moment together.
-    /// So does a TCP above a coding layer.
+    /// Kernels answer later, in [`TcpFlows::settle_touched`]: all packets of one moment together. So does a TCP above a
+    /// coding layer.
     pub(super) fn deliver(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
         let coded = matches!(flow.outlet, Outlet::Coding(_));
@@ -106,8 +105,7 @@ impl TcpFlows {
         }
         match body {
             Body::Data(segment) if coded => {
-                // The coding layer has acknowledged already, so the receiving TCP's acknowledgement
-                // is dropped.
+                // The coding layer has acknowledged already, so the receiving TCP's acknowledgement is dropped.
                 let _ = flow.on_packet(fabric.now(), segment);
             }
             body => self.take_in(k, body, fabric, observer),
@@ -155,8 +153,7 @@ impl TcpFlows {
         }
     }
 
-    /// Handles a packet of flow `k` that has arrived at a kernel. The answer is sent later, by
-    /// [`TcpFlows::settle`].
+    /// Handles a packet of flow `k` that has arrived at a kernel. The answer is sent later, by [`TcpFlows::settle`].
     fn take_in(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
         let peer = self.flows[k as usize].peer;
@@ -183,8 +180,8 @@ impl TcpFlows {
         }
     }
 
-    /// Sends what the hosts of flow `k` have to send after [`TcpFlows::take_in`]. Data goes first
-    /// and carries acknowledgements. The remaining acknowledgements follow.
+    /// Sends what the hosts of flow `k` have to send after [`TcpFlows::take_in`]. Data goes first and carries
+    /// acknowledgements. The remaining acknowledgements follow.
     fn settle(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let both = [Some(k), self.flows[k as usize].peer];
         for flow in both.into_iter().flatten() {
@@ -206,8 +203,8 @@ impl TcpFlows {
         }
     }
 
-    /// Handles the alarm of a delayed acknowledgement at a kernel. Often that acknowledgement was
-    /// sent earlier, and the alarm only has to be moved to the next one.
+    /// Handles the alarm of a delayed acknowledgement at a kernel. Often that acknowledgement was sent earlier, and the
+    /// alarm only has to be moved to the next one.
     fn send_delayed_ack(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
         match flow.kernel.as_ref().map(|kernel| kernel.delayed) {
@@ -220,16 +217,15 @@ impl TcpFlows {
         }
     }
 
-    /// Tells the paired flow which requests or answers have arrived over flow `k`, and lets it
-    /// send.
+    /// Tells the paired flow which requests or answers have arrived over flow `k`, and lets it send.
     fn tell_peer(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         if let Some(peer) = self.note_received(k, fabric.now(), observer) {
             self.pump(peer, fabric, observer);
         }
     }
 
-    /// Tells the observer that flow `k` has received a packet, and tells the paired flow which
-    /// transfers are complete. Returns the paired flow if a transfer is complete.
+    /// Tells the observer that flow `k` has received a packet, and tells the paired flow which transfers are complete.
+    /// Returns the paired flow if a transfer is complete.
     fn note_received<O: Observer>(&mut self, k: u32, now: Time, observer: &mut O) -> Option<u32> {
         let flow = &mut self.flows[k as usize];
         if O::LOOKS {
@@ -265,15 +261,15 @@ impl TcpFlows {
         let srtt = sender.srtt().map(|srtt| srtt.as_secs_f64());
         let window = Happening::Window { flow: flow.number as usize, cwnd: sender.cwnd(), srtt };
         observer.note(now, window);
-        // A timer that moves to a later time keeps its early alarm, and is checked when that rings.
-        // Almost every acknowledgement moves the timer, so this saves most updates.
+        // A timer that moves to a later time keeps its early alarm, and is checked when that rings. Almost every
+        // acknowledgement moves the timer, so this saves most updates.
         if due < fabric.scheduler.when(flow.timer) {
             fabric.scheduler.set(flow.timer, due);
         }
     }
 
-    /// The content of packet `number` of flow `k`, and its size in bytes. On a connection of two
-    /// flows the packet also carries an acknowledgement.
+    /// The content of packet `number` of flow `k`, and its size in bytes. On a connection of two flows the packet also
+    /// carries an acknowledgement.
     fn load(&mut self, k: u32, number: u64) -> (Body, u32) {
         let flow = &self.flows[k as usize];
         let bytes = flow.packet_bytes(number);

@@ -1,16 +1,15 @@
-//! The payload of each packet of a connection between kernels. Written data is a stream of bytes,
-//! which is cut into packets.
+//! The payload of each packet of a connection between kernels. Written data is a stream of bytes, which is cut into
+//! packets.
 
 use std::collections::VecDeque;
 
-/// The payload of packets, by the packets' numbers. Only packets that are not acknowledged are
-/// kept.
+/// The payload of packets, by the packets' numbers. Only packets that are not acknowledged are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     /// Payload of a full packet, bytes.
     full: u32,
-    /// Runs of packets with equal payload, from packet `first` on: the number of packets, and the
-    /// payload of each in bytes. Only full packets share a run.
+    /// Runs of packets with equal payload, from packet `first` on: the number of packets, and the payload of each in
+    /// bytes. Only full packets share a run.
     runs: VecDeque<(u64, u32)>,
     /// The first packet that is not acknowledged.
     first: u64,
@@ -26,8 +25,8 @@ impl Segments {
         Segments { full, runs: VecDeque::with_capacity(16), first: 1, end: 1, unsent: 0 }
     }
 
-    /// Adds `bytes` bytes of data from the application. `u64::MAX` means data without end. A last
-    /// packet that was not sent yet is filled up first.
+    /// Adds `bytes` bytes of data from the application. `u64::MAX` means data without end. A last packet that was not
+    /// sent yet is filled up first.
     ///
     /// Returns the number of packets added.
     pub(super) fn write(&mut self, bytes: u64) -> u64 {
