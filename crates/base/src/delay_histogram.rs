@@ -123,8 +123,7 @@ mod tests {
     fn quantiles_are_near_and_the_mean_is_exact() {
         let mut random = Seed::new(4).stream("delays");
         let mut values: Vec<f64> = (0..20_000).map(|_| random.exponential(0.3)).collect();
-        let (mut one, mut parts) =
-            (DelayHistogram::default(), [DelayHistogram::default(), DelayHistogram::default()]);
+        let (mut one, mut parts) = (DelayHistogram::default(), [DelayHistogram::default(), DelayHistogram::default()]);
         for (k, value) in values.iter().enumerate() {
             one.record(Duration::from_secs_f64(*value));
             parts[k % 2].record(Duration::from_secs_f64(*value));
@@ -137,10 +136,7 @@ mod tests {
         values.sort_by(f64::total_cmp);
         for q in [0.01, 0.5, 0.99, 0.9999] {
             let (got, want) = (one.quantile_s(q).unwrap(), values[(q * 20_000.0) as usize - 1]);
-            assert!(
-                (got / want - 1.0).abs() < 0.008 || (got - want).abs() < 1e-6,
-                "{q}: {got} {want}, seed 4"
-            );
+            assert!((got / want - 1.0).abs() < 0.008 || (got - want).abs() < 1e-6, "{q}: {got} {want}, seed 4");
         }
         assert!((one.mean_s().unwrap() - values.iter().sum::<f64>() / 2e4).abs() < 1e-9, "seed 4");
     }

@@ -9,9 +9,7 @@ pub fn plain_words(error: &str) -> String {
         let tail = words[k][core.len()..].to_owned();
         let before = k.checked_sub(1).map(|at| words[at].clone()).unwrap_or_default();
         let plain = match (before.as_str(), core) {
-            ("expected", "u8" | "u16" | "u32" | "u64" | "usize" | "i8" | "i16" | "i32" | "i64") => {
-                "a whole number"
-            }
+            ("expected", "u8" | "u16" | "u32" | "u64" | "usize" | "i8" | "i16" | "i32" | "i64") => "a whole number",
             ("expected", "f32" | "f64") => "a number",
             ("a", "sequence") => "list",
             ("a", "map") => "table",
@@ -62,14 +60,8 @@ mod tests {
     #[test]
     fn type_names_become_words() {
         for (error, plain) in [
-            (
-                "invalid type: integer `1`, expected struct Duplicate",
-                "invalid type: integer `1`, expected a table",
-            ),
-            (
-                "invalid type: string \"x\", expected u32",
-                "invalid type: string \"x\", expected a whole number",
-            ),
+            ("invalid type: integer `1`, expected struct Duplicate", "invalid type: integer `1`, expected a table"),
+            ("invalid type: string \"x\", expected u32", "invalid type: string \"x\", expected a whole number"),
             ("invalid type: map, expected a sequence\n", "invalid type: map, expected a list"),
             ("invalid digit found in string", "not a whole number"),
             ("invalid type: boolean `true`, expected f64", "invalid type: boolean `true`, expected a number"),

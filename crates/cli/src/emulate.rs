@@ -9,9 +9,7 @@ use crate::signals::Signals;
 use clap::Args;
 use ipnet::IpNet;
 use ripstop_base::Span;
-use ripstop_net::emulate::{
-    EmulatedDirectionReport, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot,
-};
+use ripstop_net::emulate::{EmulatedDirectionReport, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
 use ripstop_net::os::netns::{self, Namespace};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -168,7 +166,5 @@ fn table(snapshot: &EmulatorSnapshot) -> String {
 }
 
 fn address(text: &str) -> Result<IpNet, String> {
-    text.trim()
-        .parse()
-        .map_err(|_| "write an address with a prefix length, for example `198.18.0.1/24`".to_owned())
+    text.trim().parse().map_err(|_| "write an address with a prefix length, for example `198.18.0.1/24`".to_owned())
 }

@@ -24,9 +24,8 @@ impl FateLog {
     /// # Errors
     /// The file cannot be created. The message names the flag.
     pub(crate) fn create(path: &Path) -> Outcome<FateLog> {
-        let file = File::create(path).map_err(|error| {
-            Failure::flag("--fates", format!("{} cannot be written: {error}", path.display()))
-        })?;
+        let file = File::create(path)
+            .map_err(|error| Failure::flag("--fates", format!("{} cannot be written: {error}", path.display())))?;
         Ok(FateLog { path: path.to_owned(), file: BufWriter::new(file) })
     }
 

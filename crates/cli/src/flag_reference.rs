@@ -81,8 +81,7 @@ fn usage(arg: &Arg) -> String {
     match arg.get_long() {
         Some(long) => {
             let names = std::iter::once(long).chain(arg.get_visible_aliases().unwrap_or_default());
-            let form =
-                |name| if takes_value { format!("`--{name} {values}`") } else { format!("`--{name}`") };
+            let form = |name| if takes_value { format!("`--{name} {values}`") } else { format!("`--{name}`") };
             names.map(form).collect::<Vec<_>>().join(", ")
         }
         None => format!("`{values}`"),
@@ -97,8 +96,7 @@ fn meaning(arg: &Arg) -> String {
     let mut text = escaped(&help.split_whitespace().collect::<Vec<_>>().join(" "));
     let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     for value in arg.get_possible_values().iter().filter(|value| takes_value && !value.is_hide_set()) {
-        let help =
-            value.get_help().map(|help| format!(": {}", escaped(&help.to_string()))).unwrap_or_default();
+        let help = value.get_help().map(|help| format!(": {}", escaped(&help.to_string()))).unwrap_or_default();
         let _ = write!(text, "<br>`{}`{help}", value.get_name());
     }
     text
@@ -137,16 +135,8 @@ fn each_command_has_a_description_of_its_own() {
         for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
             assert!(!about.is_empty(), "`{}` has no description", inner.get_name());
-            assert!(
-                !about.ends_with('.'),
-                "`{}`: \"{about}\" is the description of something else",
-                inner.get_name()
-            );
-            assert!(
-                seen.insert(about.clone()),
-                "`{}`: another command has \"{about}\" too",
-                inner.get_name()
-            );
+            assert!(!about.ends_with('.'), "`{}`: \"{about}\" is the description of something else", inner.get_name());
+            assert!(seen.insert(about.clone()), "`{}`: another command has \"{about}\" too", inner.get_name());
             visit(inner, seen);
         }
     }
@@ -164,8 +154,5 @@ fn the_flag_reference_says_what_the_program_defines() {
     }
     let committed = std::fs::read_to_string(path).expect("docs/flags.md");
     let differing = page.lines().zip(committed.lines()).find(|(defined, written)| defined != written);
-    assert!(
-        page == committed,
-        "docs/flags.md differs from the definitions: run `make flags`; first: {differing:?}"
-    );
+    assert!(page == committed, "docs/flags.md differs from the definitions: run `make flags`; first: {differing:?}");
 }

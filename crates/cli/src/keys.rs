@@ -104,14 +104,11 @@ fn show(public: &PublicKey, json: bool) -> Outcome<()> {
 /// key cannot be recovered.
 fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
     let shown = path.display();
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(
-        |error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                Failure::flag("--out", format!("{shown} exists already; name a new file"))
-            }
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::flag("--out", format!("{shown} exists already; name a new file")),
             _ => Failure::flag("--out", format!("{shown} cannot be created: {error}")),
-        },
-    )?;
+        })?;
     let line = Zeroizing::new(format!("{}\n", *key.to_base64()));
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).or_else(|error| {
         // A partly written key is useless. Devices and pipes cannot be synchronised, which is not an error.

@@ -91,10 +91,7 @@ impl LinkFlags {
     /// An invalid value, with its flag.
     pub(crate) fn directions(&self) -> Outcome<(LinkConfig, LinkConfig)> {
         let rtt = self.rtt.duration();
-        let forth = LinkConfig {
-            policer: self.policer.map(Policer::new),
-            ..self.direction(self.rate, rtt, self.loss)
-        };
+        let forth = LinkConfig { policer: self.policer.map(Policer::new), ..self.direction(self.rate, rtt, self.loss) };
         let back = self.direction(self.rate_back.unwrap_or(self.rate), rtt, self.loss_back());
         for (config, flag) in [(&forth, "--loss"), (&back, "--loss-back")] {
             config.check().map_err(|error| {
@@ -200,9 +197,8 @@ pub(crate) fn burst(text: &str) -> Result<f64, String> {
 }
 
 fn seed(text: &str) -> Result<Seed, String> {
-    text.parse().map_err(|_| {
-        format!("`{text}` is not a seed; write a whole number from 0 to {}, for example `42`", u64::MAX)
-    })
+    text.parse()
+        .map_err(|_| format!("`{text}` is not a seed; write a whole number from 0 to {}, for example `42`", u64::MAX))
 }
 
 #[cfg(test)]
@@ -224,16 +220,14 @@ mod tests {
     #[test]
     fn the_default_is_the_link_of_the_comparisons() {
         let (forth, back) = flags(&[]).directions().unwrap();
-        let want =
-            LinkConfig::path("20Mbit/s".parse().unwrap(), Duration::from_millis(100), "5%".parse().unwrap());
+        let want = LinkConfig::path("20Mbit/s".parse().unwrap(), Duration::from_millis(100), "5%".parse().unwrap());
         assert_eq!((&forth, &back), (&want, &want));
         assert_eq!(forth.queue, Some(QueueLimit::Bytes(250_000)));
     }
 
     #[test]
     fn directions_differ_where_asked() {
-        let flags =
-            flags(&["--loss=10%", "--loss-back=0", "--burst=4", "--rate-back=1Mbit/s", "--policer=5Mbit/s"]);
+        let flags = flags(&["--loss=10%", "--loss-back=0", "--burst=4", "--rate-back=1Mbit/s", "--policer=5Mbit/s"]);
         let (forth, back) = flags.directions().unwrap();
         assert_eq!(forth.loss, Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 });
         assert_eq!((back.loss, back.rate.bps(), back.policer), (Loss::None, 1_000_000, None));

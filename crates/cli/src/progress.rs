@@ -47,12 +47,7 @@ impl Progress {
 
     /// Waits until `end`, or earlier until `done` returns true, and shows `message` meanwhile.
     /// Returns whether `done` returned true.
-    pub(crate) fn wait_for(
-        &self,
-        end: Instant,
-        message: impl Fn() -> String,
-        done: impl Fn() -> bool,
-    ) -> bool {
+    pub(crate) fn wait_for(&self, end: Instant, message: impl Fn() -> String, done: impl Fn() -> bool) -> bool {
         loop {
             if done() {
                 return true;

@@ -49,8 +49,7 @@ impl Signals {
     pub(crate) fn wait_or(&self, file: BorrowedFd<'_>) -> Outcome<Option<Signal>> {
         let failed = |errno| Failure::work("waiting for Ctrl-C", errno);
         loop {
-            let mut files =
-                [PollFd::new(self.0.as_fd(), PollFlags::POLLIN), PollFd::new(file, PollFlags::POLLIN)];
+            let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN), PollFd::new(file, PollFlags::POLLIN)];
             match ppoll(&mut files, None, None) {
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,

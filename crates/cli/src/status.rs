@@ -46,10 +46,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let path = match (&flags.socket, &flags.name) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) if name.is_empty() || name.contains('/') => {
-            return Err(Failure::flag(
-                "NAME",
-                format!("`{name}` is not a device name; write for example `rip0`"),
-            ));
+            return Err(Failure::flag("NAME", format!("`{name}` is not a device name; write for example `rip0`")));
         }
         (None, Some(name)) => StatusSocket::default_path(name),
         (None, None) => only_one(Path::new(STATUS_DIRECTORY))?,
@@ -71,9 +68,9 @@ fn only_one(directory: &Path) -> Outcome<PathBuf> {
     let mut sockets: Vec<PathBuf> = entries
         .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
         // A killed daemon leaves its socket behind.
-        .filter(|path| {
-            !matches!(UnixStream::connect(path), Err(error) if error.kind() == io::ErrorKind::ConnectionRefused)
-        })
+        .filter(
+            |path| !matches!(UnixStream::connect(path), Err(error) if error.kind() == io::ErrorKind::ConnectionRefused),
+        )
         .collect();
     sockets.sort();
     match &sockets[..] {
@@ -97,9 +94,9 @@ fn ask(path: &Path) -> Outcome<String> {
             "there is no status socket {shown}: is `ripstop up` running? If its configuration says \
              `status = ...`, use --socket"
         )),
-        io::ErrorKind::ConnectionRefused => Failure::Work(format!(
-            "no daemon answers at {shown}: the tunnel has ended; start it with `ripstop up`"
-        )),
+        io::ErrorKind::ConnectionRefused => {
+            Failure::Work(format!("no daemon answers at {shown}: the tunnel has ended; start it with `ripstop up`"))
+        }
         io::ErrorKind::PermissionDenied => Failure::Work(format!(
             "only its owner may use {shown}; run this as the user who runs the tunnel, or as root"
         )),
@@ -213,10 +210,7 @@ mod tests {
 
     #[test]
     fn ages_have_two_units() {
-        assert_eq!(
-            [5.9, 61.0, 7_500.0, 270_000.0, -1.0].map(age),
-            ["5s", "1min 1s", "2h 5min", "3d 3h", "0s"]
-        );
+        assert_eq!([5.9, 61.0, 7_500.0, 270_000.0, -1.0].map(age), ["5s", "1min 1s", "2h 5min", "3d 3h", "0s"]);
     }
 
     #[test]

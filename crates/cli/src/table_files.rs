@@ -34,10 +34,7 @@ impl TableFiles {
     /// `taken`, which the command itself uses.
     pub(crate) fn check(&self, json: bool, taken: &[&Path]) -> Outcome<()> {
         if self.csv_is_output() && json {
-            return Err(Failure::flag(
-                "--csv",
-                "standard output is taken by --json; write the name of a file",
-            ));
+            return Err(Failure::flag("--csv", "standard output is taken by --json; write the name of a file"));
         }
         let files = [
             ("--csv", self.csv.as_deref().filter(|_| !self.csv_is_output())),
@@ -47,10 +44,7 @@ impl TableFiles {
         for (flag, path) in files.iter().filter_map(|(flag, path)| Some((*flag, (*path)?))) {
             files::check(path).map_err(|problem| Failure::flag(flag, problem))?;
             if taken.iter().any(|other| is_same(path, other)) {
-                return Err(Failure::flag(
-                    flag,
-                    "this file is the experiment or the store; write another name",
-                ));
+                return Err(Failure::flag(flag, "this file is the experiment or the store; write another name"));
             }
         }
         Ok(())

@@ -115,10 +115,7 @@ fn the_tunnel_reaches_its_shares() {
         require(sent <= most, format!("ripstop: sent/useful {sent:.3} > {most:.3}"));
         for report in &reports {
             let whole = contender(report, "ripstop").is_some_and(|c| c["sha256_ok"] == true);
-            require(
-                whole,
-                format!("ripstop: the file did not arrive whole, seed {}", report["link"]["seed"]),
-            );
+            require(whole, format!("ripstop: the file did not arrive whole, seed {}", report["link"]["seed"]));
         }
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
@@ -173,11 +170,7 @@ fn real_and_virtual_time_agree() {
             let quietest = tries.into_iter().min_by(|a, b| lateness(&a.0).total_cmp(&lateness(&b.0)));
             let (report, fates) = quietest.expect("at least one");
             let carried = goodput(&report).unwrap_or(f64::NAN);
-            println!(
-                "{name}, seed {seed}: {:.2} Mbit/s, {:.1} ms late",
-                carried / 1e6,
-                1e3 * lateness(&report)
-            );
+            println!("{name}, seed {seed}: {:.2} Mbit/s, {:.1} ms late", carried / 1e6, 1e3 * lateness(&report));
             real.push(carried);
             late = late.max(lateness(&report));
             let simulated = demo(seed, &["--virtual", "--runs=1"]).1;
@@ -225,18 +218,15 @@ fn real_and_virtual_time_agree() {
 /// with GFNI. With another kernel the ratios are shown but not asserted.
 #[test]
 fn coders_and_session_reach_their_ratios() {
-    let reports: Vec<Value> = (0..runs())
-        .map(|_| json(&ripstop().args(["speed", "--json"]).output().expect("it starts")))
-        .collect();
+    let reports: Vec<Value> =
+        (0..runs()).map(|_| json(&ripstop().args(["speed", "--json"]).output().expect("it starts"))).collect();
     let ratios = |report: &Value| report["ratios"].as_array().expect("ratios").clone();
     let is_the_kernel = reports[0]["kernel"] == "gfni512";
     let mut problems = Vec::new();
     for (index, ratio) in ratios(&reports[0]).iter().enumerate() {
         let Some(target) = ratio["target"].as_f64() else { continue };
-        let mut values: Vec<f64> = reports
-            .iter()
-            .map(|report| ratios(report)[index]["value"].as_f64().unwrap_or(f64::NAN))
-            .collect();
+        let mut values: Vec<f64> =
+            reports.iter().map(|report| ratios(report)[index]["value"].as_f64().unwrap_or(f64::NAN)).collect();
         values.sort_by(f64::total_cmp);
         let value = values[values.len() / 2];
         let name = format!("{} over {}", ratio["of"], ratio["to"]);

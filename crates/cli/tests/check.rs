@@ -14,8 +14,7 @@ fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
     for folder in entries(Path::new(PAPERS)).into_iter().filter(|path| path.is_dir()) {
         let own = directory.path().join(folder.file_name().unwrap());
         std::fs::create_dir(&own).unwrap();
-        for path in entries(&folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml"))
-        {
+        for path in entries(&folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
             std::fs::copy(&path, own.join(path.file_name().unwrap())).unwrap();
         }
     }
@@ -95,11 +94,7 @@ fn what_no_experiment_decided_is_not_run() {
     assert_eq!((not_run("numbers"), not_run("trends")), (43, 25));
     let output = run(&[&words[..], &["--require-all"]].concat());
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("68 verdicts need experiments that were not run"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("68 verdicts need experiments that were not run"), "{}", stderr(&output));
     // An experiment's own numbers decide, and only for the scenarios that they were made with.
     let results = papers.path().join("000/results");
     std::fs::create_dir(&results).unwrap();
@@ -147,8 +142,7 @@ fn tables_for_people_by_paper() {
 fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
     let fig20b = "id = \"000.t.fig20b\"\ndecided-by = \"model\"\n";
     let fails = format!("{fig20b}fails = true\nbecause = \"so\"\n");
-    let (published, more) =
-        ("[[trends]]\n", "[[trends]]\nid = \"000.t.new\"\nassertion = \"n\"\n\n[[trends]]\n");
+    let (published, more) = ("[[trends]]\n", "[[trends]]\nid = \"000.t.new\"\nassertion = \"n\"\n\n[[trends]]\n");
     let entry = "[[entry]]\nid = \"002.new\"\nkind = \"analytic\"\nvalue = 1\n\n[[entry]]\n";
     for (file, from, to, id, verdict, words) in [
         (
@@ -167,14 +161,7 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
             "failed",
             "is not 0.0667",
         ),
-        (
-            "000/model.toml",
-            "corrected = \"1248\"",
-            "corrected = \"1249\"",
-            "000.eq18.states",
-            "failed",
-            "is not 1249",
-        ),
+        ("000/model.toml", "corrected = \"1248\"", "corrected = \"1249\"", "000.eq18.states", "failed", "is not 1249"),
         (
             "000/model.toml",
             "printed = \"1225\"",
@@ -201,40 +188,12 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
             "failed",
             "does not hold",
         ),
-        (
-            "000/trends.toml",
-            "max(bs) <= 5'",
-            "max(bs) <= 4.9'",
-            "000.t.fig17b.q003",
-            "failed",
-            "does not hold",
-        ),
+        ("000/trends.toml", "max(bs) <= 5'", "max(bs) <= 4.9'", "000.t.fig17b.q003", "failed", "does not hold"),
         ("000/trends.toml", "count=\"real\"", "count=\"whole\"", "000.t.fig18", "failed", "does not hold"),
-        (
-            "000/trends.toml",
-            "q in {0.01, 0.02, 0.03}, within",
-            "q in {0.005}, within",
-            "000.t.fig21bc",
-            "failed",
-            "",
-        ),
-        (
-            "003/trends.toml",
-            "all(q in 0.01..0.99",
-            "all(q in 1.01..1.02",
-            "003.t.fig11",
-            "error",
-            "cannot be",
-        ),
+        ("000/trends.toml", "q in {0.01, 0.02, 0.03}, within", "q in {0.005}, within", "000.t.fig21bc", "failed", ""),
+        ("003/trends.toml", "all(q in 0.01..0.99", "all(q in 1.01..1.02", "003.t.fig11", "error", "cannot be"),
         ("000/published.toml", published, more, "000.t.new", "failed", "does not say what decides it"),
-        (
-            "002/published.toml",
-            "[[entry]]\n",
-            entry,
-            "002.new",
-            "failed",
-            "neither `model.toml` nor an experiment",
-        ),
+        ("002/published.toml", "[[entry]]\n", entry, "002.new", "failed", "neither `model.toml` nor an experiment"),
     ] {
         let papers = altered(file, from, to);
         let words_of = ["papers", "check", "--dir", papers.path().to_str().unwrap()];
@@ -245,10 +204,7 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
             .chain(all(&report, "trends"))
             .filter(|one| matches!(one["verdict"].as_str(), Some("failed" | "unexpected" | "error")))
             .collect();
-        assert!(
-            wrong.len() == 1 && wrong[0]["id"] == id && wrong[0]["verdict"] == verdict,
-            "{to}: {wrong:?}"
-        );
+        assert!(wrong.len() == 1 && wrong[0]["id"] == id && wrong[0]["verdict"] == verdict, "{to}: {wrong:?}");
         assert!(wrong[0]["why"].as_str().unwrap().contains(words), "{to}: {wrong:?}");
         let text = stdout(&run(&words_of));
         assert!(text.contains(&verdict.to_uppercase()) && text.contains(words), "{to}: {text}");
@@ -271,12 +227,7 @@ fn a_bad_file_is_named() {
         ("000/model.toml", "[\"000.fig13\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
         ("000/model.toml", "status = \"exact\"", "status = \"wrong\"", "000/model.toml:"),
         ("000/trends.toml", "id = \"000.t.fig5\"", "id = \"000.t.fig55\"", "no trend `000.t.fig55`"),
-        (
-            "000/trends.toml",
-            "[\"000.fig12\"]",
-            "[\"000.fig13\"]",
-            "`000.fig13` has no claim about `000.t.fig12.jump`",
-        ),
+        ("000/trends.toml", "[\"000.fig12\"]", "[\"000.fig13\"]", "`000.fig13` has no claim about `000.t.fig12.jump`"),
         ("000/trends.toml", "[\"000.fig12\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
         (
             "000/trends.toml",
@@ -314,17 +265,14 @@ fn figures_of_closed_forms_are_listed_shown_and_drawn() {
     let output = run(&["papers", "check", "002", "003", "--pages", pages.path().to_str().unwrap()]);
     assert!(output.status.success(), "{}", stderr(&output));
     let page = std::fs::read_to_string(pages.path().join("003-models.md")).unwrap();
-    for words in
-        ["## Numbers", "## Trends", "## Wrong in print", "figures/003.fig10.svg", "| 43.74 | 43.7409 |"]
-    {
+    for words in ["## Numbers", "## Trends", "## Wrong in print", "figures/003.fig10.svg", "| 43.74 | 43.7409 |"] {
         assert!(page.contains(words), "no {words} in {page}");
     }
     let figures = entries(&pages.path().join("figures"));
     assert_eq!(figures.len(), 10);
     for path in figures {
         let svg = std::fs::read_to_string(&path).unwrap();
-        let whole =
-            svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.matches("<path d=\"M").count() > 10;
+        let whole = svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.matches("<path d=\"M").count() > 10;
         assert!(whole && !svg.contains("NaN") && !svg.contains("inf"), "{}", path.display());
     }
     let table = std::fs::read_to_string(pages.path().join("figures/002.table3.svg")).unwrap();

@@ -34,15 +34,7 @@ fn a_file_arrives_whole_and_the_result_has_its_shape() {
         let (directory, sent) = file(200_000);
         let arrived = directory.path().join("arrived");
         let output = ripstop()
-            .args([
-                "demo",
-                "--json",
-                "--rate=50Mbit/s",
-                "--rtt=20ms",
-                "--loss=0",
-                "--seconds=4",
-                "--requests=10",
-            ])
+            .args(["demo", "--json", "--rate=50Mbit/s", "--rtt=20ms", "--loss=0", "--seconds=4", "--requests=10"])
             .args(ALWAYS)
             .arg("--file")
             .arg(&sent)
@@ -72,11 +64,7 @@ fn a_file_arrives_whole_and_the_result_has_its_shape() {
         assert!((4.0..12.0).contains(&estimate), "{report}");
         assert!(contender["tunnel"].is_null(), "{report}");
         let verdict = &report["verdict"];
-        assert_eq!(
-            (&verdict["winner"], verdict["compared_with"].is_null()),
-            (&"reno".into(), true),
-            "{report}"
-        );
+        assert_eq!((&verdict["winner"], verdict["compared_with"].is_null()), (&"reno".into(), true), "{report}");
         assert!(verdict["sentence"].as_str().unwrap().starts_with("reno ran alone and reached "), "{report}");
     });
 }
@@ -85,11 +73,9 @@ fn a_file_arrives_whole_and_the_result_has_its_shape() {
 fn losses_are_in_the_counters_and_the_table_is_for_people() {
     with_namespaces("losses_are_in_the_counters_and_the_table_is_for_people", || {
         let (_directory, sent) = file(10_000);
-        let link =
-            ["--rate=50Mbit/s", "--rtt=20ms", "--loss=20%", "--loss-back=1%", "--burst=3", "--seconds=3"];
+        let link = ["--rate=50Mbit/s", "--rtt=20ms", "--loss=20%", "--loss-back=1%", "--burst=3", "--seconds=3"];
         let demo = |more: &str| {
-            let output =
-                ripstop().arg("demo").args(link).args(ALWAYS).arg(more).arg("--file").arg(&sent).output();
+            let output = ripstop().arg("demo").args(link).args(ALWAYS).arg(more).arg("--file").arg(&sent).output();
             output.unwrap()
         };
         let report = json(&demo("--json"));
@@ -104,13 +90,9 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
         let output = demo("--seed=2");
         let table = stdout(&output);
         assert!(output.status.success(), "{table}{}", stderr(&output));
-        for word in [
-            "loss 20% forth and 1% back in bursts of 3",
-            "seed 2\nreno: about ",
-            "share",
-            "sent/useful",
-            "\nreno  ",
-        ] {
+        for word in
+            ["loss 20% forth and 1% back in bursts of 3", "seed 2\nreno: about ", "share", "sent/useful", "\nreno  "]
+        {
             assert!(table.contains(word), "no `{word}` in: {table}");
         }
     });
@@ -121,16 +103,11 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
 fn it_says_who_won_and_why() {
     with_namespaces("it_says_who_won_and_why", || {
         let link = ["--rate=20Mbit/s", "--rtt=40ms", "--loss=5%", "--seconds=4"];
-        let output =
-            ripstop().args(["demo", "--json", "--contenders=reno,ripstop"]).args(link).output().unwrap();
+        let output = ripstop().args(["demo", "--json", "--contenders=reno,ripstop"]).args(link).output().unwrap();
         let report = json(&output);
         schema::check("demo.schema.json", &report);
         let verdict = &report["verdict"];
-        assert_eq!(
-            (&verdict["winner"], &verdict["compared_with"]),
-            (&"ripstop".into(), &"reno".into()),
-            "{report}"
-        );
+        assert_eq!((&verdict["winner"], &verdict["compared_with"]), (&"ripstop".into(), &"reno".into()), "{report}");
         let tunnel = &report["contenders"][1]["tunnel"];
         let count = |key: &str| tunnel[key].as_u64().unwrap();
         assert!(count("recovered_packets") > 50, "{report}");
@@ -144,10 +121,8 @@ fn it_says_who_won_and_why() {
             count("recovered_packets"),
             count("recovered_packets") + count("given_up_packets")
         );
-        let plain = format!(
-            "Reno halves its window at every loss it sees (it retransmitted {} packets)",
-            retransmitted(0)
-        );
+        let plain =
+            format!("Reno halves its window at every loss it sees (it retransmitted {} packets)", retransmitted(0));
         assert!(retransmitted(0) > 0, "{report}");
         let sentence = verdict["sentence"].as_str().unwrap();
         assert!(sentence.contains(&plain) && sentence.ends_with(&words), "{report}");
@@ -265,12 +240,9 @@ fn without_namespaces_the_error_says_what_to_do() {
         };
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        for word in [
-            "making a network namespace is not allowed here",
-            "Run as root",
-            "--cap-add",
-            "`ripstop demo --virtual`",
-        ] {
+        for word in
+            ["making a network namespace is not allowed here", "Run as root", "--cap-add", "`ripstop demo --virtual`"]
+        {
             assert!(said.contains(word), "no `{word}` in: {said}");
         }
     });
@@ -282,8 +254,7 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
         // A test runner in the background may ignore SIGINT, and so do the processes that it starts.
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-        let ignores_ctrl_c =
-            u64::from_str_radix(ignored.trim(), 16).unwrap() & (1 << (Signal::SIGINT as u32 - 1)) != 0;
+        let ignores_ctrl_c = u64::from_str_radix(ignored.trim(), 16).unwrap() & (1 << (Signal::SIGINT as u32 - 1)) != 0;
         let ctrl_c = if ignores_ctrl_c { Signal::SIGTERM } else { Signal::SIGINT };
         for (signal, contender) in
             [(ctrl_c, "reno"), (Signal::SIGKILL, "reno"), (ctrl_c, "ripstop"), (Signal::SIGKILL, "ripstop")]

@@ -8,8 +8,7 @@ fn root() -> PathBuf {
 
 /// All Markdown files of the repository that people read.
 fn documents() -> Vec<PathBuf> {
-    let mut all =
-        vec![root().join("README.md"), root().join("CHANGELOG.md"), root().join("papers/README.md")];
+    let mut all = vec![root().join("README.md"), root().join("CHANGELOG.md"), root().join("papers/README.md")];
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder") {
@@ -62,15 +61,11 @@ fn every_link_leads_to_a_file_and_a_heading() {
             let found = match (target.exists(), heading) {
                 (exists, "") => exists,
                 (false, _) => false,
-                (true, heading) => std::fs::read_to_string(&target).is_ok_and(|text| {
-                    text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
-                }),
+                (true, heading) => std::fs::read_to_string(&target)
+                    .is_ok_and(|text| text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)),
             };
             if !found {
-                broken.push(format!(
-                    "{}: {link}",
-                    document.strip_prefix(root()).unwrap_or(&document).display()
-                ));
+                broken.push(format!("{}: {link}", document.strip_prefix(root()).unwrap_or(&document).display()));
             }
         }
     }

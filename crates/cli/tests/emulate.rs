@@ -59,10 +59,8 @@ fn counts_what_it_did_until_ctrl_c() {
         let directory = tempfile::tempdir().unwrap();
         let fates = directory.path().join("fates");
         let log = format!("--fates={}", fates.display());
-        let child = start(
-            &hosts,
-            &["--json", &log, "--rate=0", "--rtt=2ms", "--loss=20%", "--loss-back=0", "--seed=7"],
-        );
+        let child =
+            start(&hosts, &["--json", &log, "--rate=0", "--rtt=2ms", "--loss=20%", "--loss-back=0", "--seed=7"]);
         let receiver = hosts[1].0.run(|| UdpSocket::bind("198.18.0.2:4000")).unwrap().unwrap();
         receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
@@ -131,8 +129,7 @@ fn seconds_and_sigterm_end_it_too() {
         let table = stdout(&output);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(table.contains("left to right") && table.contains("bytes offered"), "{table}");
-        let output =
-            end(start(&hosts, &["--left-address=fd00::1/64", "--right-address=fd00::2/64"]), Signal::SIGTERM);
+        let output = end(start(&hosts, &["--left-address=fd00::1/64", "--right-address=fd00::2/64"]), Signal::SIGTERM);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(!hosts.iter().any(has_device));
     });
@@ -173,8 +170,7 @@ fn a_file_that_is_not_a_namespace_is_refused() {
             ("/dev/null", "not a network namespace"),
             ("pid:none", "pid:NUMBER"),
         ] {
-            let output =
-                ripstop().args(["emulate", "--left", word, "--right", &hosts[1].1]).output().unwrap();
+            let output = ripstop().args(["emulate", "--left", word, "--right", &hosts[1].1]).output().unwrap();
             let words = stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{words}");
             assert!(words.contains("--left") && words.contains(said), "{words}");

@@ -44,11 +44,7 @@ fn a_key_file_is_private_and_never_overwritten() {
     assert!(private.trim().len() == 44 && !public.contains(private.trim()));
     let again = new();
     assert_eq!(again.status.code(), Some(2));
-    assert!(
-        stderr(&again).contains("--out") && stderr(&again).contains("exists already"),
-        "{}",
-        stderr(&again)
-    );
+    assert!(stderr(&again).contains("--out") && stderr(&again).contains("exists already"), "{}", stderr(&again));
     assert_eq!(fs::read_to_string(&path).unwrap(), private);
 
     let show = |path: &std::path::Path| ripstop().args(["keys", "show"]).arg(path).output().unwrap();

@@ -109,11 +109,7 @@ fn claims_about_missing_cells_are_not_run_and_errors_are_errors() {
     assert!(folder.lab(&["merge", "all.redb", "one.json"], "").status.success());
     let output = folder.lab(&["table", "sweep.toml", "--store", "all.redb"], "");
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(
-        stdout(&output).contains("not run") && stdout(&output).contains("missing"),
-        "{}",
-        stdout(&output)
-    );
+    assert!(stdout(&output).contains("not run") && stdout(&output).contains("missing"), "{}", stdout(&output));
     // A claim that does not hold, and one that cannot be evaluated.
     for (from, to, words) in [
         ("< goodput[loss=0%]", "> goodput[loss=0%]", "does not hold"),
@@ -136,8 +132,7 @@ fn the_documented_example_runs_and_is_drawn() {
     let output = run(&["sweep", path.to_str().unwrap()]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("reproduced"), "{}", stdout(&output));
-    let drawn =
-        folder.lab(&["figure", "sweep.toml", "--store", "sweep.results.redb", "--out", "figures"], "");
+    let drawn = folder.lab(&["figure", "sweep.toml", "--store", "sweep.results.redb", "--out", "figures"], "");
     assert_eq!(stdout(&drawn), "figures/sweep-1.svg\n", "{}", stderr(&drawn));
     let svg = std::fs::read_to_string(folder.at("figures/sweep-1.svg")).unwrap();
     for words in ["goodput, Mbit/s", ">loss</text>", ">coded, nc = true", ">plain, nc = false"] {

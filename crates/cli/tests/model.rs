@@ -65,10 +65,7 @@ fn tcpnc_by_round() {
     // Fig. 5, at g = 1 and g = 0.8.
     let series = model("tcpnc --loss 0 --w1 30 --wmax 90 --duration 80s --series");
     let window = series["series"]["window"].as_array().unwrap();
-    assert_eq!(
-        (window.len(), &window[0], &window[58], &window[99]),
-        (100, &31.0.into(), &89.0.into(), &90.0.into())
-    );
+    assert_eq!((window.len(), &window[0], &window[58], &window[99]), (100, &31.0.into(), &89.0.into(), &90.0.into()));
     let slow = model("tcpnc --loss 20% --duration 10min --series");
     assert_eq!(
         (&slow["series"]["window"][0], &slow["series"]["throughput_bps"][700]),
@@ -83,8 +80,7 @@ fn redundancy_by_reading() {
     for (loss, ceil, floor, continuous) in
         [("0.01985050", 1.03, 1.04, 1.03), ("0.09631211", 1.13, 1.14, 1.14), ("0.18549375", 1.27, 1.28, 1.28)]
     {
-        for (reading, want) in [("", ceil), ("--reading floor", floor), ("--reading continuous", continuous)]
-        {
+        for (reading, want) in [("", ceil), ("--reading floor", floor), ("--reading continuous", continuous)] {
             let got = model(&format!("redundancy --loss {loss} --window 50 --target 0.8 {reading}"));
             assert_eq!(number(&got, "redundancy"), want, "{loss} {reading}");
             assert!(number(&got, "mask_probability") >= 0.8);
@@ -107,10 +103,7 @@ fn stations_power_and_users() {
     let coded = model("stations --protocol tcpnc --loss 2% --rate 2Mbit/s --stations 4 --station-power 3kW");
     assert_eq!(number(&coded, "throughput_bps"), 1_960_000.0);
     assert_eq!((number(&coded, "power_w"), number(&coded, "users")), (6000.0, 2296.0));
-    assert_eq!(
-        (number(&coded, "tcpnc_saves_stations"), number(&coded, "tcpnc_saves_power_w")),
-        (5.0, 15_000.0)
-    );
+    assert_eq!((number(&coded, "tcpnc_saves_stations"), number(&coded, "tcpnc_saves_power_w")), (5.0, 15_000.0));
     assert_eq!(coded["protocols"].as_array().unwrap().len(), 3);
     let charged = model("stations --loss 10% --redundancy 1.25 --charge-redundancy");
     assert_eq!(number(&charged, "throughput_bps"), 800_000.0);
@@ -122,8 +115,7 @@ fn stations_power_and_users() {
 #[test]
 fn users_one_by_one() {
     // Fig. 18a; others have 2.841 and 2.279 of one run.
-    let words =
-        "stations --protocol ideal --file-mix doc=30%,image=30%,mp3=30%,video=10% --monte-carlo --runs 20";
+    let words = "stations --protocol ideal --file-mix doc=30%,image=30%,mp3=30%,video=10% --monte-carlo --runs 20";
     let got = model(words);
     near(&got, "stations", 2.5619, 4);
     let runs = &got["monte_carlo"];
@@ -147,12 +139,7 @@ fn users_one_by_one() {
 #[test]
 fn fec_by_the_tables() {
     for (k, n, want) in [(10, 11, 303.88), (20, 22, 1196.86), (30, 33, 2727.27)] {
-        near(
-            &model(&format!("fec --k {k} --n {n} --loss 1% --mu 3000 --rtt 0.56")),
-            "throughput_units_per_s",
-            want,
-            2,
-        );
+        near(&model(&format!("fec --k {k} --n {n} --loss 1% --mu 3000 --rtt 0.56")), "throughput_units_per_s", want, 2);
     }
     near(&model("fec --k 20 --n 24"), "clean_rate_units_per_s", 27561.6, 1);
     near(&model("fec --k 10 --n 11 --flows 5"), "throughput_units_per_s", 1519.4, 1);
@@ -170,9 +157,7 @@ fn fec_by_the_tables() {
     near(&apart, "exact_gilbert_units_per_s", 254.4, 1);
     // Without losses in bursts the chain has nothing to say; at N = K nothing is paid.
     let plain = model("fec --k 20 --n 20");
-    assert!(
-        plain["exact_gilbert_units_per_s"].is_null() && plain["gain"].is_null() && plain["n_best"].is_null()
-    );
+    assert!(plain["exact_gilbert_units_per_s"].is_null() && plain["gain"].is_null() && plain["n_best"].is_null());
     near(&plain, "block_loss", 1.0 - 0.99f64.powi(20), 9);
     // Time-outs leave less.
     let with = number(&model("fec --k 20 --n 20 --formula timeout"), "throughput_units_per_s");
@@ -204,10 +189,7 @@ fn string_by_table_iii() {
     assert_eq!(exponent["k"][5], 3);
     let own = model("string --nodes 9 --spacing 250,80,80,80,80,250,250,250m");
     assert_eq!(own["k"], serde_json::json!([4, 4, 4, 3, 4, 4, 4, 2, 2]));
-    assert_eq!(
-        model("string --nodes 4 --spacing 200 --carrier-sense 0.2km")["k"],
-        serde_json::json!([1, 1, 1, 1])
-    );
+    assert_eq!(model("string --nodes 4 --spacing 200 --carrier-sense 0.2km")["k"], serde_json::json!([1, 1, 1, 1]));
 }
 
 #[test]
@@ -346,8 +328,7 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
 #[test]
 fn tables_help_and_flags() {
     let models =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/models.md"))
-            .unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/models.md")).unwrap();
     for (name, words, shown, least) in [
         ("tcp", "--loss 5%", "throughput", 9),
         ("tcpnc", "--loss 5% --series --duration 8s", "round", 11),
@@ -369,10 +350,7 @@ fn tables_help_and_flags() {
             .filter_map(|line| line.split([' ', ',']).next())
             .collect();
         assert!(flags.len() >= least, "{name}: {flags:?}");
-        assert!(
-            models.contains(&format!("ripstop model {name}")),
-            "docs/researchers/models.md has no {name}"
-        );
+        assert!(models.contains(&format!("ripstop model {name}")), "docs/researchers/models.md has no {name}");
     }
 }
 

@@ -75,12 +75,9 @@ fn experiments_are_listed_and_shown() {
     std::fs::write(&file, stdout(&run(&["papers", "show", "000.fig2", "--scenario", "0"]))).unwrap();
     let result = json(&run(&["sim", "run", path(&file), "--json"]));
     assert_eq!(result["scenario"]["flow"][0]["tcp"], "reno");
-    for wrong in [
-        &["show", "000.fig99"][..],
-        &["show", "000"],
-        &["show", "000.fig2", "--scenario", "99"],
-        &["run", "x"],
-    ] {
+    for wrong in
+        [&["show", "000.fig99"][..], &["show", "000"], &["show", "000.fig2", "--scenario", "99"], &["run", "x"]]
+    {
         assert_eq!(run(&[&["papers"], wrong].concat()).status.code(), Some(2), "{wrong:?}");
     }
 }
@@ -94,10 +91,7 @@ fn results_are_kept_and_do_not_depend_on_threads() {
     let store = kept.path().join("papers.redb");
     let more = ["--store", path(&store), "--pages", path(pages.path())];
     let first = json(&run(&[&words[..], &more].concat()));
-    assert_eq!(
-        (&first["points_simulated"], &first["verdicts"]["reproduced"]),
-        (&Value::from(2), &Value::from(2))
-    );
+    assert_eq!((&first["points_simulated"], &first["verdicts"]["reproduced"]), (&Value::from(2), &Value::from(2)));
     schema::check("papers.schema.json", &first);
     let second = json(&run(&[&words[..], &more].concat()));
     assert_eq!((&second["points_simulated"], &second["points_kept"]), (&Value::from(0), &Value::from(2)));
@@ -139,9 +133,8 @@ fn what_does_not_hold_is_told_by_the_exit_status() {
         assert!(!output.status.success() && text.contains(words), "{to}: {text}");
     }
     // With a few runs what is said to differ stays undecided.
-    let papers = directory(
-        &SMALL.replace("[\"009.rate\"] }", "[\"009.rate\"], expect = \"differs\", because = \"so\" }"),
-    );
+    let papers =
+        directory(&SMALL.replace("[\"009.rate\"] }", "[\"009.rate\"], expect = \"differs\", because = \"so\" }"));
     let quick = json(&run(&["papers", "run", "--fresh", "--quick", "--json", "--dir", path(papers.path())]));
     assert_eq!(quick["verdicts"]["undecided"], 1);
 }
@@ -162,8 +155,7 @@ fn a_bad_file_is_named_with_its_line() {
 
 #[test]
 fn the_quick_subset_is_as_expected() {
-    let output =
-        run(&["papers", "run", "--quick", "--fresh", "000.fig2", "000.fig3", "000.plain-tcp", "003.fig5"]);
+    let output = run(&["papers", "run", "--quick", "--fresh", "000.fig2", "000.fig3", "000.plain-tcp", "003.fig5"]);
     let text = stdout(&output);
     assert!(output.status.success(), "{text}{}", stderr(&output));
     assert!(text.contains("4 experiments:") && text.contains("reproduced"), "{text}");

@@ -78,10 +78,7 @@ fn it_can_be_verified() {
     let got = plan("--rate 2Mbit/s --rtt 20ms --loss 5% --verify");
     for name in ["reno", "cubic", "bbr", "tunnel-cubic", "tunnel-bbr", "tcpnc"] {
         let simulated = &scheme(&got, name)["simulated"];
-        assert!(
-            number(simulated, "goodput_bps") > 0.0 && number(simulated, "runs") >= 2.0,
-            "{name}: {simulated}"
-        );
+        assert!(number(simulated, "goodput_bps") > 0.0 && number(simulated, "runs") >= 2.0, "{name}: {simulated}");
         // Requests are simulated too: a round trip of 20 ms at least, and losses make some of them wait for a time-out of 200 ms.
         if name != "tcpnc" {
             let (p50, p99) = (number(simulated, "request_p50_s"), number(simulated, "request_p99_s"));
@@ -133,10 +130,7 @@ fn what_the_hosts_run_decides_which_schemes_can_be_used() {
     // Plain BBR brings the most, but every sending host must be changed, which the plan says.
     let any = plan(link);
     assert_eq!(any["recommended"], "bbr", "{any}");
-    assert!(
-        said(&any).contains("BBR on every host that sends") && said(&any).contains("--hosts cubic"),
-        "{any}"
-    );
+    assert!(said(&any).contains("BBR on every host that sends") && said(&any).contains("--hosts cubic"), "{any}");
     let cubic = plan(&format!("{link} --hosts cubic"));
     assert_eq!(cubic["recommended"], "tunnel-cubic", "{cubic}");
     assert!(said(&cubic).contains("a tunnel") && !said(&cubic).contains("BBR"), "{cubic}");
@@ -148,10 +142,7 @@ fn what_the_hosts_run_decides_which_schemes_can_be_used() {
     let bbr = plan(&format!("{link} --hosts bbr"));
     assert_eq!((&bbr["recommended"], said(&bbr).as_str()), (&Value::from("bbr"), "[]"), "{bbr}");
     let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=100ms", "--loss=1%"]));
-    assert!(
-        !text.contains("without anything to set up") && text.contains("set up BBR on every host"),
-        "{text}"
-    );
+    assert!(!text.contains("without anything to set up") && text.contains("set up BBR on every host"), "{text}");
 }
 
 #[test]
@@ -169,10 +160,7 @@ fn a_link_outside_the_compared_ones_has_no_error_figures() {
         assert!(got["accuracy"].is_null(), "{link}: {got}");
         assert!(got["cautions"][0].as_str().unwrap().contains("extrapolate"), "{link}: {got}");
         for one in got["schemes"].as_array().unwrap() {
-            assert!(
-                one["error_median"].is_null() && one["request_p99_error_median"].is_null(),
-                "{link}: {one}"
-            );
+            assert!(one["error_median"].is_null() && one["request_p99_error_median"].is_null(), "{link}: {one}");
         }
     }
     let inside = plan("--rate 20Mbit/s --rtt 50ms --loss 2%");
@@ -189,10 +177,7 @@ fn tcpnc_is_not_predicted_where_it_stalls() {
     // By (20) 3.5 Mbit/s; in simulations .3 Mbit/s, since a burst of 4 takes the window of 3 packets.
     let burst = plan("--rate 4Mbit/s --rtt 5ms --loss 3% --burst 4 --queue 10");
     let one = scheme(&burst, "tcpnc");
-    assert!(
-        one["goodput_bps"].is_null() && one["not_predicted"].as_str().unwrap().contains("bursts"),
-        "{one}"
-    );
+    assert!(one["goodput_bps"].is_null() && one["not_predicted"].as_str().unwrap().contains("bursts"), "{one}");
     let text = stdout(&run(&["plan", "--rate=4Mbit/s", "--rtt=5ms", "--loss=3%", "--burst=4", "--queue=10"]));
     let row = text.lines().find(|line| line.starts_with("tcpnc ")).unwrap();
     assert!(row.contains("not predicted") && row.contains("not known"), "{row}");
@@ -226,8 +211,7 @@ fn a_budget_that_is_too_small_is_said_and_what_it_would_take() {
 fn cubic_fills_the_link_only_where_it_does() {
     let filled = |words: &str| {
         let got = plan(words);
-        let share =
-            number(&scheme(&got, "cubic")["simulated"], "goodput_bps") / number(&got["link"], "capacity_bps");
+        let share = number(&scheme(&got, "cubic")["simulated"], "goodput_bps") / number(&got["link"], "capacity_bps");
         (got["cautions"].to_string().contains("CUBIC fills the link"), share)
     };
     // By the law of losses alone CUBIC could fill this link. Its start over the short queue leaves half of the link empty.
@@ -244,10 +228,8 @@ fn a_campaign_continues_where_it_stopped() {
     let (store, page, data, errors) = (at("s.redb"), at("p.md"), at("d.toml"), at("e.toml"));
     // Seed 128 begins with slow links.
     let campaign = "plan campaign --seed 128 --links 1 --plain-links 2 --max-rate 20Mbit/s";
-    let words: Vec<&str> = campaign
-        .split(' ')
-        .chain(["--store", &store, "--page", &page, "--data", &data, "--errors", &errors])
-        .collect();
+    let words: Vec<&str> =
+        campaign.split(' ').chain(["--store", &store, "--page", &page, "--data", &data, "--errors", &errors]).collect();
     let first = run(&words);
     assert!(first.status.success(), "{}", stderr(&first));
     let written = std::fs::read_to_string(&page).unwrap();

@@ -28,21 +28,18 @@ fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
     assert_eq!(timeless(one.clone()), timeless(other.clone()));
     // The pieces of the series add up to the whole.
     let series = &one["series"];
-    let numbers =
-        |value: &Value| value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<f64>>();
+    let numbers = |value: &Value| value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<f64>>();
     let ends = numbers(&series["until_s"]);
     assert_eq!((ends.len(), ends[0], ends[8]), (9, 7.0, 60.0));
     let bits = numbers(&series["flows"][0]["goodput_bps"]);
     let whole =
-        bits.iter().zip(&ends).map(|(rate, end)| rate * if *end == 60.0 { 4.0 } else { 7.0 }).sum::<f64>()
-            / 60.0;
+        bits.iter().zip(&ends).map(|(rate, end)| rate * if *end == 60.0 { 4.0 } else { 7.0 }).sum::<f64>() / 60.0;
     assert!((whole / one["flows"][0]["goodput_bps"]["mean"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     assert_eq!(series["links"].as_array().unwrap().len(), 8);
     assert_ne!(timeless(one.clone()), timeless(tandem(&[&flags[..], &["--seed", "2"]].concat())));
     // The second flow has half the time, and its rate over that half.
     let flow = &one["flows"][1];
-    let rates =
-        [&flow["goodput_bps"]["mean"], &flow["active_goodput_bps"]["mean"]].map(|v| v.as_f64().unwrap());
+    let rates = [&flow["goodput_bps"]["mean"], &flow["active_goodput_bps"]["mean"]].map(|v| v.as_f64().unwrap());
     assert!((rates[1] / rates[0] - 2.0).abs() < 1e-3 && one["flows"][0]["active_goodput_bps"].is_null());
 }
 
@@ -53,10 +50,7 @@ fn without_losses_the_window_decides() {
     let flow = &result["flows"][0];
     let goodput = result["goodput_bps"]["mean"].as_f64().unwrap();
     assert!((487_000.0..491_000.0).contains(&goodput), "{goodput}");
-    assert_eq!(
-        (flow["timeouts"]["mean"].as_f64(), flow["retransmits"]["mean"].as_f64()),
-        (Some(0.0), Some(0.0))
-    );
+    assert_eq!((flow["timeouts"]["mean"].as_f64(), flow["retransmits"]["mean"].as_f64()), (Some(0.0), Some(0.0)));
     assert!(flow["cwnd_packets"]["mean"].as_f64().is_some_and(|window| (window - 50.0).abs() < 1e-6));
 }
 
@@ -64,18 +58,14 @@ fn without_losses_the_window_decides() {
 fn a_preset_prints_itself_as_a_file_that_gives_the_same_result() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("chain.toml");
-    let flags =
-        ["--loss", "2%", "--burst", "3", "--tcp", "sack", "--ack-loss", "off", "--receiver", "go-back-n"];
+    let flags = ["--loss", "2%", "--burst", "3", "--tcp", "sack", "--ack-loss", "off", "--receiver", "go-back-n"];
     let printed = run(&[&SHORT, &flags[..], &["--print-scenario"]].concat());
     std::fs::write(&path, stdout(&printed)).unwrap();
     let from_file = json(&run(&["sim", "run", path.to_str().unwrap(), "--json"]));
     assert_eq!(timeless(from_file), timeless(tandem(&flags)));
     // The table for people.
     let table = stdout(&run(&["sim", "run", path.to_str().unwrap()]));
-    assert!(
-        table.contains("goodput") && table.contains("flow1") && table.contains("3 runs of 60s"),
-        "{table}"
-    );
+    assert!(table.contains("goodput") && table.contains("flow1") && table.contains("3 runs of 60s"), "{table}");
 }
 
 #[test]
@@ -148,34 +138,25 @@ fn todays_tcps_files_and_requests_have_their_flags() {
     let mean = |value: &Value| value["mean"].as_f64().unwrap_or(f64::NAN);
     let loss = ["--loss", "1%", "--wmax", "500"];
     // CUBIC hardly stands losses of 4 %; BBR does.
-    let [reno, cubic, bbr] =
-        ["reno", "cubic", "bbr"].map(|tcp| tandem(&[&loss[..], &["--tcp", tcp]].concat()));
+    let [reno, cubic, bbr] = ["reno", "cubic", "bbr"].map(|tcp| tandem(&[&loss[..], &["--tcp", tcp]].concat()));
     schema::check("sim.schema.json", &bbr);
     assert!(mean(&bbr["goodput_bps"]) > 4.0 * mean(&cubic["goodput_bps"]), "{bbr} {cubic}");
-    assert!(
-        mean(&cubic["flows"][0]["mechanisms"]["rack_losses"]) > 0.0
-            && reno["flows"][0]["mechanisms"].is_null()
-    );
+    assert!(mean(&cubic["flows"][0]["mechanisms"]["rack_losses"]) > 0.0 && reno["flows"][0]["mechanisms"].is_null());
     // Ten packets at first: fewer round trips for a small file, unless flags say otherwise.
-    let file =
-        |more: &[&str]| tandem(&[&["--file", "10kB", "--flows", "1", "--tcp", "linux-cubic"], more].concat());
+    let file = |more: &[&str]| tandem(&[&["--file", "10kB", "--flows", "1", "--tcp", "linux-cubic"], more].concat());
     let (quick, slow) = (file(&[]), file(&["--initial-window", "1"]));
     schema::check("sim.schema.json", &quick);
     let time = |result: &Value| mean(&result["flows"][0]["completion_s"]);
     assert!(time(&quick) < 1.5 && time(&slow) > time(&quick) + 2.0, "{quick} {slow}");
     assert!(mean(&quick["flows"][0]["completed"]) == 1.0 && mean(&quick["flows"][0]["unfinished"]) == 0.0);
-    assert!(
-        quick["flows"][0]["completion_s"]["p99"].is_number() && quick["flows"][0]["decode_delay_s"]["n"] == 0
-    );
+    assert!(quick["flows"][0]["completion_s"]["p99"].is_number() && quick["flows"][0]["decode_delay_s"]["n"] == 0);
     // Requests have answers; what is printed gives the same.
     let flags = ["--requests", "exp:500B,exp:10kB,exp:1s", "--start", "0s,5s", "--loss", "1%"];
     let result = tandem(&flags);
     schema::check("sim.schema.json", &result);
     let names: Vec<_> = (0..4).map(|k| result["flows"][k]["name"].as_str().unwrap().to_owned()).collect();
     assert_eq!(names, ["flow0", "flow1", "answer0", "answer1"]);
-    assert!(
-        mean(&result["flows"][1]["completed"]) > 5.0 && mean(&result["flows"][2]["goodput_bps"]) > 1_000.0
-    );
+    assert!(mean(&result["flows"][1]["completed"]) > 5.0 && mean(&result["flows"][2]["goodput_bps"]) > 1_000.0);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("requests.toml");
     std::fs::write(&path, stdout(&run(&[&SHORT, &flags[..], &["--print-scenario"]].concat()))).unwrap();
@@ -208,21 +189,12 @@ fn each_run_says_its_own_numbers() {
 fn a_run_is_recorded_as_a_capture_and_as_events() {
     let directory = tempfile::tempdir().unwrap();
     let [capture, trace] = ["run.pcap", "run.csv"].map(|name| directory.path().join(name));
-    let flags = [
-        "--loss",
-        "2%",
-        "--tcp",
-        "sack",
-        "--pcap",
-        capture.to_str().unwrap(),
-        "--trace",
-        trace.to_str().unwrap(),
-    ];
+    let flags =
+        ["--loss", "2%", "--tcp", "sack", "--pcap", capture.to_str().unwrap(), "--trace", trace.to_str().unwrap()];
     assert_eq!(timeless(tandem(&flags)), timeless(tandem(&flags[..4])));
     // Every event has its line; time goes on.
     let lines = std::fs::read_to_string(&trace).unwrap();
-    let times: Vec<f64> =
-        lines.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+    let times: Vec<f64> = lines.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
     assert!(times.len() > 500 && times.is_sorted(), "{}", times.len());
     for words in [
         ",offered,n0>n1,flow0,data,0,40,arrives 0.10",
@@ -233,9 +205,7 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
         assert!(lines.contains(words), "{words}");
     }
     // The capture has what the first link was offered and the last one brought back.
-    let count = |words: &str, at: &str| {
-        lines.lines().filter(|line| line.contains(words) && line.contains(at)).count()
-    };
+    let count = |words: &str, at: &str| lines.lines().filter(|line| line.contains(words) && line.contains(at)).count();
     let want = count(",offered,n0>n1,", ",data,") + count(",arrived,n1>n0,", ",ack,");
     let bytes = std::fs::read(&capture).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
@@ -245,8 +215,7 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
         let (captured, whole) = (word(at + 8), word(at + 12));
         let headers = &bytes[at + 16..at + 16 + captured];
         // IPv4 with a right checksum, TCP; 1040 bytes for data, 40 for what has none, more with SACK blocks.
-        let sum: u32 =
-            headers[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        let sum: u32 = headers[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         assert_eq!(((sum & 0xffff) + (sum >> 16), headers[0], headers[9]), (0xffff, 0x45, 6));
         assert!([40, 1040].contains(&whole) || whole == captured);
         blocks += usize::from(captured > 40);
@@ -270,27 +239,13 @@ fn a_full_disk_is_an_error() {
 fn redundancy_below_tcp_pays_until_it_costs_more() {
     // Paper 003, fig. 5: at 1 % of unit loss one unit of redundancy in 20 is worth five times the throughput.
     let fec = |flags: &[&str]| {
-        json(&run(&[
-            &["sim", "fec", "--duration", "200s", "--warmup", "20s", "--runs", "3", "--json"],
-            flags,
-        ]
-        .concat()))
+        json(&run(&[&["sim", "fec", "--duration", "200s", "--warmup", "20s", "--runs", "3", "--json"], flags].concat()))
     };
     let at = |n: &str| fec(&["--n", n])["throughput_units_per_s"]["mean"].as_f64().unwrap();
     let (none, one, much) = (at("20"), at("21"), at("30"));
     assert!(one > 3.0 * none && much <= 3000.0 * 20.0 / 30.0 && much > 1500.0, "{none} {one} {much}");
-    let bursts = fec(&[
-        "--n",
-        "22",
-        "--stay-bad",
-        "0.75",
-        "--other-loss",
-        "0.1%",
-        "--packet-blocks",
-        "2",
-        "--flows",
-        "2",
-    ]);
+    let bursts =
+        fec(&["--n", "22", "--stay-bad", "0.75", "--other-loss", "0.1%", "--packet-blocks", "2", "--flows", "2"]);
     schema::check("sim.schema.json", &bursts);
     assert_eq!(bursts["scenario"]["flow"][0]["packet"], "2.08kB");
     for (flags, words) in [
@@ -305,11 +260,7 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
         (&["--flows", "0"], "--flows: 0 connections"),
     ] {
         let output = run(&[&["sim", "fec"], flags].concat());
-        assert!(
-            stderr(&output).contains(words) && output.status.code() == Some(2),
-            "{flags:?}: {}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains(words) && output.status.code() == Some(2), "{flags:?}: {}", stderr(&output));
     }
 }
 
@@ -338,9 +289,7 @@ fn coding_below_tcp_hides_losses() {
     assert!(goodput(&coded) > 8.0 * goodput(&plain), "{plain} {coded}");
     let nc = |result: &Value, key: &str| result["flows"][0]["nc"][key]["mean"].as_f64().unwrap();
     assert!(
-        plain["flows"][0]["nc"].is_null()
-            && nc(&coded, "combinations") > 1_000.0
-            && nc(&coded, "redundant") > 10.0
+        plain["flows"][0]["nc"].is_null() && nc(&coded, "combinations") > 1_000.0 && nc(&coded, "redundant") > 10.0
     );
     assert!(
         coded["flows"][0]["decode_delay_s"]["p99"].as_f64() > Some(0.0)
@@ -360,11 +309,7 @@ fn coding_below_tcp_hides_losses() {
     let strong = with(&[&source[..], &["--recode", "per-hop"]].concat());
     let some = with(&[&source[..], &["--recode", "relay", "--recode-at", "2"]].concat());
     assert!(goodput(&strong) > 2.0 * goodput(&weak), "{weak} {strong}");
-    assert!(
-        nc(&weak, "recoded") == 0.0
-            && nc(&strong, "recoded") > nc(&some, "recoded")
-            && nc(&some, "recoded") > 0.0
-    );
+    assert!(nc(&weak, "recoded") == 0.0 && nc(&strong, "recoded") > nc(&some, "recoded") && nc(&some, "recoded") > 0.0);
     // A byte for each coefficient is bytes on the link.
     let charged = with(&["--nc", "--redundancy", "1.2", "--coef-bytes", "1", "--rate", "0.5Mbit/s"]);
     let free = with(&["--nc", "--redundancy", "1.2", "--rate", "0.5Mbit/s"]);
@@ -378,18 +323,13 @@ fn coding_below_tcp_hides_losses() {
         (&["--nc", "--tunnel"], "cannot be used with"),
     ] {
         let output = run(&[&["sim", "tandem"], flags].concat());
-        assert!(
-            stderr(&output).contains(words) && output.status.code() == Some(2),
-            "{flags:?}: {}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains(words) && output.status.code() == Some(2), "{flags:?}: {}", stderr(&output));
     }
 }
 
 #[test]
 fn expectations_make_a_test_of_a_run() {
-    let short =
-        ["--hops=1", "--loss=2%", "--duration=30s", "--runs=2", "--nc", "--redundancy=1.1", "--sample=10s"];
+    let short = ["--hops=1", "--loss=2%", "--duration=30s", "--runs=2", "--nc", "--redundancy=1.1", "--sample=10s"];
     let with = |flags: &[&str]| run(&[&["sim", "tandem", "--json"], &short[..], flags].concat());
     let held = with(&["--expect=goodput_bps>=100e3", "--expect=flows[flow1].cwnd_packets<=50"]);
     let result = json(&held);
@@ -398,17 +338,11 @@ fn expectations_make_a_test_of_a_run() {
     assert!(result["expectations"].as_array().unwrap().iter().all(|expect| expect["met"] == true));
     // The coding window over time: never more than TCP's, and something in it.
     let window = result["series"]["flows"][0]["nc"]["window_packets"].as_array().unwrap();
-    assert!(
-        window.len() == 3 && window.iter().all(|packets| (1.0..=50.0).contains(&packets.as_f64().unwrap()))
-    );
+    assert!(window.len() == 3 && window.iter().all(|packets| (1.0..=50.0).contains(&packets.as_f64().unwrap())));
 
     let missed = with(&["--expect=goodput_bps>=100e3", "--expect=goodput_bps<=1"]);
     assert_eq!(missed.status.code(), Some(1));
-    assert!(
-        stderr(&missed).contains("not as expected: `goodput_bps<=1` does not hold: "),
-        "{}",
-        stderr(&missed)
-    );
+    assert!(stderr(&missed).contains("not as expected: `goodput_bps<=1` does not hold: "), "{}", stderr(&missed));
     let result: Value = serde_json::from_str(&stdout(&missed)).unwrap();
     assert_eq!(result["expectations"][1]["met"], false);
 

@@ -32,13 +32,8 @@ fn figures_can_be_picked_and_kernels_overridden() {
     let output = json(&command.args(["speed", "--json", "--seconds=1ms", "--only", only]).output().unwrap());
     schema::check("speed.schema.json", &output);
     assert_eq!(output["kernel"], "portable");
-    let measured: Vec<&String> = output
-        .as_object()
-        .unwrap()
-        .iter()
-        .filter(|(_, value)| value.is_number())
-        .map(|(key, _)| key)
-        .collect();
+    let measured: Vec<&String> =
+        output.as_object().unwrap().iter().filter(|(_, value)| value.is_number()).map(|(key, _)| key).collect();
     assert_eq!(measured, ["mac_1408_gbs", "memcpy_1408_gbs", "xor_1408_gbs"], "and their anchors");
 
     let mut command = common::ripstop();

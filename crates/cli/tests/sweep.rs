@@ -49,13 +49,7 @@ impl Place {
     }
 
     fn sweep(&self, flags: &[&str]) -> Output {
-        ripstop()
-            .arg("sweep")
-            .arg(self.at("plan.toml"))
-            .args(flags)
-            .current_dir(&self.directory)
-            .output()
-            .unwrap()
+        ripstop().arg("sweep").arg(self.at("plan.toml")).args(flags).current_dir(&self.directory).output().unwrap()
     }
 
     /// The object that a sweep prints, after its shape was looked at.
@@ -86,12 +80,7 @@ fn counts(value: &Value) -> [u64; 4] {
 
 fn column(csv: &str, name: &str) -> Vec<String> {
     let mut lines = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
-    let k = lines
-        .next()
-        .unwrap()
-        .iter()
-        .position(|column| column == name)
-        .unwrap_or_else(|| panic!("{name}: {csv}"));
+    let k = lines.next().unwrap().iter().position(|column| column == name).unwrap_or_else(|| panic!("{name}: {csv}"));
     lines.map(|row| row[k].clone()).collect()
 }
 
@@ -104,8 +93,7 @@ fn cells_are_what_single_simulations_are() {
     let cell = &swept["cells"][9];
     assert_eq!(cell["axes"]["tcp"], "sack");
     assert_eq!((&cell["axes"]["loss"], &cell["axes"]["case"]), (&Value::from(0.01), &Value::from("coded")));
-    let flags =
-        "sim tandem --duration 20s --runs 2 --hops 2 --tcp sack --loss 1% --nc --redundancy 1.2 --json";
+    let flags = "sim tandem --duration 20s --runs 2 --hops 2 --tcp sack --loss 1% --nc --redundancy 1.2 --json";
     let mut alone = json(&run(&flags.split(' ').collect::<Vec<_>>()));
     let mut result = cell["result"].clone();
     for took in ["wall_s", "cpu_s"] {
@@ -128,20 +116,14 @@ fn cells_are_what_single_simulations_are() {
     assert_eq!(csv, stdout(&place.sweep(&["--csv", "-"])));
     // And for people.
     let table = stdout(&place.sweep(&[]));
-    assert!(
-        table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"),
-        "{table}"
-    );
+    assert!(table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"), "{table}");
 }
 
 #[test]
 fn what_is_there_is_not_run_again() {
     let place = Place::with(PLAN);
     assert_eq!(counts(&place.json(&["--only", "loss=0.01", "--only", "tcp=sack"])), [2, 0, 0, 0]);
-    assert_eq!(
-        counts(&place.json(&["--only", "case=coded", "--only", "loss=1%", "--only", "loss=2%"])),
-        [3, 1, 0, 0]
-    );
+    assert_eq!(counts(&place.json(&["--only", "case=coded", "--only", "loss=1%", "--only", "loss=2%"])), [3, 1, 0, 0]);
     let dry = place.json(&["--dry-run"]);
     assert_eq!(counts(&dry), [0, 5, 0, 7]);
     assert!(dry["estimate_s"].as_f64().unwrap() > 0.0);
@@ -208,8 +190,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     let whole = Place::with(&long()).csv(&[]);
     let place = Place::with(&long());
     for kills in 0..3 {
-        let mut child =
-            ripstop().arg("sweep").arg(place.at("plan.toml")).args(["--jobs", "1"]).spawn().unwrap();
+        let mut child = ripstop().arg("sweep").arg(place.at("plan.toml")).args(["--jobs", "1"]).spawn().unwrap();
         wait_for_results(&place.at("plan.results.redb"), &mut child);
         // SIGKILL: it hears nothing of it.
         child.kill().unwrap();
@@ -242,10 +223,7 @@ fn ctrl_c_ends_a_sweep_cleanly() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = stderr(&output);
-    assert!(
-        said.contains("stopped: ") && said.contains("of 44 cells are there; the same command goes on"),
-        "{said}"
-    );
+    assert!(said.contains("stopped: ") && said.contains("of 44 cells are there; the same command goes on"), "{said}");
     assert!(output.status.code() == Some(1) && !place.at("out.csv").exists() && output.stdout.is_empty());
     let there = counts(&place.json(&["--dry-run"]))[1];
     assert!(there > 0 && said.contains(&format!("stopped: {there} of")), "{said} {there}");
@@ -263,16 +241,8 @@ fn two_sweeps_at_once_do_not_share_a_store() {
         assert_eq!(second.status.code(), Some(1));
     }
     // With a store of its own it may.
-    let other = place.sweep(&[
-        "--store",
-        "other.redb",
-        "--only",
-        "tcp=reno",
-        "--only",
-        "loss=0%",
-        "--only",
-        "case=plain",
-    ]);
+    let other =
+        place.sweep(&["--store", "other.redb", "--only", "tcp=reno", "--only", "loss=0%", "--only", "case=plain"]);
     assert!(other.status.success() && place.at("other.redb").is_file(), "{}", stderr(&other));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -341,15 +311,13 @@ fn a_plan_starts_from_a_file_as_well() {
 
 #[test]
 fn cells_that_cannot_be_are_refused_or_passed_over() {
-    let place = Place::with(
-        "[base]\npreset = \"fec\"\nduration = \"20s\"\nruns = 2\n[grid]\nk = [20, 22]\nn = [20, 21, 22]\n",
-    );
+    let place =
+        Place::with("[base]\npreset = \"fec\"\nduration = \"20s\"\nruns = 2\n[grid]\nk = [20, 22]\nn = [20, 21, 22]\n");
     let output = place.sweep(&[]);
     let said = stderr(&output);
     assert!(
-        said.contains(
-            "plan.toml:7:6: n: 20 units cannot carry the 22 source units of a block (cell 4: k=22, n=20)"
-        ) || said.contains("plan.toml:7:6: n: 20 units cannot carry"),
+        said.contains("plan.toml:7:6: n: 20 units cannot carry the 22 source units of a block (cell 4: k=22, n=20)")
+            || said.contains("plan.toml:7:6: n: 20 units cannot carry"),
         "{said}"
     );
     assert!(output.status.code() == Some(2) && !place.at("plan.results.redb").exists());
@@ -361,10 +329,7 @@ fn cells_that_cannot_be_are_refused_or_passed_over() {
     );
     assert_eq!(output.status.code(), Some(1));
     let table = stdout(&output);
-    assert!(
-        table.contains("6 cells: 4 run, 0 from the store, 2 failed") && table.contains("units/s"),
-        "{table}"
-    );
+    assert!(table.contains("6 cells: 4 run, 0 from the store, 2 failed") && table.contains("units/s"), "{table}");
     let csv = std::fs::read_to_string(place.at("out.csv")).unwrap();
     assert_eq!(column(&csv, "state"), ["done", "done", "done", "failed", "failed", "done"]);
     let throughput = column(&csv, "throughput_units_per_s_mean");
@@ -392,26 +357,14 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
     for (plan, words) in [
         ("", "plan.toml:1:1: the section [base] is missing: write `preset = "),
         ("[base]\n", "plan.toml:1:2: [base] needs `preset = \"tandem\"`"),
-        (
-            "[base]\npreset = \"chain\"\n",
-            "plan.toml:2:10: preset: there is no `chain`; there are `tandem` and `fec`",
-        ),
+        ("[base]\npreset = \"chain\"\n", "plan.toml:2:10: preset: there is no `chain`; there are `tandem` and `fec`"),
         ("[base]\npreset = 1\n", "plan.toml:2:10: preset: write a text in quotes"),
         ("[base]\nscenario = \"no.toml\"\n", "plan.toml:2:12: scenario: "),
         ("[base]\nscenario = \"wrong.toml\"\n", "wrong.toml:2:11: `link[0].between`: both ends are one node"),
-        (
-            "[base]\npreset = \"fec\"\nscenario = \"a\"\n",
-            "plan.toml:3:12: scenario: there is a preset already",
-        ),
+        ("[base]\npreset = \"fec\"\nscenario = \"a\"\n", "plan.toml:3:12: scenario: there is a preset already"),
         ("[base\n", "plan.toml:1:6: "),
-        (
-            "[base]\npreset = \"tandem\"\n[gird]\n",
-            "plan.toml:3:2: a plan has no `gird`; it has [base], [grid]",
-        ),
-        (
-            "[base]\npreset = \"tandem\"\nlos = 1\n",
-            "plan.toml:3:7: `sim tandem` has no flag `los`; it has hops, rate",
-        ),
+        ("[base]\npreset = \"tandem\"\n[gird]\n", "plan.toml:3:2: a plan has no `gird`; it has [base], [grid]"),
+        ("[base]\npreset = \"tandem\"\nlos = 1\n", "plan.toml:3:7: `sim tandem` has no flag `los`; it has hops, rate"),
         ("[base]\npreset = \"tandem\"\njson = true\n", "plan.toml:3:8: `sim tandem` has no flag `json`"),
         ("[base]\npreset = \"tandem\"\nnc = 1\n", "plan.toml:3:6: nc: on or off; write true or false"),
         ("[base]\npreset = \"tandem\"\nloss = true\n", "plan.toml:3:8: loss: takes a value"),
@@ -420,10 +373,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
             "[base]\npreset = \"tandem\"\n[grid]\nloss = [\"1%\", \"lots\"]\n",
             "plan.toml:4:15: loss: `lots` is not a share",
         ),
-        (
-            "[base]\npreset = \"tandem\"\n[grid]\nloss = []\n",
-            "plan.toml:4:8: loss: an empty list leaves no cell",
-        ),
+        ("[base]\npreset = \"tandem\"\n[grid]\nloss = []\n", "plan.toml:4:8: loss: an empty list leaves no cell"),
         ("[base]\npreset = \"tandem\"\n[grid]\nloss = 0.1\n", "plan.toml:4:8: loss: a list of values"),
         (
             "[base]\npreset = \"tandem\"\n[grid]\nloss = [0]\n[[zip]]\nloss = [1]\n",
@@ -437,10 +387,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
             "[base]\npreset = \"tandem\"\n[zip]\nloss = [0]\n",
             "plan.toml:3:2: each group of keys is a section of its own",
         ),
-        (
-            "[base]\npreset = \"tandem\"\n[grid]\nwmax = [5, 0]\n",
-            "plan.toml:4:12: wmax: a window of 0 packets",
-        ),
+        ("[base]\npreset = \"tandem\"\n[grid]\nwmax = [5, 0]\n", "plan.toml:4:12: wmax: a window of 0 packets"),
         (
             "[base]\npreset = \"tandem\"\n[grid]\nnc = [true, false]\nredundancy = [1.1]\n",
             "plan.toml:5:15: redundancy: needs --nc as well",

@@ -47,11 +47,8 @@ impl Site {
     fn new() -> Site {
         let directory = tempfile::tempdir().unwrap();
         let hosts = ["left", "right"].map(|name| Namespace::create(name).unwrap());
-        let path = LinkConfig::path(
-            Rate::from_bps(50_000_000),
-            Duration::from_millis(10),
-            Fraction::new(0.02).unwrap(),
-        );
+        let path =
+            LinkConfig::path(Rate::from_bps(50_000_000), Duration::from_millis(10), Fraction::new(0.02).unwrap());
         let side = |n: u8| EmulatorSide {
             device: "wire0".into(),
             addresses: vec![IpNet::new_assert([198, 18, 0, n].into(), 24)],
@@ -68,8 +65,7 @@ impl Site {
         let link = Emulator::start(&config, &hosts[LEFT], &hosts[RIGHT]).unwrap();
         let site = Site { directory, hosts, _link: link };
         let public = ["left", "right"].map(|name| {
-            let output =
-                ripstop().args(["keys", "new", "--out"]).arg(site.file(&format!("{name}.key"))).output();
+            let output = ripstop().args(["keys", "new", "--out"]).arg(site.file(&format!("{name}.key"))).output();
             stdout(&output.unwrap()).trim().to_owned()
         });
         site.configure("left", 1, &format!("name = \"right\"\npublic-key = \"{}\"\nallowed-ips = [\"10.77.0.2\", \"fd77::2\"]\nendpoint = \"198.18.0.2:5182\"\n", public[RIGHT]));
@@ -121,9 +117,7 @@ impl Site {
     }
 
     fn connected(&self) {
-        until("both are connected", || {
-            [LEFT, RIGHT].iter().all(|host| self.peer(*host)["connected"] == true)
-        });
+        until("both are connected", || [LEFT, RIGHT].iter().all(|host| self.peer(*host)["connected"] == true));
     }
 
     /// Sends from left to right and back until an answer arrives.
@@ -179,9 +173,7 @@ fn it_runs_until_a_signal() {
             assert!(status["peers"][0]["session"]["datagrams_received"].as_u64() > Some(0), "{status}");
         }
         let table = stdout(&site.status(LEFT, &[]));
-        for words in
-            ["rip0: port 5182, MTU 1436 B", "public key", "right  connected", "198.18.0.2:5182", "recovered"]
-        {
+        for words in ["rip0: port 5182, MTU 1436 B", "public key", "right  connected", "198.18.0.2:5182", "recovered"] {
             assert!(table.contains(words), "no `{words}` in:\n{table}");
         }
         assert!(left.log().contains(" INFO up device=rip0 port=5182 mtu=1436"), "{}", left.log());
@@ -274,8 +266,7 @@ fn an_absent_peer_is_named_once() {
         let left = site.up(LEFT);
         until("it says that nobody answers", || left.count("peer unreachable; handshakes continue") == 1);
         assert!(stdout(&site.status(LEFT, &[])).contains("unreachable"));
-        let calls =
-            || json(&site.status(LEFT, &["--json"]))["totals"]["handshakes_repeated"].as_u64().unwrap();
+        let calls = || json(&site.status(LEFT, &["--json"]))["totals"]["handshakes_repeated"].as_u64().unwrap();
         let before = calls();
         until("it is tried on", || calls() >= before + 2);
         let _right = site.up(RIGHT);
@@ -301,8 +292,7 @@ fn a_device_taken_away_is_an_error() {
 /// A configuration with one change, and the message about it.
 fn said(directory: &Path, from: &str, to: &str) -> String {
     let example =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
-            .unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     assert!(example.contains(from), "{from}");
     let path = directory.join("test.toml");
     fs::write(&path, example.replace(from, to)).unwrap();
@@ -342,8 +332,7 @@ fn a_valid_configuration_is_summarised_with_its_warnings() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.toml");
     let example =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
-            .unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     fs::write(&path, example.replace("# mtu = 1500", "mtu = 1300")).unwrap();
     let check = || ripstop().arg("up").arg(&path).arg("--check").output().unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
@@ -351,10 +340,7 @@ fn a_valid_configuration_is_summarised_with_its_warnings() {
     assert!(output.status.success());
     let (out, err) = (stdout(&output), stderr(&output));
     assert!(out.contains("is valid: rip0 with 10.77.0.1/24 and fd77::1/64, 2 peers, public key "), "{out}");
-    assert!(
-        err.contains("warning: ") && err.contains("chmod 600") && err.contains("IPv6 needs 1280"),
-        "{err}"
-    );
+    assert!(err.contains("warning: ") && err.contains("chmod 600") && err.contains("IPv6 needs 1280"), "{err}");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     assert!(!stderr(&check()).contains("chmod"));
 }
@@ -365,8 +351,7 @@ fn without_privilege_it_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.toml");
     let example =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
-            .unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     fs::write(&path, example.replace("# port = 5182", "port = 0")).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ripstop"), "up"]).arg(&path);

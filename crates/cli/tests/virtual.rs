@@ -57,17 +57,13 @@ fn the_result_has_its_shape_and_all_take_part() {
     let verdict = &report["verdict"];
     let (winner, rival) = (verdict["winner"].as_str().unwrap(), verdict["compared_with"].as_str().unwrap());
     let of = |name: &str| &all.iter().find(|(n, _)| n == name).unwrap().1;
-    assert!(
-        all.iter().all(|(_, c)| c["goodput_bps"].as_f64() <= of(winner)["goodput_bps"].as_f64()),
-        "{report}"
-    );
+    assert!(all.iter().all(|(_, c)| c["goodput_bps"].as_f64() <= of(winner)["goodput_bps"].as_f64()), "{report}");
     let kinds = [winner, rival].map(|name| of(name)["tunnel"].is_null());
     assert_ne!(kinds[0], kinds[1], "the best is compared with the best of the other kind: {report}");
     assert!(of("ripstop")["tunnel"]["recovered_packets"].as_u64().unwrap() > 100, "{report}");
     // What the tunnel recovers its TCP does not have to send again: the share of packets is far below the loss rate.
     let again = |name: &str| {
-        of(name)["tcp_retransmitted_packets"].as_f64().unwrap()
-            / of(name)["wire"]["offered_packets"].as_f64().unwrap()
+        of(name)["tcp_retransmitted_packets"].as_f64().unwrap() / of(name)["wire"]["offered_packets"].as_f64().unwrap()
     };
     assert!(again("cubic") > 0.1 && again("ripstop") < 0.02, "{report}");
     let share = |name: &str| all.iter().find(|(n, _)| n == name).unwrap().1["share"].as_f64().unwrap();
@@ -79,9 +75,7 @@ fn the_result_has_its_shape_and_all_take_part() {
 fn there_are_more_in_virtual_time() {
     let report = json(&runs("--runs=1", &["--json", "--contenders=newreno,sack,tunnel"]));
     schema::check("demo.schema.json", &report);
-    for ((name, contender), cc) in
-        contenders(&report).iter().zip(["newreno".into(), "sack".into(), Value::Null])
-    {
+    for ((name, contender), cc) in contenders(&report).iter().zip(["newreno".into(), "sack".into(), Value::Null]) {
         assert_eq!(contender["inner_cc"], cc, "{name}");
         assert!(contender["share"].as_f64().unwrap() > 0.0, "{contender}");
         assert!(contender["over_runs"]["share"]["ci95"].is_null(), "one run has no interval: {contender}");
@@ -122,13 +116,8 @@ fn the_table_is_for_people_and_equal_seeds_give_equal_tables() {
 fn all_contenders_meet_the_same_losses() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("fates");
-    let output = with(&[
-        "--burst=3",
-        "--contenders=reno,bbr,ripstop,tunnel",
-        "--seed=2",
-        "--fates",
-        path.to_str().unwrap(),
-    ]);
+    let output =
+        with(&["--burst=3", "--contenders=reno,bbr,ripstop,tunnel", "--seed=2", "--fates", path.to_str().unwrap()]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();

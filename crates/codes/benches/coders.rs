@@ -37,11 +37,7 @@ fn two_steps(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut case: ben
 
 fn ours(c: &mut Criterion) {
     let mut group = c.benchmark_group("window");
-    case(
-        &mut group,
-        "anchor: fused K 50 x M 8",
-        ripstop_gf256::bench::fused(Kernel::chosen(), WINDOW, 8, LEN),
-    );
+    case(&mut group, "anchor: fused K 50 x M 8", ripstop_gf256::bench::fused(Kernel::chosen(), WINDOW, 8, LEN));
     case(&mut group, "systematic encode, 5 repairs", bench::systematic_encode(WINDOW, 5, LEN));
     two_steps(&mut group, "recover 5", bench::recover(WINDOW, 5, LEN));
     case(&mut group, "receive, recover 5", bench::receive(WINDOW, 5, LEN));

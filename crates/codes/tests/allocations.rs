@@ -141,9 +141,5 @@ fn a_coded_window_of_lengths_in_its_steady_state_takes_no_memory() {
     let (all, _) = allocations(|| (0..1_000).for_each(&mut window));
     // Now and then more rows wait than ever before.
     assert!(all <= 8, "{all} allocations for 50 000 symbols");
-    assert!(
-        decoder.counters().decoded > 140_000 && decoder.counters().redundant > 0,
-        "{:?}",
-        decoder.counters()
-    );
+    assert!(decoder.counters().decoded > 140_000 && decoder.counters().redundant > 0, "{:?}", decoder.counters());
 }

@@ -119,8 +119,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
             // A few consecutive symbols, and now and then one lower symbol.
             let start = self.random.below(reach);
             let tail = start..(start + 1 + self.random.below(most)).min(reach);
-            let far =
-                self.random.chance(0.1).then(|| self.random.below(start + 1)).filter(|far| *far < start);
+            let far = self.random.chance(0.1).then(|| self.random.below(start + 1)).filter(|far| *far < start);
             let shift = |id: u64| id + self.first;
             let tail = shift(tail.start)..shift(tail.end);
             return Members::new(far.into_iter().map(shift).collect(), tail).unwrap();
@@ -232,10 +231,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
         while let Some((id, payload)) = self.decoder.poll_decoded() {
             self.check_payload(id, &payload);
             let column = self.index(id);
-            assert!(
-                !self.arrived.contains(&column) && self.delivered.insert(column),
-                "{id} was delivered twice"
-            );
+            assert!(!self.arrived.contains(&column) && self.delivered.insert(column), "{id} was delivered twice");
             assert!(last < Some(id), "{id} was delivered out of order");
             last = Some(id);
         }
@@ -251,11 +247,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
                 continue;
             }
             assert_eq!(self.decoder.is_seen(id), seen.contains(&column), "is_seen of {column} is wrong");
-            assert_eq!(
-                self.decoder.is_decoded(id),
-                decoded.contains(&column),
-                "is_decoded of {column} is wrong"
-            );
+            assert_eq!(self.decoder.is_decoded(id), decoded.contains(&column), "is_decoded of {column} is wrong");
             let known = self.arrived.contains(&column) || self.delivered.contains(&column);
             assert_eq!(decoded.contains(&column), known, "delivery of {column} is wrong");
         }

@@ -18,11 +18,7 @@ fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
 /// Draws at random which symbols arrive, and calls `each` for each of them. For a source symbol,
 /// the arguments are its identifier and None. For a repair, they are its highest member, and its
 /// members with its seed.
-fn hand<P: Payload>(
-    random: &mut Stream,
-    encoder: &Encoder<P>,
-    mut each: impl FnMut(u64, Option<(Members, u16)>),
-) {
+fn hand<P: Payload>(random: &mut Stream, encoder: &Encoder<P>, mut each: impl FnMut(u64, Option<(Members, u16)>)) {
     for id in encoder.first()..encoder.next() {
         if random.chance(0.6) {
             each(id, None);

@@ -1,8 +1,6 @@
 //! Kernels compared with memcpy, XOR and the multiplication instructions on registers alone.
 
-use criterion::{
-    BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
-};
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use ripstop_gf256::{Kernel, bench};
 use std::time::Duration;
 

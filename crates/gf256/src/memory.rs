@@ -91,9 +91,7 @@ impl Slot {
     pub fn bytes(&self) -> &[u8] {
         match &self.memory {
             // SAFETY: a slot's memory has at least `chunks` chunks, which have been written.
-            Some(memory) => unsafe {
-                std::slice::from_raw_parts(memory.as_ptr().cast(), self.chunks * CHUNK)
-            },
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.as_ptr().cast(), self.chunks * CHUNK) },
             None => &[],
         }
     }

@@ -31,9 +31,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", sources.display());
         let mut files = Vec::new();
         collect(&sources, &mut files);
-        files.retain(|file| {
-            name != "model" || !BESIDE.iter().any(|part| file.starts_with(sources.join(part)))
-        });
+        files.retain(|file| name != "model" || !BESIDE.iter().any(|part| file.starts_with(sources.join(part))));
         files.sort();
         for file in files {
             let relative = file.strip_prefix(&sources).unwrap_or(&file);
@@ -61,8 +59,7 @@ fn list_papers(directory: &Path) {
     println!("cargo::rerun-if-changed={}", directory.display());
     let mut files = Vec::new();
     for paper in sorted(directory).into_iter().filter(|path| path.is_dir()) {
-        let of_kind =
-            |path: &PathBuf, kind: &str| path.extension().is_some_and(|extension| extension == kind);
+        let of_kind = |path: &PathBuf, kind: &str| path.extension().is_some_and(|extension| extension == kind);
         files.extend(sorted(&paper).into_iter().filter(|path| of_kind(path, "toml")));
         files.extend(sorted(&paper.join("results")).into_iter().filter(|path| of_kind(path, "json")));
     }
@@ -91,9 +88,8 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = sorted(folder);
     let sources = entries.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    let only_tests: Vec<String> = sources
-        .flat_map(|path| tokens::test_modules(&fs::read_to_string(path).unwrap_or_default()))
-        .collect();
+    let only_tests: Vec<String> =
+        sources.flat_map(|path| tokens::test_modules(&fs::read_to_string(path).unwrap_or_default())).collect();
     for path in entries {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if only_tests.contains(&stem) {

@@ -62,8 +62,7 @@ fn is_test_attribute(tokens: &[&str]) -> bool {
 /// The end of the item whose attributes begin at `at`: behind its `;`, its braces, or, of a field or an arm, its comma.
 fn end_of_item(tokens: &[&str], at: usize) -> usize {
     const ENDS_WITH_SEMICOLON: [&str; 5] = ["use", "const", "static", "type", "let"];
-    const ITEMS: [&str; 10] =
-        ["pub", "fn", "mod", "impl", "struct", "enum", "trait", "unsafe", "extern", "async"];
+    const ITEMS: [&str; 10] = ["pub", "fn", "mod", "impl", "struct", "enum", "trait", "unsafe", "extern", "async"];
     let mut k = at;
     while tokens.get(k) == Some(&"#") {
         k = behind_group(tokens, k + 1);
@@ -204,9 +203,7 @@ mod tests {
         ] {
             assert_eq!(kept(same), plain, "{same}");
         }
-        for other in
-            ["fn f(x: &'b str) -> u8 { x.len() as u8 + b'\\'' }", "fn f(x: &'a str) -> u8 { x.len() as u8 }"]
-        {
+        for other in ["fn f(x: &'b str) -> u8 { x.len() as u8 + b'\\'' }", "fn f(x: &'a str) -> u8 { x.len() as u8 }"] {
             assert_ne!(kept(other), plain, "{other}");
         }
     }

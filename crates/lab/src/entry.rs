@@ -66,16 +66,10 @@ impl TableEntry {
     /// not parse as `kind`.
     pub fn of_parameter(kind: ParameterKind, text: &str) -> TableEntry {
         let number = match kind {
-            ParameterKind::Rate => {
-                text.parse().ok().map(|rate: Rate| (rate.bps() as f64, EntryUnit::BitsPerSecond))
-            }
+            ParameterKind::Rate => text.parse().ok().map(|rate: Rate| (rate.bps() as f64, EntryUnit::BitsPerSecond)),
             ParameterKind::Span => text.parse().ok().map(seconds),
-            ParameterKind::Fraction => {
-                text.parse().ok().map(|share: Fraction| (share.get(), EntryUnit::None))
-            }
-            ParameterKind::Bytes => {
-                text.parse().ok().map(|size: Bytes| (size.get() as f64, EntryUnit::Bytes))
-            }
+            ParameterKind::Fraction => text.parse().ok().map(|share: Fraction| (share.get(), EntryUnit::None)),
+            ParameterKind::Bytes => text.parse().ok().map(|size: Bytes| (size.get() as f64, EntryUnit::Bytes)),
             ParameterKind::Queue => text.parse().ok().map(|queue: QueueLimit| match queue {
                 QueueLimit::Packets(packets) => (packets as f64, EntryUnit::Packets),
                 QueueLimit::Bytes(bytes) => (bytes as f64, EntryUnit::Bytes),
@@ -83,10 +77,7 @@ impl TableEntry {
             ParameterKind::Switch => None,
             ParameterKind::Other | ParameterKind::Count => bare(text),
         };
-        number.map_or_else(
-            || TableEntry::Text(text.to_owned()),
-            |(number, unit)| TableEntry::Number(number, unit),
-        )
+        number.map_or_else(|| TableEntry::Text(text.to_owned()), |(number, unit)| TableEntry::Number(number, unit))
     }
 
     /// The entry for a value of a scenario in JSON.
@@ -95,20 +86,16 @@ impl TableEntry {
     pub fn of_json(value: &serde_json::Value) -> TableEntry {
         match value {
             serde_json::Value::Null => TableEntry::Missing,
-            serde_json::Value::Number(number) => number
-                .as_f64()
-                .map_or(TableEntry::Missing, |number| TableEntry::Number(number, EntryUnit::None)),
+            serde_json::Value::Number(number) => {
+                number.as_f64().map_or(TableEntry::Missing, |number| TableEntry::Number(number, EntryUnit::None))
+            }
             serde_json::Value::String(text) => {
                 let number = text.starts_with(|c: char| c.is_ascii_digit()).then(|| {
                     bare(text)
                         .or_else(|| text.parse().ok().map(|share: Fraction| (share.get(), EntryUnit::None)))
                         .or_else(|| text.parse().ok().map(seconds))
-                        .or_else(|| {
-                            text.parse().ok().map(|size: Bytes| (size.get() as f64, EntryUnit::Bytes))
-                        })
-                        .or_else(|| {
-                            text.parse().ok().map(|rate: Rate| (rate.bps() as f64, EntryUnit::BitsPerSecond))
-                        })
+                        .or_else(|| text.parse().ok().map(|size: Bytes| (size.get() as f64, EntryUnit::Bytes)))
+                        .or_else(|| text.parse().ok().map(|rate: Rate| (rate.bps() as f64, EntryUnit::BitsPerSecond)))
                 });
                 match number.flatten() {
                     Some((number, unit)) => TableEntry::Number(number, unit),

@@ -38,8 +38,7 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), ScenarioError> {
         for text in claims(spec).map_err(|(field, problem)| wrong(k, field, problem))? {
             let field = if spec.holds.is_some() { "holds" } else { "value" };
             let claim: ClaimExpression = text.parse().map_err(|problem| wrong(k, field, problem))?;
-            check_claim(&claim, &ResultScope { result: &empty })
-                .map_err(|problem| wrong(k, field, problem))?;
+            check_claim(&claim, &ResultScope { result: &empty }).map_err(|problem| wrong(k, field, problem))?;
         }
     }
     Ok(())
@@ -90,11 +89,7 @@ fn claims(spec: &ExpectSpec) -> Result<Vec<String>, (&'static str, String)> {
             }
             (least, most) => {
                 let bounds = [least.map(|bound| (">=", bound)), most.map(|bound| ("<=", bound))];
-                Ok(bounds
-                    .into_iter()
-                    .flatten()
-                    .map(|(sign, bound)| format!("{value} {sign} {bound}"))
-                    .collect())
+                Ok(bounds.into_iter().flatten().map(|(sign, bound)| format!("{value} {sign} {bound}")).collect())
             }
         },
     }
@@ -153,8 +148,7 @@ mod tests {
         assert_eq!(met, [yes, no, yes, yes, yes, no, yes, unknown, unknown]);
         // If a number in a claim has no value, the claim is an error: it neither holds nor fails.
         assert_eq!(all[7].values, "`flows[0].completion_s` has no value");
-        let again =
-            Scenario::parse(&scenario.to_toml().expect("TOML should be written")).expect("TOML should parse");
+        let again = Scenario::parse(&scenario.to_toml().expect("TOML should be written")).expect("TOML should parse");
         assert_eq!(again, scenario);
     }
 
@@ -163,8 +157,7 @@ mod tests {
         let spec = scenario("[[expect]]\nvalue = \"goodput_bps\"\nleast = 480e3\nmost = 1e6\n");
         check_scenario(&spec).expect("the claims should be valid");
         let report = ScenarioReport::new(&spec, &[]);
-        let claims: Vec<String> =
-            judge_expectations(&spec, &report).into_iter().map(|one| one.claim).collect();
+        let claims: Vec<String> = judge_expectations(&spec, &report).into_iter().map(|one| one.claim).collect();
         assert_eq!(claims, ["goodput_bps >= 480000", "goodput_bps <= 1000000"]);
         for (text, field, words) in [
             ("value = \"goodput_bps\"", "value", "no bound is given"),

@@ -51,10 +51,7 @@ impl Refused {
 ///
 /// # Errors
 /// The error of `fill`, or the error of the operating system with the file's name.
-pub fn whole(
-    path: &Path,
-    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Refused>,
-) -> LabResult<()> {
+pub fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Refused>) -> LabResult<()> {
     let failed = |error: io::Error| LabError::work(path.display(), error);
     // Follow a symbolic link, so that its target is replaced and the link stays.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -63,13 +63,7 @@ pub fn merge(into: &ResultStore, sources: &[PathBuf]) -> LabResult<MergeCounts> 
 }
 
 /// Adds a result to `batch`. Returns false if the batch already has it.
-fn add_one(
-    batch: &mut ResultBatch<'_>,
-    path: &Path,
-    key: &CellKey,
-    simulator: &str,
-    text: &str,
-) -> LabResult<bool> {
+fn add_one(batch: &mut ResultBatch<'_>, path: &Path, key: &CellKey, simulator: &str, text: &str) -> LabResult<bool> {
     let Some(there) = batch.get(key)? else { return batch.put(key, simulator, text).map(|()| true) };
     if there == text || compared(&there)? == compared(text)? {
         return Ok(false);
@@ -108,9 +102,8 @@ fn each_of_text(path: &Path, add: &mut dyn FnMut(&CellKey, &str, &str) -> LabRes
     let mut found = 0;
     for result in serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>() {
         found += 1;
-        let wrong = |problem: &dyn std::fmt::Display| {
-            LabError::Input(format!("{}: result {found}: {problem}", path.display()))
-        };
+        let wrong =
+            |problem: &dyn std::fmt::Display| LabError::Input(format!("{}: result {found}: {problem}", path.display()));
         let result = result.map_err(|error| wrong(&error))?;
         let head: ResultHead = serde_json::from_str(result.get()).map_err(|error| wrong(&error))?;
         let cell = LabCell::new(&head.scenario, head.trace.is_some()).map_err(|error| wrong(&error))?;

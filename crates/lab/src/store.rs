@@ -9,8 +9,7 @@ use crate::error::{LabError, LabResult};
 use crate::files;
 use redb::backends::InMemoryBackend;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
-    TableError,
+    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition, TableError,
 };
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -91,9 +90,9 @@ impl ResultStore {
             Ok(database)
         });
         let database = database.unwrap_or_else(|| Err(damaged())).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => failed(
-                &"is in use by another sweep or run; wait for its end, or give another file to --store",
-            ),
+            DatabaseError::DatabaseAlreadyOpen => {
+                failed(&"is in use by another sweep or run; wait for its end, or give another file to --store")
+            }
             DatabaseError::UpgradeRequired(_) => failed(&other_format("an older one")),
             DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 failed(&"is not a store of results; give another file to --store")
@@ -115,9 +114,7 @@ impl ResultStore {
                 None => Err(self.refused(&other_format("an unknown one"))),
             },
             Err(TableError::Storage(error)) => Err(self.failed(error)),
-            Err(_) => {
-                Err(self.refused(&"is a database, but not a store of results; give another file to --store"))
-            }
+            Err(_) => Err(self.refused(&"is a database, but not a store of results; give another file to --store")),
         }
     }
 
@@ -315,9 +312,7 @@ mod tests {
     fn what_is_no_store_is_refused_and_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.redb");
-        for (content, words) in
-            [(&b"loss,goodput\n1,2\n"[..], "not a store of results"), (b"", "not a store")]
-        {
+        for (content, words) in [(&b"loss,goodput\n1,2\n"[..], "not a store of results"), (b"", "not a store")] {
             std::fs::write(&path, content).unwrap();
             assert!(said(ResultStore::open_or_create(&path)).contains(words));
             assert_eq!(std::fs::read(&path).unwrap(), content);
@@ -365,13 +360,9 @@ mod tests {
             drop(database);
             assert!(said(ResultStore::open_or_create(&path)).contains(words));
         }
+        assert!(said(ResultStore::open_or_create(Path::new("/dev/full"))).contains("/dev/full: is not a regular file"));
         assert!(
-            said(ResultStore::open_or_create(Path::new("/dev/full")))
-                .contains("/dev/full: is not a regular file")
-        );
-        assert!(
-            said(ResultStore::open_or_create(Path::new("/nowhere/a.redb")))
-                .contains("/nowhere/a.redb: No such file")
+            said(ResultStore::open_or_create(Path::new("/nowhere/a.redb"))).contains("/nowhere/a.redb: No such file")
         );
     }
 }

@@ -57,8 +57,7 @@ impl Fec {
 
     /// Checks the parameters; `field` names the setting in the error.
     pub(crate) fn check(&self, field: &str) -> Result<(), LinkConfigError> {
-        let wrong =
-            |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
+        let wrong = |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
         let (n, k, unit) = (self.n, self.k, self.unit.get());
         if k == 0 || k > MAX_BLOCK_UNITS {
             return wrong("k", format!("a block cannot have {k} source units; write 1 to {MAX_BLOCK_UNITS}"));
@@ -66,19 +65,14 @@ impl Fec {
         if n < k {
             return wrong(
                 "n",
-                format!(
-                    "{n} units cannot carry the {k} source units of a block; write {k} to {MAX_BLOCK_UNITS}"
-                ),
+                format!("{n} units cannot carry the {k} source units of a block; write {k} to {MAX_BLOCK_UNITS}"),
             );
         }
         if n > MAX_BLOCK_UNITS {
             return wrong("n", format!("a block cannot have {n} units; write {k} to {MAX_BLOCK_UNITS}"));
         }
         if unit == 0 || unit > MAX_UNIT_BYTES {
-            return wrong(
-                "unit",
-                format!("a unit cannot have {unit} bytes; write 1 to {MAX_UNIT_BYTES} bytes"),
-            );
+            return wrong("unit", format!("a unit cannot have {unit} bytes; write 1 to {MAX_UNIT_BYTES} bytes"));
         }
         self.loss.check(&format!("{field}.loss"), "unit")
     }

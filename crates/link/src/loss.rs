@@ -111,16 +111,12 @@ impl Loss {
     /// Checks the parameters. `field` names the setting in the error, `unit` names what is lost:
     /// "packet" or "unit".
     pub(crate) fn check(&self, field: &str, unit: &str) -> Result<(), LinkConfigError> {
-        let wrong =
-            |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
+        let wrong = |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
         match self {
             Loss::None | Loss::Bernoulli { .. } | Loss::GilbertElliott { .. } => Ok(()),
             Loss::Gilbert { mean, burst } => {
                 if !burst.is_finite() || *burst < 1.0 {
-                    return wrong(
-                        "burst",
-                        format!("{burst} is not a mean burst length; write 1 {unit} or more"),
-                    );
+                    return wrong("burst", format!("{burst} is not a mean burst length; write 1 {unit} or more"));
                 }
                 let longest = burst / (1.0 + burst);
                 if mean.get() > longest {
@@ -137,21 +133,14 @@ impl Loss {
             Loss::Indices { lost, period } => {
                 let Some(period) = period else { return Ok(()) };
                 match lost.iter().find(|i| **i >= *period) {
-                    _ if *period == 0 => {
-                        wrong("period", format!("0 {unit}s; write 1 or more, or leave it out"))
-                    }
-                    Some(index) => {
-                        wrong("lost", format!("{index} is not below the period of {period} {unit}s"))
-                    }
+                    _ if *period == 0 => wrong("period", format!("0 {unit}s; write 1 or more, or leave it out")),
+                    Some(index) => wrong("lost", format!("{index} is not below the period of {period} {unit}s")),
                     None => Ok(()),
                 }
             }
             Loss::Sequence { pattern } => {
                 if pattern.is_empty() || pattern.bytes().any(|b| b != b'0' && b != b'1') {
-                    return wrong(
-                        "pattern",
-                        "only `0` (passes) and `1` (lost) may stand here, at least one".into(),
-                    );
+                    return wrong("pattern", "only `0` (passes) and `1` (lost) may stand here, at least one".into());
                 }
                 Ok(())
             }
@@ -180,9 +169,7 @@ impl<'de> Deserialize<'de> for Loss {
                 self.visit_str(&n.to_string())
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
-                Table::deserialize(de::value::MapAccessDeserializer::new(map))?
-                    .loss()
-                    .map_err(de::Error::custom)
+                Table::deserialize(de::value::MapAccessDeserializer::new(map))?.loss().map_err(de::Error::custom)
             }
         }
         from.deserialize_any(Reader)
@@ -229,16 +216,12 @@ impl Table {
             Table::None => Loss::None,
             Table::Bernoulli { probability } => Loss::Bernoulli { probability },
             Table::Gilbert { mean, burst: Some(burst), stay_bad: None } => Loss::Gilbert { mean, burst },
-            Table::Gilbert { mean, burst: None, stay_bad: Some(q) } if q.get() < 1.0 => {
-                Loss::gilbert(mean, q)
-            }
+            Table::Gilbert { mean, burst: None, stay_bad: Some(q) } if q.get() < 1.0 => Loss::gilbert(mean, q),
             Table::Gilbert { burst: None, stay_bad: Some(_), .. } => {
                 return Err("`stay_bad` of 100% never ends a burst; write less, for example `0.75`");
             }
             Table::Gilbert { .. } => {
-                return Err(
-                    "gilbert takes either `burst`, a mean length such as `4`, or `stay_bad`, such as `0.75`",
-                );
+                return Err("gilbert takes either `burst`, a mean length such as `4`, or `stay_bad`, such as `0.75`");
             }
             Table::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
                 Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad }

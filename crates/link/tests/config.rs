@@ -36,8 +36,7 @@ fn everything() -> LinkConfig {
 fn parts_have_short_forms() {
     let ms = |n| Span::from(Duration::from_millis(n));
     let link = |text: &str| serde_json::from_str::<LinkConfig>(text);
-    for text in [r#"["30s", "40s"]"#, r#"{"from": "30s", "to": "40s"}"#, r#"{"at": "30s", "length": "10s"}"#]
-    {
+    for text in [r#"["30s", "40s"]"#, r#"{"from": "30s", "to": "40s"}"#, r#"{"at": "30s", "length": "10s"}"#] {
         let read = link(&format!(r#"{{"blackouts": [{text}]}}"#)).unwrap();
         assert_eq!(read.blackouts, [Blackout { at: ms(30_000), length: ms(10_000), every: None }], "{text}");
     }
@@ -121,10 +120,7 @@ fn errors_name_the_setting_and_a_valid_value() {
         (r#"{"loss": {"model": "indices", "lost": [], "period": 0}}"#, ["loss.period", "1 or more"]),
         (r#"{"loss": {"model": "sequence", "pattern": "01x"}}"#, ["loss.pattern", "`1`"]),
         (r#"{"loss": {"model": "gilbert", "mean": "5%"}}"#, ["burst", "stay_bad"]),
-        (
-            r#"{"loss": {"model": "gilbert", "mean": "5%", "burst": 2, "stay_bad": 0.5}}"#,
-            ["either", "stay_bad"],
-        ),
+        (r#"{"loss": {"model": "gilbert", "mean": "5%", "burst": 2, "stay_bad": 0.5}}"#, ["either", "stay_bad"]),
         (r#"{"loss": {"model": "gilbert", "mean": "5%", "stay_bad": 1}}"#, ["stay_bad", "0.75"]),
         (r#"{"fec": {"k": 0, "n": 3}}"#, ["`fec.k`", "1 to 255"]),
         (r#"{"fec": {"k": 256, "n": 256}}"#, ["`fec.k`", "1 to 255"]),

@@ -151,8 +151,7 @@ fn a_packet_takes_whole_blocks() {
 fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, LinkCounters) {
     let mut link = link(Fec::new(n, k, Loss::Indices { lost, period: None }), 1);
     let bytes = 2 * k as usize * UNIT;
-    let lost =
-        (0..packets).filter(|_| link.offer(Time::ZERO, bytes).reason() == Some(DropReason::Fec)).collect();
+    let lost = (0..packets).filter(|_| link.offer(Time::ZERO, bytes).reason() == Some(DropReason::Fec)).collect();
     (lost, *link.counters())
 }
 
@@ -177,17 +176,10 @@ fn a_block_survives_as_many_losses_as_it_has_repairs() {
 #[test]
 fn independent_losses_follow_the_binomial() {
     const PACKETS: usize = 200_000;
-    for (seed, (k, n, p)) in [
-        (20, 20, 0.01),
-        (20, 21, 0.01),
-        (20, 22, 0.01),
-        (10, 12, 0.05),
-        (30, 36, 0.1),
-        (1, 3, 0.5),
-        (20, 24, 0.3),
-    ]
-    .into_iter()
-    .enumerate()
+    for (seed, (k, n, p)) in
+        [(20, 20, 0.01), (20, 21, 0.01), (20, 22, 0.01), (10, 12, 0.05), (30, 36, 0.1), (1, 3, 0.5), (20, 24, 0.3)]
+            .into_iter()
+            .enumerate()
     {
         for (blocks, idle) in [(1, 0), (3, 7)] {
             let mut link = link(Fec::new(n, k, Loss::bernoulli(share(p))), seed as u64);
@@ -204,10 +196,7 @@ fn independent_losses_follow_the_binomial() {
             // The loss of one packet says nothing about the next one.
             let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64 / PACKETS as f64;
             let both = (1.0 - (1.0 - block).powi(blocks as i32)).powi(2);
-            assert!(
-                (pairs - both).abs() < 5.0 * (both.max(1e-6) / PACKETS as f64).sqrt(),
-                "{what}: {pairs} {both}"
-            );
+            assert!((pairs - both).abs() < 5.0 * (both.max(1e-6) / PACKETS as f64).sqrt(), "{what}: {pairs} {both}");
         }
     }
 }
@@ -294,12 +283,7 @@ fn runs_of_lost_units_are_geometric() {
         let n = runs.len();
         for length in 1..6 {
             let got = runs.iter().filter(|run| **run >= length).count() as f64 / n as f64;
-            assert_share(
-                got,
-                q.powi(length as i32 - 1),
-                n,
-                &format!("L {l} q {q}: runs of {length} or more"),
-            );
+            assert_share(got, q.powi(length as i32 - 1), n, &format!("L {l} q {q}: runs of {length} or more"));
         }
         // Mean run of lost units L_B = 1/(1 - q), mean run of good units L_G = 1/p: equation (1) of
         // paper 003.
@@ -331,8 +315,8 @@ fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
                 ..LinkConfig::default()
             };
             let mut link = Link::new(&config, Seed::new(5).run(run), "link/0").unwrap();
-            let fates = [start, start + 2]
-                .map(|secs| link.offer(Time::ZERO + Duration::from_secs(secs), 1).reason().is_some());
+            let fates =
+                [start, start + 2].map(|secs| link.offer(Time::ZERO + Duration::from_secs(secs), 1).reason().is_some());
             fates[0] == fates[1]
         };
         (0..20_000).filter(|run| lost(*run)).count() as f64 / 20_000.0
@@ -351,8 +335,7 @@ fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
 fn random_draws_belong_to_the_index() {
     let fec = Fec::new(21, 20, Loss::bernoulli(share(0.02)));
     let free = config(fec);
-    let narrow =
-        LinkConfig { queue: Some(QueueLimit::Packets(3)), mtu: Some(Bytes::new(1060)), ..free.clone() };
+    let narrow = LinkConfig { queue: Some(QueueLimit::Packets(3)), mtu: Some(Bytes::new(1060)), ..free.clone() };
     let mut one = Link::new(&free, Seed::new(9), "link/0").unwrap();
     let mut other = Link::new(&narrow, Seed::new(9), "link/0").unwrap();
     let (mut sent, mut lost) = (0, 0);
@@ -396,8 +379,7 @@ fn sizes_that_no_packet_has_end() {
     .enumerate()
     {
         for unit in [1, 65_535] {
-            let mut link =
-                link(Fec { unit: Bytes::new(unit), ..Fec::new(255, 1, loss.clone()) }, seed as u64);
+            let mut link = link(Fec { unit: Bytes::new(unit), ..Fec::new(255, 1, loss.clone()) }, seed as u64);
             assert!(link.offer(Time::ZERO, usize::MAX).departure().is_some());
             assert!(link.offer(Time::ZERO, 1 << 40).departure().is_some());
             assert!(link.offer(Time::NEVER, 1).departure().is_some());

@@ -12,9 +12,8 @@ fn share(value: f64) -> Fraction {
 fn losses(loss: &Loss, n: u64) -> Vec<bool> {
     let config = LinkConfig { loss: loss.clone(), ..LinkConfig::default() };
     let mut link = Link::new(&config, Seed::new(42), "link/0").unwrap();
-    let lost: Vec<bool> = (0..n)
-        .map(|k| link.offer(Time::from_millis(k), 1000).reason() == Some(DropReason::Channel))
-        .collect();
+    let lost: Vec<bool> =
+        (0..n).map(|k| link.offer(Time::from_millis(k), 1000).reason() == Some(DropReason::Channel)).collect();
     assert_eq!(link.unfired().is_empty(), lost.contains(&true) || !loss.is_active());
     lost
 }
@@ -22,8 +21,7 @@ fn losses(loss: &Loss, n: u64) -> Vec<bool> {
 /// The share of packets lost, and the mean length of a run of losses.
 fn statistics(lost: &[bool]) -> (f64, f64) {
     let total = lost.iter().filter(|l| **l).count() as f64;
-    let bursts =
-        lost.iter().zip(std::iter::once(&false).chain(lost)).filter(|(now, before)| **now && !**before);
+    let bursts = lost.iter().zip(std::iter::once(&false).chain(lost)).filter(|(now, before)| **now && !**before);
     (total / lost.len() as f64, total / bursts.count() as f64)
 }
 
@@ -54,12 +52,8 @@ fn gilbert_loses_its_share_in_bursts_of_its_length() {
 
 #[test]
 fn gilbert_elliott_follows_its_chain() {
-    let model = Loss::GilbertElliott {
-        to_bad: share(0.02),
-        to_good: share(0.1),
-        loss_good: share(0.01),
-        loss_bad: share(0.7),
-    };
+    let model =
+        Loss::GilbertElliott { to_bad: share(0.02), to_good: share(0.1), loss_good: share(0.01), loss_bad: share(0.7) };
     let expected = 0.7 * (0.02 / 0.12) + 0.01 * (0.1 / 0.12);
     assert!((model.mean() - expected).abs() < 1e-12);
     let (mean, _) = statistics(&losses(&model, 2_000_000));
@@ -163,8 +157,7 @@ fn equal_names_give_equal_links_and_others_others() {
     let config = LinkConfig { loss: Loss::bernoulli(share(0.5)), ..LinkConfig::default() };
     let pattern = |seed: Seed, name: &str| -> u64 {
         let mut link = Link::new(&config, seed, name).unwrap();
-        (0..64)
-            .fold(0, |bits, k| bits << 1 | u64::from(link.offer(Time::from_millis(k), 1).arrival().is_none()))
+        (0..64).fold(0, |bits, k| bits << 1 | u64::from(link.offer(Time::from_millis(k), 1).arrival().is_none()))
     };
     let seed = Seed::new(1);
     assert_eq!(pattern(seed, "link/0"), pattern(seed, "link/0"));
@@ -186,8 +179,7 @@ fn a_model_may_change_under_way() {
         ..LinkConfig::default()
     };
     let mut link = Link::new(&config, Seed::new(1), "link/0").unwrap();
-    let lost: Vec<u64> =
-        (0..3000).filter(|k| link.offer(Time::from_millis(*k), 100).arrival().is_none()).collect();
+    let lost: Vec<u64> = (0..3000).filter(|k| link.offer(Time::from_millis(*k), 100).arrival().is_none()).collect();
     assert_eq!(lost, (1000..2000).collect::<Vec<_>>());
     assert!(link.unfired().is_empty());
 }

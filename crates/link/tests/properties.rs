@@ -84,50 +84,42 @@ fn config() -> impl Strategy<Value = LinkConfig> {
         prop::option::of(size().prop_map(Bytes::new)),
     );
     let impairments = (
-        prop::option::of(
-            (rate(), size().prop_map(Bytes::new)).prop_map(|(rate, burst)| Policer { rate, burst }),
-        ),
+        prop::option::of((rate(), size().prop_map(Bytes::new)).prop_map(|(rate, burst)| Policer { rate, burst })),
         (loss(), prop::option::weighted(0.3, fec())),
-        prop::option::of(
-            (share(), span()).prop_map(|(probability, extra_delay)| Reorder { probability, extra_delay }),
-        ),
+        prop::option::of((share(), span()).prop_map(|(probability, extra_delay)| Reorder { probability, extra_delay })),
         prop::option::of(
             (share(), span()).prop_map(|(probability, extra_delay)| Duplicate { probability, extra_delay }),
         ),
         share(),
     );
-    let blackout = (span(), span(), prop::option::of(span())).prop_map(|(at, length, every)| Blackout {
-        at,
-        length,
-        every,
-    });
-    (limits, impairments, prop::collection::vec(blackout, 0..3), prop::collection::vec(change(), 0..4))
-        .prop_map(
-            |(
-                (rate, [queue, mark], delay, jitter, mtu),
-                (policer, (loss, fec), reorder, duplicate, corrupt),
+    let blackout =
+        (span(), span(), prop::option::of(span())).prop_map(|(at, length, every)| Blackout { at, length, every });
+    (limits, impairments, prop::collection::vec(blackout, 0..3), prop::collection::vec(change(), 0..4)).prop_map(
+        |(
+            (rate, [queue, mark], delay, jitter, mtu),
+            (policer, (loss, fec), reorder, duplicate, corrupt),
+            blackouts,
+            mut schedule,
+        )| {
+            schedule.sort_by_key(|c| c.at);
+            LinkConfig {
+                rate,
+                queue,
+                mark,
+                delay,
+                jitter,
+                mtu,
+                policer,
+                loss,
+                fec,
+                reorder,
+                duplicate,
+                corrupt,
                 blackouts,
-                mut schedule,
-            )| {
-                schedule.sort_by_key(|c| c.at);
-                LinkConfig {
-                    rate,
-                    queue,
-                    mark,
-                    delay,
-                    jitter,
-                    mtu,
-                    policer,
-                    loss,
-                    fec,
-                    reorder,
-                    duplicate,
-                    corrupt,
-                    blackouts,
-                    schedule,
-                }
-            },
-        )
+                schedule,
+            }
+        },
+    )
 }
 
 fn offers() -> impl Strategy<Value = Vec<(u64, u64)>> {

@@ -61,11 +61,8 @@ fn the_queue_limit_counts_what_waits() {
 
 #[test]
 fn room_returns_when_serialisation_begins() {
-    let config = LinkConfig {
-        rate: Rate::from_bps(8 * MBIT),
-        queue: Some(QueueLimit::Packets(1)),
-        ..LinkConfig::default()
-    };
+    let config =
+        LinkConfig { rate: Rate::from_bps(8 * MBIT), queue: Some(QueueLimit::Packets(1)), ..LinkConfig::default() };
     let mut link = link(&config);
     assert!(link.offer(Time::ZERO, 1000).arrival().is_some());
     assert!(link.offer(Time::ZERO, 1000).arrival().is_some());
@@ -108,12 +105,7 @@ fn a_rate_change_moves_what_already_waits() {
                 rate: Some(Rate::from_bps(MBIT)),
                 ..Change::default()
             },
-            Change {
-                at: ms(14),
-                rate: Some(Rate::from_bps(8 * MBIT)),
-                delay: Some(ms(1)),
-                ..Change::default()
-            },
+            Change { at: ms(14), rate: Some(Rate::from_bps(8 * MBIT)), delay: Some(ms(1)), ..Change::default() },
         ],
         ..LinkConfig::default()
     };
@@ -148,10 +140,7 @@ fn the_entrance_changes_for_what_is_offered_then() {
     assert_eq!([0; 5].map(|t| reason(t, 1000)), [None, None, None, None, Some(DropReason::Queue)]);
     // The limit is 0 now, but the packet that already waits stays.
     assert_eq!(reason(2, 1000), Some(DropReason::Queue));
-    assert_eq!(
-        [reason(4, 501), reason(4, 500), reason(9, 501)],
-        [Some(DropReason::Mtu), None, Some(DropReason::Mtu)]
-    );
+    assert_eq!([reason(4, 501), reason(4, 500), reason(9, 501)], [Some(DropReason::Mtu), None, Some(DropReason::Mtu)]);
     assert_eq!([reason(9, 500), reason(9, 400)], [Some(DropReason::Policer), None]);
     let c = link.counters();
     assert_eq!((c.delivered, c.refused_queue, c.refused_mtu, c.refused_policer), (6, 2, 2, 1));
@@ -208,14 +197,11 @@ fn blackouts_take_what_leaves_in_them() {
 #[test]
 fn jitter_keeps_order_and_reordering_does_not() {
     let jittered = LinkConfig { delay: ms(10), jitter: ms(5), ..LinkConfig::default() };
-    let reordered = LinkConfig {
-        reorder: Some(Reorder { probability: share(0.1), extra_delay: ms(3) }),
-        ..jittered.clone()
-    };
+    let reordered =
+        LinkConfig { reorder: Some(Reorder { probability: share(0.1), extra_delay: ms(3) }), ..jittered.clone() };
     let run = |config: &LinkConfig| {
         let mut link = link(config);
-        let arrivals: Vec<Time> =
-            (0..2000).map(|k| link.offer(at_us(k * 500), 100).arrival().unwrap()).collect();
+        let arrivals: Vec<Time> = (0..2000).map(|k| link.offer(at_us(k * 500), 100).arrival().unwrap()).collect();
         (arrivals, link)
     };
     let (arrivals, link) = run(&jittered);
@@ -288,11 +274,8 @@ fn a_poisson_stream_waits_as_an_m_d_1_queue_does() {
 #[test]
 fn without_a_queue_it_blocks_as_erlang_says() {
     // M/D/1/1 loses rho/(1 + rho), whatever the service time's distribution (Erlang B, one server).
-    let config = LinkConfig {
-        rate: Rate::from_bps(8 * MBIT),
-        queue: Some(QueueLimit::Packets(0)),
-        ..LinkConfig::default()
-    };
+    let config =
+        LinkConfig { rate: Rate::from_bps(8 * MBIT), queue: Some(QueueLimit::Packets(0)), ..LinkConfig::default() };
     let (mut link, mut gaps) = (link(&config), Seed::new(6).stream("arrivals"));
     offer_poisson(&mut link, &mut gaps, 1e-3 / 0.8, 200_000);
     let c = link.counters();

@@ -25,12 +25,7 @@ pub enum EquationForm {
 }
 
 /// Returns an error unless `right` holds.
-pub(crate) fn require(
-    right: bool,
-    what: &'static str,
-    given: f64,
-    domain: &'static str,
-) -> Result<(), DomainError> {
+pub(crate) fn require(right: bool, what: &'static str, given: f64, domain: &'static str) -> Result<(), DomainError> {
     if right { Ok(()) } else { Err(DomainError { what, given, domain }) }
 }
 
@@ -50,12 +45,7 @@ pub(crate) fn not_negative(what: &'static str, given: f64) -> Result<(), DomainE
 }
 
 /// Checks a whole number of at least `least`.
-pub(crate) fn at_least(
-    what: &'static str,
-    given: u32,
-    least: u32,
-    domain: &'static str,
-) -> Result<(), DomainError> {
+pub(crate) fn at_least(what: &'static str, given: u32, least: u32, domain: &'static str) -> Result<(), DomainError> {
     require(given >= least, what, f64::from(given), domain)
 }
 

@@ -149,13 +149,9 @@ mod tests {
                     }
                     at = next;
                 }
-                let want: f64 =
-                    at.iter().skip((r - deficit) as usize + 1).map(|ends| ends[0] + ends[1]).sum();
+                let want: f64 = at.iter().skip((r - deficit) as usize + 1).map(|ends| ends[0] + ends[1]).sum();
                 let got = unmasked_in_runs(deficit, n, r, p, burst);
-                assert!(
-                    (got - want).abs() < 1e-9,
-                    "p {p} burst {burst} d {deficit} n {n} r {r}: {got}, not {want}"
-                );
+                assert!((got - want).abs() < 1e-9, "p {p} burst {burst} d {deficit} n {n} r {r}: {got}, not {want}");
             }
         }
     }

@@ -89,8 +89,7 @@ impl TcpConnection {
         let expected_window = mean_window_acked(p, acked);
         let rounds_between_td = rounds_between_losses_acked(p, acked);
         let throughput_pps = tcp.throughput_by(p, acked, self.window, self.duration);
-        let td_only =
-            if p == 0.0 { f64::INFINITY } else { (1.0 - p) / (self.rtt * (p + p * rounds_between_td)) };
+        let td_only = if p == 0.0 { f64::INFINITY } else { (1.0 - p) / (self.rtt * (p + p * rounds_between_td)) };
         Ok(ConnectionPrediction {
             expected_window,
             rounds_between_td,
@@ -139,9 +138,8 @@ mod tests {
         ] {
             let connection = lossy(path_loss(q, 4).unwrap());
             let by = |window, duration| TcpConnection { window, duration, ..connection }.predict().unwrap();
-            for (i, reading) in [WindowReading::Floor, WindowReading::Nearest, WindowReading::Continuous]
-                .into_iter()
-                .enumerate()
+            for (i, reading) in
+                [WindowReading::Floor, WindowReading::Nearest, WindowReading::Continuous].into_iter().enumerate()
             {
                 let got = by(reading, TimeOutDuration::AsPrinted);
                 assert!(
@@ -179,10 +177,7 @@ mod tests {
                 assert!((after - 0.5 * (before + 0.5 / beta)).abs() < 1e-9 * after);
                 // The mean of equation (7).
                 let packets = (r - 1.0) * after + (r - 1.0) * (r - 2.0) / (2.0 * beta) + before / 2.0;
-                assert!(
-                    (packets * p / (1.0 - p) - 1.0).abs() < 1e-9,
-                    "b {b} p {p}: equation (7) does not hold"
-                );
+                assert!((packets * p / (1.0 - p) - 1.0).abs() < 1e-9, "b {b} p {p}: equation (7) does not hold");
                 // Equation (10).
                 assert!((got.expected_window - (after + before) / 2.0).abs() < 1e-9 * before);
                 if p < 1e-4 {
@@ -200,16 +195,10 @@ mod tests {
     #[test]
     fn no_loss_and_all_loss() {
         let none = lossy(0.0).predict().unwrap();
-        assert_eq!(
-            (none.throughput_pps, none.throughput_bps, none.timeout_probability),
-            (62.5, 500_000.0, 0.0)
-        );
+        assert_eq!((none.throughput_pps, none.throughput_bps, none.timeout_probability), (62.5, 500_000.0, 0.0));
         assert!(none.expected_window.is_infinite() && none.rounds_between_td.is_infinite());
         let all = lossy(1.0).predict().unwrap();
-        assert_eq!(
-            (all.throughput_pps, all.throughput_td_only_pps, all.timeout_probability),
-            (0.0, 0.0, 1.0)
-        );
+        assert_eq!((all.throughput_pps, all.throughput_td_only_pps, all.timeout_probability), (0.0, 0.0, 1.0));
         assert!(all.timeout_duration_rounds.is_infinite());
         assert_eq!(path_loss(1.0, 3), Ok(1.0));
         assert_eq!(path_loss(1.0, 0), Ok(0.0));

@@ -64,12 +64,7 @@ pub fn mask_probability(
 ///
 /// # Errors
 /// An argument is outside its domain, or the loss needs more than [`LARGEST_REDUNDANCY`].
-pub fn redundancy(
-    loss: f64,
-    window: u32,
-    target: f64,
-    rounding: RedundancyRounding,
-) -> Result<f64, DomainError> {
+pub fn redundancy(loss: f64, window: u32, target: f64, rounding: RedundancyRounding) -> Result<f64, DomainError> {
     share("the loss probability", loss)?;
     at_least("the window in packets", window, 1, "1 or more")?;
     require((0.0..1.0).contains(&target), "the target probability", target, "at least 0 and less than 1")?;
@@ -187,19 +182,12 @@ mod tests {
         ] {
             let p = path_loss(q, 4).unwrap();
             for (rounding, want) in ALL.into_iter().zip(want) {
-                assert_eq!(
-                    redundancy(p, 50, 0.8, rounding),
-                    Ok(want),
-                    "q {q} {rounding:?}: wrong redundancy"
-                );
+                assert_eq!(redundancy(p, 50, 0.8, rounding), Ok(want), "q {q} {rounding:?}: wrong redundancy");
             }
         }
         assert_eq!(redundancy(0.0, 50, 0.8, RedundancyRounding::Ceil), Ok(1.0));
         assert!(
-            redundancy(1.0, 50, 0.8, RedundancyRounding::Ceil)
-                .unwrap_err()
-                .to_string()
-                .contains("loss probability")
+            redundancy(1.0, 50, 0.8, RedundancyRounding::Ceil).unwrap_err().to_string().contains("loss probability")
         );
         assert_eq!(mask_probability(1.0, 50, 1.3, RedundancyRounding::Floor), Ok(0.0));
         assert_eq!(mask_probability(0.0, 50, 1.0, RedundancyRounding::Gamma), Ok(1.0));

@@ -71,11 +71,8 @@ pub fn binomial(n: f64, k: f64, p: f64) -> f64 {
 /// saddle-point expansion.
 fn power_term(a: f64, b: f64, x: f64) -> f64 {
     let n = a + b;
-    let exponent = stirling_error(n)
-        - stirling_error(a)
-        - stirling_error(b)
-        - deviance(a, n * x)
-        - deviance(b, n * (1.0 - x));
+    let exponent =
+        stirling_error(n) - stirling_error(a) - stirling_error(b) - deviance(a, n * x) - deviance(b, n * (1.0 - x));
     libm::exp(exponent) * (n / (2.0 * PI * a * b)).sqrt()
 }
 
@@ -163,9 +160,7 @@ mod tests {
 
     #[test]
     fn tails_agree_with_sums_of_whole_numbers() {
-        for (n, a, s) in
-            [(1, 1, 1), (7, 3, 4), (20, 1, 6), (23, 655, 16), (60, 5, 3), (150, 1, 10), (300, 99, 7)]
-        {
+        for (n, a, s) in [(1, 1, 1), (7, 3, 4), (20, 1, 6), (23, 655, 16), (60, 5, 3), (150, 1, 10), (300, 99, 7)] {
             let p = a as f64 / f64::from(1u32 << s);
             for k in (1..=n).step_by(1 + n as usize / 17) {
                 let got = incomplete_beta(f64::from(k), f64::from(n - k + 1), p);

@@ -80,13 +80,7 @@ impl Tcp {
 
     /// Throughput in packets/s by equation (16), with any reading of the window and any duration of
     /// time-outs. The receiver sends one acknowledgment for `ack_every` packets.
-    pub fn throughput_by(
-        &self,
-        p: f64,
-        ack_every: f64,
-        reading: WindowReading,
-        duration: TimeOutDuration,
-    ) -> f64 {
+    pub fn throughput_by(&self, p: f64, ack_every: f64, reading: WindowReading, duration: TimeOutDuration) -> f64 {
         let p = probability(p);
         if p == 0.0 {
             return self.window / self.rtt;
@@ -295,10 +289,7 @@ mod tests {
             let r = rounds_between_losses(p);
             // Equation (8): (1-p)/p = 3/2 (E[r] - 1)^2 + E[a], with E[a] = E[W_(j+r-1)] / 2.
             let right = 1.5 * (r - 1.0).powi(2) + window_before(r) / 2.0;
-            assert!(
-                (right / packets_between_losses(p) - 1.0).abs() < 1e-9,
-                "p {p}: equation (8) gives {right}"
-            );
+            assert!((right / packets_between_losses(p) - 1.0).abs() < 1e-9, "p {p}: equation (8) gives {right}");
             // Equation (10): the mean of the windows of equation (5).
             assert!(
                 (mean_window(p) - (window_after(r) + window_before(r)) / 2.0).abs() <= 1e-12 * r,
@@ -306,10 +297,7 @@ mod tests {
             );
             // Equation (11): packets divided by time.
             let throughput = packets_between_losses(p) / time_between_losses(r, 0.8);
-            assert!(
-                (PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12,
-                "p {p}: equation (11) does not hold"
-            );
+            assert!((PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12, "p {p}: equation (11) does not hold");
             assert!(PAPER.throughput(p) <= PAPER.capped_throughput(p));
         }
         // Equation (11) for small p is 0.2 % below the square-root law at 1e-6, and 2 % below at
@@ -325,9 +313,7 @@ mod tests {
 
     #[test]
     fn durations_are_sums_of_doubled_time_outs() {
-        for (k, want) in
-            [(0, 0.0), (1, 1.0), (2, 3.0), (3, 7.0), (5, 31.0), (6, 63.0), (7, 127.0), (9, 255.0)]
-        {
+        for (k, want) in [(0, 0.0), (1, 1.0), (2, 3.0), (3, 7.0), (5, 31.0), (6, 63.0), (7, 127.0), (9, 255.0)] {
             assert_eq!(time_out_series(1.0, k), want);
         }
         for p in [1e-3, 0.1, 0.5, 0.9] {
@@ -338,10 +324,7 @@ mod tests {
                 weight *= p;
                 printed += weight * term;
             }
-            assert!(
-                (mean_time_out(3.75, p) / printed - 1.0).abs() < 1e-12,
-                "p {p}: equation (14) does not hold"
-            );
+            assert!((mean_time_out(3.75, p) / printed - 1.0).abs() < 1e-12, "p {p}: equation (14) does not hold");
             assert!(
                 (mean_time_out_series(3.75, p) / conditional - 1.0).abs() < 1e-12,
                 "p {p}: wrong conditional duration"
@@ -355,9 +338,8 @@ mod tests {
         for w in 3..30u32 {
             for p in [0.01f64, 0.3, 0.9, 1.0] {
                 let choose = [1.0, f64::from(w), f64::from(w * (w - 1) / 2)];
-                let sum: f64 = (0..3)
-                    .map(|i| choose[i as usize] * p.powi((w - i) as i32) * (1.0 - p).powi(i as i32))
-                    .sum();
+                let sum: f64 =
+                    (0..3).map(|i| choose[i as usize] * p.powi((w - i) as i32) * (1.0 - p).powi(i as i32)).sum();
                 let got = time_out_probability(f64::from(w) + 0.7, p);
                 assert!((got - sum).abs() <= 1e-12 * sum.max(1e-300), "W {w} p {p}: {got}, not {sum}");
             }
@@ -386,9 +368,7 @@ mod tests {
 
     #[test]
     fn total_over_the_whole_range() {
-        for p in
-            [f64::NAN, -1.0, 0.0, 1e-300, 1e-9, 0.5, LARGEST_P, 0.95, 1.0 - 1e-16, 1.0, 2.0, f64::INFINITY]
-        {
+        for p in [f64::NAN, -1.0, 0.0, 1e-300, 1e-9, 0.5, LARGEST_P, 0.95, 1.0 - 1e-16, 1.0, 2.0, f64::INFINITY] {
             for got in [
                 PAPER.throughput(p),
                 PAPER.capped_throughput(p),

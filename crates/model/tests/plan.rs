@@ -2,9 +2,7 @@
 //! beats the link, and the advice follows its rules.
 
 use proptest::prelude::*;
-use ripstop_model::plan::advice::{
-    self, Candidate, Caution, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes,
-};
+use ripstop_model::plan::advice::{self, Candidate, Caution, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::efficiency::{Causes, Term};
 use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, block, data, delay, nc, predict};
 use std::sync::LazyLock;

@@ -66,10 +66,7 @@ fn every_comparison_comes_out_as_it_says() {
             for field in &FIELDS[..NEEDED] {
                 assert!(comparison.contains_key(*field), "{id} has no {field}");
             }
-            assert!(
-                comparison.keys().all(|field| FIELDS.contains(&field.as_str())),
-                "{id} has an unknown field"
-            );
+            assert!(comparison.keys().all(|field| FIELDS.contains(&field.as_str())), "{id} has an unknown field");
             let value = evaluate(
                 text(comparison, "function").expect("the comparison should name a function"),
                 &arguments(comparison),
@@ -96,8 +93,7 @@ fn every_comparison_comes_out_as_it_says() {
                 Some("erratum") => {
                     counted[2] += 1;
                     assert!(comparison.contains_key("why"), "{id} does not say what is wrong");
-                    let corrected =
-                        text(comparison, "corrected").expect("an erratum should have `corrected`");
+                    let corrected = text(comparison, "corrected").expect("an erratum should have `corrected`");
                     !holds && agrees(value, corrected).expect("`corrected` should be a plain number")
                 }
                 Some("differs") => {
@@ -153,21 +149,12 @@ fn printed_forms_give_what_is_printed() {
         ("chain_states", of(&[("window", number(50.0)), ("form", printed())]), "1225"),
         (
             "tcpnc_packets",
-            of(&[
-                ("loss", number(0.0)),
-                ("srtt", number(1.0)),
-                ("rounds", number(60.0)),
-                ("form", printed()),
-            ]),
+            of(&[("loss", number(0.0)), ("srtt", number(1.0)), ("rounds", number(60.0)), ("form", printed())]),
             "1775",
         ),
         ("string_pairs", of(&[("nodes", number(5.0)), ("k", number(2.0)), ("form", printed())]), "1"),
         ("string_rho", of(&[("nodes", number(5.0)), ("ack_ratio", number(0.0))]), "0.2357"),
-        (
-            "fec_throughput",
-            of(&[("n", number(21.0)), ("loss", number(0.01)), ("stay_bad", number(0.01))]),
-            "982.8",
-        ),
+        ("fec_throughput", of(&[("n", number(21.0)), ("loss", number(0.01)), ("stay_bad", number(0.01))]), "982.8"),
         ("mesh_blocks", of(&[("hops", number(3.0)), ("block_time", number(0.4)), ("form", printed())]), "0"),
         ("mesh_kbps", of(&[("hops", number(3.0)), ("control_extra_bytes", number(24.0))]), "262.726"),
     ] {

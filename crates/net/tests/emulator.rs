@@ -8,9 +8,7 @@ mod transfer;
 use common::with_namespaces;
 use ripstop_base::{Fraction, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Duplicate, Link, LinkConfig, Loss};
-use ripstop_net::emulate::{
-    EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot, LEFT_TO_RIGHT,
-};
+use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot, LEFT_TO_RIGHT};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use std::net::UdpSocket;
@@ -59,11 +57,7 @@ fn check(snapshot: &EmulatorSnapshot) {
         let (d, link) = (direction, &direction.link);
         let json = serde_json::to_string(d).unwrap();
         assert_eq!((d.not_ip, d.too_large, d.no_room, d.overflowed), (0, 0, 0, Some(0)), "{json}");
-        assert_eq!(
-            d.handed_over + d.refused_by_device + d.in_flight,
-            link.delivered + link.duplicated,
-            "{json}"
-        );
+        assert_eq!(d.handed_over + d.refused_by_device + d.in_flight, link.delivered + link.duplicated, "{json}");
     }
 }
 
@@ -224,10 +218,7 @@ fn wrong_settings_are_refused_by_name() {
         let wrong = LinkConfig { loss: Loss::Sequence { pattern: String::new() }, ..LinkConfig::default() };
         let error = Emulator::start(&config(LinkConfig::default(), wrong, false), &here, &here).unwrap_err();
         assert!(matches!(error, EmulateError::Link { .. }));
-        assert!(
-            error.to_string().contains("right to left") && error.to_string().contains("loss.pattern"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("right to left") && error.to_string().contains("loss.pattern"), "{error}");
         // Two devices in one namespace would need different names.
         let same = config(LinkConfig::default(), LinkConfig::default(), false);
         let error = Emulator::start(&same, &here, &here).unwrap_err();

@@ -123,8 +123,7 @@ fn packets_that_are_not_read_are_counted() {
     with_namespaces("packets_that_are_not_read_are_counted", || {
         let host = Namespace::create("host").unwrap();
         let addresses = vec!["10.0.0.1/24".parse().unwrap()];
-        let tun =
-            Tun::open(&host, &TunConfig { addresses, queue_packets: 4, ..TunConfig::default() }).unwrap();
+        let tun = Tun::open(&host, &TunConfig { addresses, queue_packets: 4, ..TunConfig::default() }).unwrap();
         let socket = host.run(|| UdpSocket::bind("10.0.0.1:0")).unwrap().unwrap();
         for _ in 0..10 {
             // The kernel may also report an error to the sender.
@@ -141,8 +140,7 @@ fn offloading_devices_cut_and_join_segments() {
         let device = |name, address: &str| {
             let host = Namespace::create(name).unwrap();
             let addresses = vec![address.parse().unwrap()];
-            let tun =
-                Tun::open(&host, &TunConfig { addresses, offload: true, ..TunConfig::default() }).unwrap();
+            let tun = Tun::open(&host, &TunConfig { addresses, offload: true, ..TunConfig::default() }).unwrap();
             assert!(tun.offload().0);
             (host, Arc::new(tun))
         };
@@ -240,9 +238,7 @@ fn a_killed_process_leaves_nothing_behind() {
         assert!(holders(words[2]) && holders(words[3]), "the search finds what is there");
         victim.kill().unwrap(); // SIGKILL
         victim.wait().unwrap();
-        let gone = || {
-            !Path::new(&format!("/proc/{}", words[1])).exists() && !holders(words[2]) && !holders(words[3])
-        };
+        let gone = || !Path::new(&format!("/proc/{}", words[1])).exists() && !holders(words[2]) && !holders(words[3]);
         let start = Instant::now();
         while !gone() {
             assert!(start.elapsed() < Duration::from_secs(30), "something still holds {line}");

@@ -67,12 +67,7 @@ fn handshake(c: &mut Criterion) {
 
 /// Two ends with a session between them, and the first one's address.
 fn session(suite: Suite) -> (Peers, Peers, SocketAddr) {
-    let config = SecureConfig {
-        suite,
-        rekey_messages: u64::MAX,
-        reject_messages: u64::MAX,
-        ..SecureConfig::default()
-    };
+    let config = SecureConfig { suite, rekey_messages: u64::MAX, reject_messages: u64::MAX, ..SecureConfig::default() };
     let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
     let end = |name: &str| {
         let mut entropy = Seed::new(1).stream(name);

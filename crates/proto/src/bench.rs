@@ -257,12 +257,7 @@ fn end(name: &str, peer: &str, place: ([u8; 4], &str)) -> Endpoint {
         public: key(peer).public(),
         endpoint: Some(address(place)),
         allowed_ips: vec![
-            place
-                .0
-                .map(|byte| byte.to_string())
-                .join(".")
-                .parse()
-                .expect("the text is a valid address prefix"),
+            place.0.map(|byte| byte.to_string()).join(".").parse().expect("the text is a valid address prefix"),
         ],
         keepalive: None,
     };

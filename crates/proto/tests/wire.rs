@@ -202,8 +202,7 @@ fn malformed_bodies_are_named() {
 
 #[test]
 fn datagrams_are_those_of_the_vectors() {
-    let vectors: Vec<serde_json::Value> =
-        serde_json::from_str(include_str!("vectors/datagrams.json")).unwrap();
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("vectors/datagrams.json")).unwrap();
     for vector in &vectors {
         let bytes = unhex(vector["datagram"].as_str().unwrap());
         let field = |name: &str| vector["fields"][name].as_u64().unwrap_or_else(|| panic!("{name}"));

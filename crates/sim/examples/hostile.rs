@@ -20,8 +20,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let seed: Seed =
         args.next().expect("the first argument must be a seed").parse().expect("SEED must be a whole number");
-    let step: u64 =
-        args.next().map_or(250, |a| a.parse().expect("STEP_MS must be a whole number of milliseconds"));
+    let step: u64 = args.next().map_or(250, |a| a.parse().expect("STEP_MS must be a whole number of milliseconds"));
     let scenario = HostileScenario::random(seed);
     println!("{scenario:#?}");
     let mut world = scenario.world(seed).expect("the links are valid");
@@ -30,10 +29,9 @@ fn main() {
         at += Duration::from_millis(step);
         world.world.run_until(at, &mut ());
         for side in Side::BOTH {
-            let (Some(s), Some(peer)) = (
-                world.status(side).and_then(|s| s.tunnel),
-                world.status(side.other()).and_then(|s| s.tunnel),
-            ) else {
+            let (Some(s), Some(peer)) =
+                (world.status(side).and_then(|s| s.tunnel), world.status(side.other()).and_then(|s| s.tunnel))
+            else {
                 println!("{:7.3} {side:?} no session", at.as_secs_f64());
                 continue;
             };

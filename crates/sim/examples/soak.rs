@@ -41,10 +41,7 @@ fn main() -> ExitCode {
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the sessions are independent; each is a function of its seed"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the sessions are independent; each is a function of its seed")]
     std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
 
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);

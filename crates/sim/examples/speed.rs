@@ -71,8 +71,7 @@ fn main() -> ExitCode {
     say("\npeak memory of a run, MB: of 1000 s, of 100 000 s".into());
     let memory = |case: &&'static str| {
         let measured = Memory::measure(case)?;
-        let [short, long] =
-            [measured.peak_bytes_1000_s, measured.peak_bytes_100000_s].map(|bytes| bytes as f64 * 1e-6);
+        let [short, long] = [measured.peak_bytes_1000_s, measured.peak_bytes_100000_s].map(|bytes| bytes as f64 * 1e-6);
         say(format!("{case:30} {short:>10.1} {long:>7.1}"));
         Some(measured)
     };
@@ -231,9 +230,8 @@ impl Case {
         let ours = |value: fn(&Done) -> f64| -> Vec<f64> {
             pairs.iter().map(|(ours, _)| ours).chain(&alone).map(value).collect()
         };
-        let theirs = |value: fn(&Done) -> f64| -> Vec<f64> {
-            pairs.iter().map(|(_, theirs)| theirs).map(value).collect()
-        };
+        let theirs =
+            |value: fn(&Done) -> f64| -> Vec<f64> { pairs.iter().map(|(_, theirs)| theirs).map(value).collect() };
         let mut comparison = Comparison {
             case: self.name,
             need: self.need,
@@ -261,12 +259,7 @@ impl Case {
         let words: Vec<&str> = text.split_whitespace().collect();
         let value = |key: &str| words.chunks_exact(2).find(|pair| pair[0] == key)?[1].parse::<f64>().ok();
         let delivered = value("goodput").map(|mbit| 1e6 * mbit).or(value("throughput"))?;
-        Some(Done {
-            simulated: value("simulated")?,
-            cpu: value("cpu")?.max(0.01),
-            events: value("events")?,
-            delivered,
-        })
+        Some(Done { simulated: value("simulated")?, cpu: value("cpu")?.max(0.01), events: value("events")?, delivered })
     }
 }
 
@@ -359,8 +352,7 @@ impl Comparison {
         let wide = |s: &Statistic| s.ci95.unwrap_or(0.0);
         let both = wide(&self.ours_delivered).hypot(wide(&self.ns2_delivered));
         let apart = (ours - theirs).abs();
-        (same && apart > (0.05 * theirs).max(2.0 * both))
-            .then(|| format!("ours deliver {ours:.0}, ns-2's {theirs:.0}"))
+        (same && apart > (0.05 * theirs).max(2.0 * both)).then(|| format!("ours deliver {ours:.0}, ns-2's {theirs:.0}"))
     }
 }
 

@@ -21,13 +21,9 @@ const HEADERS: f64 = 1500.0 / 1384.0;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let rate: Rate = args
-        .first()
-        .map_or("20Mbit/s", String::as_str)
-        .parse()
-        .expect("RATE must be a rate, such as 20Mbit/s");
-    let rtt: Span =
-        args.get(1).map_or("100ms", String::as_str).parse().expect("RTT must be a time, such as 100ms");
+    let rate: Rate =
+        args.first().map_or("20Mbit/s", String::as_str).parse().expect("RATE must be a rate, such as 20Mbit/s");
+    let rtt: Span = args.get(1).map_or("100ms", String::as_str).parse().expect("RTT must be a time, such as 100ms");
     let words: Vec<&str> = match args.get(2..) {
         Some(losses) if !losses.is_empty() => losses.iter().map(String::as_str).collect(),
         _ => vec!["0", "1%", "2%", "5%", "10%", "20%", "30%"],
@@ -75,8 +71,7 @@ fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
     let left = 1.0 - loss.get();
     let share = useful * 8.0 / (to - from).as_secs_f64() / (link.rate.bps() as f64 * left);
     let delays = world.take_delays(flow).packets;
-    let exceeded_bound =
-        |delay: Option<f64>| delay.map_or(f64::NAN, |delay| (delay - rtt.as_secs_f64() / 2.0) * 1e3);
+    let exceeded_bound = |delay: Option<f64>| delay.map_or(f64::NAN, |delay| (delay - rtt.as_secs_f64() / 2.0) * 1e3);
     println!(
         "{:<7} {share:.4}  {:22.4}  {:28.1} {:6.1} {:6.1}  {:?}",
         loss.to_string(),

@@ -67,14 +67,11 @@ fn an_odd_packet_is_acknowledged_after_40_ms() {
         let config = TcpConfig { hosts, ..kernel(Pattern::File(1000)) };
         world.add_tcp(config, &Carrier::Links(&[there], &[back]), "flow").expect("the flow is valid");
         let (mut arrived, mut answered) = (Vec::new(), Vec::new());
-        world.run_until(
-            Time::from_millis(5000),
-            &mut |now: Time, happening: Happening<'_>| match happening {
-                Happening::Received { .. } => arrived.push(now),
-                Happening::Offered { link, .. } if link == back => answered.push(now),
-                _ => {}
-            },
-        );
+        world.run_until(Time::from_millis(5000), &mut |now: Time, happening: Happening<'_>| match happening {
+            Happening::Received { .. } => arrived.push(now),
+            Happening::Offered { link, .. } if link == back => answered.push(now),
+            _ => {}
+        });
         assert_eq!((arrived.len(), answered.len()), (2, 2), "{hosts:?}");
         let waits = [0, 1].map(|k: usize| answered[k].since(arrived[k]).as_millis());
         assert_eq!(waits, [0, wait], "{hosts:?}: waits of the SYN and of the odd packet");
@@ -91,8 +88,7 @@ fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) 
     let ask = kernel(Pattern::Scheduled { length });
     let ask = world.add_tcp(ask, &Carrier::Links(&[there], &[back]), "ask").expect("the flow is valid");
     let answer = kernel(Pattern::Answers { length });
-    let answer =
-        world.add_tcp(answer, &Carrier::Links(&[back], &[there]), "answer").expect("the flow is valid");
+    let answer = world.add_tcp(answer, &Carrier::Links(&[back], &[there]), "answer").expect("the flow is valid");
     if joined {
         world.join(ask, answer);
     } else {
@@ -130,11 +126,7 @@ fn a_two_way_connection_acknowledges_with_its_data() {
     // There are 21 data packets: the SYN and the requests. A request acknowledges nothing new: the
     // answer before it was acknowledged after 40 ms. An answer carries the acknowledgement of its
     // request, and the first packet back that of the SYN.
-    assert_eq!(
-        packets,
-        [21, 21, 21],
-        "wrong numbers of packets with data, with an acknowledgement, or with both"
-    );
+    assert_eq!(packets, [21, 21, 21], "wrong numbers of packets with data, with an acknowledgement, or with both");
     let (_, apart, [data, acks, both]) = asking(false, 0.0);
     assert_eq!(
         (apart.len(), data, acks, both),
@@ -163,9 +155,7 @@ fn two_flows_of_one_direction_cannot_be_joined() {
     let [there, back] = links(&mut world, 0.0);
     let length = Distribution::Fixed(100);
     for pattern in [Pattern::Scheduled { length }, Pattern::Answers { length }] {
-        world
-            .add_tcp(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow")
-            .expect("the flow is valid");
+        world.add_tcp(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow").expect("the flow is valid");
     }
     world.join(0, 1);
 }

@@ -224,11 +224,7 @@ fn every_file_arrives_whole() {
             let mut path = Path::new(variant, &link, seed, Pattern::File(300_500));
             path.run(900.0);
             let totals = path.world.totals(0);
-            assert_eq!(
-                (totals.completed, totals.bytes),
-                (1, 300_500),
-                "seed 9 run {run}, {variant:?}: {totals:?}"
-            );
+            assert_eq!((totals.completed, totals.bytes), (1, 300_500), "seed 9 run {run}, {variant:?}: {totals:?}");
             // Nothing is sent after the file is complete.
             path.run(1200.0);
             assert_eq!(path.world.totals(0).sent, totals.sent, "seed 9 run {run}, {variant:?}");
@@ -261,8 +257,7 @@ fn shares_match_the_snapshot() {
          # loss p of both directions. Over [2 s, 60 s], mean of seeds 1, runs 0 to 3.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern\n",
     );
-    let _ =
-        writeln!(text, "{:8}{}", "", LOSSES.map(|p| format!("{:>8}", format!("{:.0}%", 100.0 * p))).concat());
+    let _ = writeln!(text, "{:8}{}", "", LOSSES.map(|p| format!("{:>8}", format!("{:.0}%", 100.0 * p))).concat());
     for variant in ALL {
         let cells = LOSSES.map(|p| {
             let shares = (0..4).map(|run| {

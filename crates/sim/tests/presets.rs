@@ -39,8 +39,13 @@ fn link() -> impl Strategy<Value = LinkConfig> {
     let duplicate = proptest::option::of(
         (share(), span()).prop_map(|(probability, extra_delay)| Duplicate { probability, extra_delay }),
     );
-    (0u64..50_000_000, span(), queue, loss, duplicate).prop_map(|(bps, delay, queue, loss, duplicate)| {
-        LinkConfig { rate: Rate::from_bps(bps), delay, queue, loss, duplicate, ..LinkConfig::default() }
+    (0u64..50_000_000, span(), queue, loss, duplicate).prop_map(|(bps, delay, queue, loss, duplicate)| LinkConfig {
+        rate: Rate::from_bps(bps),
+        delay,
+        queue,
+        loss,
+        duplicate,
+        ..LinkConfig::default()
     })
 }
 
@@ -49,11 +54,7 @@ fn source() -> impl Strategy<Value = SourceSpec> {
     prop_oneof![
         Just(SourceSpec::Endless),
         bytes().prop_map(SourceSpec::File),
-        (on, drawn(span())).prop_map(|(on, off)| SourceSpec::OnOff {
-            on,
-            off,
-            rate: Rate::from_bps(900_000)
-        }),
+        (on, drawn(span())).prop_map(|(on, off)| SourceSpec::OnOff { on, off, rate: Rate::from_bps(900_000) }),
     ]
 }
 
@@ -124,8 +125,7 @@ fn defaults_are_left_out() {
     let forth = LinkConfig { rate: Rate::from_bps(2_000_000), ..LinkConfig::default() };
     let flows = vec![FlowSpec { source: SourceSpec::File(Bytes::new(1_000_000)), ..FlowSpec::new("", "") }];
     let scenario =
-        Tandem { run: RunSpec::default(), hops: 1, back: forth.clone(), forth, flows, tunnel: None }
-            .scenario();
+        Tandem { run: RunSpec::default(), hops: 1, back: forth.clone(), forth, flows, tunnel: None }.scenario();
     let text = assert_round_trip(&scenario);
     for word in ["delay", "blackouts", "corrupt", "jitter", "rto-min", "tick", "back"] {
         assert!(!text.contains(word), "{word}\n{text}");

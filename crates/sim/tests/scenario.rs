@@ -14,11 +14,7 @@ fn link(loss: f64) -> LinkConfig {
         rate: Rate::from_bps(2_000_000),
         delay: Span::from(Duration::from_millis(100)),
         queue: Some(QueueLimit::Packets(200)),
-        loss: if loss > 0.0 {
-            Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"))
-        } else {
-            Loss::None
-        },
+        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1")) } else { Loss::None },
         ..LinkConfig::default()
     }
 }
@@ -26,12 +22,7 @@ fn link(loss: f64) -> LinkConfig {
 /// Paper 000's chain of four links, for a short run.
 fn tandem(loss: f64, flow: FlowSpec, tunnel: bool) -> Scenario {
     Tandem {
-        run: RunSpec {
-            duration: Span::from(Duration::from_secs(100)),
-            runs: 4,
-            seed: 5,
-            ..RunSpec::default()
-        },
+        run: RunSpec { duration: Span::from(Duration::from_secs(100)), runs: 4, seed: 5, ..RunSpec::default() },
         hops: 4,
         forth: link(loss),
         back: link(loss),
@@ -49,8 +40,7 @@ fn flow() -> FlowSpec {
 #[test]
 fn a_window_of_one_packet_takes_a_round_trip_per_packet() {
     let mut world = World::new(Seed::new(1));
-    let links: Vec<usize> =
-        (0..4).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
+    let links: Vec<usize> = (0..4).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
     let sender = SenderConfig { window: 1, ..SenderConfig::default() };
     let config = TcpConfig { sender, ..TcpConfig::default() };
     let flow = world.add_tcp(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0").unwrap();
@@ -86,8 +76,7 @@ fn an_observer_and_the_links_count_the_same() {
         ..link(0.02)
     };
     let links: Vec<usize> = (0..2).map(|k| world.add_link(&rough, &format!("link/{k}")).unwrap()).collect();
-    let flow =
-        world.add_tcp(TcpConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
+    let flow = world.add_tcp(TcpConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
     let (mut offered, mut arrived, mut windows, mut last) = ([0, 0], [0, 0], 0, Time::ZERO);
     world.run_until(Time::from_millis(200_000), &mut |now: Time, happening: Happening<'_>| {
         assert!(now >= last, "time runs backwards, seed 2");
@@ -198,8 +187,7 @@ fn threads_and_intervals_change_nothing() {
 fn delayed_acknowledgements_are_fewer() {
     let count = |ack_every: u32| {
         let mut world = World::new(Seed::new(3));
-        let links: Vec<usize> =
-            (0..2).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
+        let links: Vec<usize> = (0..2).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
         let config = TcpConfig { ack_every, ..TcpConfig::default() };
         let flow = world.add_tcp(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
         world.run_until(Time::from_millis(60_000), &mut ());
@@ -227,8 +215,7 @@ fn links_are_charged_what_ns2_charges() {
     // The sizes of data packets and acknowledgements, with the number of SACK blocks.
     let sizes = |variant: Variant| {
         let mut world = World::new(Seed::new(6));
-        let links: Vec<usize> =
-            (0..2).map(|k| world.add_link(&link(0.03), &format!("link/{k}")).unwrap()).collect();
+        let links: Vec<usize> = (0..2).map(|k| world.add_link(&link(0.03), &format!("link/{k}")).unwrap()).collect();
         let config = TcpConfig { variant, ..TcpConfig::default() };
         world.add_tcp(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
         let (mut data, mut acks) = (BTreeSet::new(), BTreeSet::new());

@@ -38,8 +38,7 @@ fn a_path_without_rate_and_delay_is_refused() {
         Scenario::parse(&text).expect(&text);
     }
     // A source of datagrams waits for no acknowledgement.
-    Scenario::parse(&(bare.to_owned() + "udp = { constant = \"1Mbit/s\" }\n"))
-        .expect("virtual time advances");
+    Scenario::parse(&(bare.to_owned() + "udp = { constant = \"1Mbit/s\" }\n")).expect("virtual time advances");
 }
 
 #[test]
@@ -56,10 +55,7 @@ fn answers_must_fit_their_requests() {
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
     let twice = answers("b", "a", 2) + &answers("b", "a", 2).replace("\"answer\"", "\"other\"");
     for (more, words) in [
-        (
-            answers("a", "b", 2),
-            "`flow[1].from`: the answers to `flow` go the other way; write from `b` to `a`",
-        ),
+        (answers("a", "b", 2), "`flow[1].from`: the answers to `flow` go the other way; write from `b` to `a`"),
         (answers("b", "a", 3), "`flow[1].count`: 3 connections for the 2 of `flow`"),
         (twice, "`flow[2].source.answers.to`: another flow answers `flow`"),
         (answers("b", "a", 2).replace("exp:20kB", "0"), "the answer has 0 bytes"),
@@ -111,41 +107,21 @@ fn errors_of_runs_links_and_tcp_name_their_line() {
         ),
         ("count = 2", "window = 0", 12, "sends nothing"),
         ("count = 2", "vegas = { alpha = 1, beta = 3, gamma = 1 }", 12, "newreno has no such thresholds"),
-        (
-            "count = 2",
-            "tcp = \"vegas\"\nvegas = { alpha = 4, beta = 3, gamma = 1 }",
-            13,
-            "alpha, 4, is above beta, 3",
-        ),
+        ("count = 2", "tcp = \"vegas\"\nvegas = { alpha = 4, beta = 3, gamma = 1 }", 13, "alpha, 4, is above beta, 3"),
         ("count = 2", "tcp = \"cubik\"", 12, "cubik"),
-        (
-            "count = 2",
-            "tcp = \"cubic\"\ntick = \"1ms\"",
-            13,
-            "`flow[0].tick`: 1ms; cubic measures time exactly",
-        ),
+        ("count = 2", "tcp = \"cubic\"\ntick = \"1ms\"", 13, "`flow[0].tick`: 1ms; cubic measures time exactly"),
         ("count = 2", "rto-max = \"100ms\"", 12, "`flow[0].rto-max`: 100ms is below `rto-min`, 200ms"),
         ("count = 2", "rto-min = \"2min\"", 12, "`flow[0].rto-min`: 120s is above `rto-max`, 60s"),
         ("count = 2", "initial-window = 0", 12, "sends nothing"),
         ("count = 2", "nc = {}\nack-every = 2", 13, "`flow[0].ack-every`: TCP/NC acknowledges every"),
-        (
-            "count = 2",
-            "nc = {}\nreceiver = \"go-back-n\"",
-            13,
-            "`flow[0].receiver`: TCP/NC delivers in order",
-        ),
+        ("count = 2", "nc = {}\nreceiver = \"go-back-n\"", 13, "`flow[0].receiver`: TCP/NC delivers in order"),
     ]);
 }
 
 #[test]
 fn errors_of_sources_name_their_line() {
     assert_errors(&[
-        (
-            "count = 2",
-            "source = \"endles\"",
-            12,
-            "unknown variant `endles`, expected one of `endless`, `file`",
-        ),
+        ("count = 2", "source = \"endles\"", 12, "unknown variant `endles`, expected one of `endless`, `file`"),
         ("count = 2", "source = { file = 0 }", 12, "`flow[0].source.file`: the file has 0 bytes"),
         ("count = 2", "source = { file = \"1Mbit\" }", 12, "is not a size"),
         ("count = 2", "source = { on-off = { on = \"1s\", off = \"2s\" } }", 12, "missing field `rate`"),
@@ -173,12 +149,7 @@ fn errors_of_sources_name_their_line() {
             12,
             "`flow[0].source.requests`: no flow answers; add one the other way",
         ),
-        (
-            "count = 2",
-            "source = { requests = { length = 0, think = \"1s\" } }",
-            12,
-            "the request has 0 bytes",
-        ),
+        ("count = 2", "source = { requests = { length = 0, think = \"1s\" } }", 12, "the request has 0 bytes"),
         (
             "count = 2",
             "source = { answers = { to = \"flow\", length = \"1kB\" } }",

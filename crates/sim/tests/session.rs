@@ -20,11 +20,8 @@ fn path(loss: f64) -> LinkConfig {
 
 #[test]
 fn a_steady_sender_detects_a_silent_peer() {
-    let cut = Blackout {
-        at: Span::from(Duration::from_secs(5)),
-        length: Span::from(Duration::from_secs(10)),
-        every: None,
-    };
+    let cut =
+        Blackout { at: Span::from(Duration::from_secs(5)), length: Span::from(Duration::from_secs(10)), every: None };
     let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
     let seed = Seed::new(11);
     let mut world = tunnel(&TunnelConfig::default(), [&link; 2], seed).expect("the links are valid");
@@ -32,10 +29,8 @@ fn a_steady_sender_detects_a_silent_peer() {
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
-    let silent = events
-        .iter()
-        .find(|(_, event)| *event == TunnelEvent::Silent)
-        .expect("the sender reports a silence, seed 11");
+    let silent =
+        events.iter().find(|(_, event)| *event == TunnelEvent::Silent).expect("the sender reports a silence, seed 11");
     let heard = events
         .iter()
         .find(|(_, event)| *event == TunnelEvent::Heard)
@@ -56,8 +51,7 @@ fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
             }
         });
         let (tcp, [left, right]) = (world.totals(0), world.tunnel(0));
-        let why =
-            format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?} {:?}", world.mechanisms(0), left.drops);
+        let why = format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?} {:?}", world.mechanisms(0), left.drops);
         assert!(tcp.packets > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
@@ -77,8 +71,7 @@ fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
 fn unacknowledged_datagrams_cause_a_tail_probe() {
     for (run, loss) in [(1, 0.0), (2, 0.2)] {
         let seed = Seed::new(13).run(run);
-        let mut world =
-            tunnel(&TunnelConfig::default(), [&path(loss); 2], seed).expect("the links are valid");
+        let mut world = tunnel(&TunnelConfig::default(), [&path(loss); 2], seed).expect("the links are valid");
         // A pause follows each packet.
         add_source(&mut world, UdpConfig::poisson(300, 2.0));
         world.run_until(Time::from_secs_f64(600.0), &mut ());
@@ -129,8 +122,8 @@ fn a_slower_path_and_a_longer_path_are_distinguished() {
         long.push(goodput(&mut world, source, 18.0, 26.0) / (5e6 * 0.95));
         accepted[1] += world.tunnel(TUNNEL)[0].path.delays_accepted;
     }
-    let medians = [&mut fast, &mut slow, &mut long]
-        .map(|shares| percentile(shares, 50.0).expect("there is at least one sample"));
+    let medians =
+        [&mut fast, &mut slow, &mut long].map(|shares| percentile(shares, 50.0).expect("there is at least one sample"));
     assert!(medians.iter().all(|share| *share > 0.8), "seed 14: {fast:.2?} {slow:.2?} {long:.2?}");
     // Now and then, the full queue of the slower path looks like a longer delay for a while.
     assert!(accepted[0] <= 2 && accepted[1] - accepted[0] >= 5, "seed 14: {accepted:?}");
@@ -224,9 +217,7 @@ fn a_late_processor_costs_little() {
         assert_eq!(world.strays(), 0, "seed 16 run {run}");
         bytes[1] as f64 * 8.0 / 20.0 / (20e6 * (1.0 - loss))
     };
-    for (late, loss, least) in
-        [(2, 0.0, 0.85), (10, 0.0, 0.8), (30, 0.0, 0.6), (10, 0.05, 0.75), (30, 0.05, 0.5)]
-    {
+    for (late, loss, least) in [(2, 0.0, 0.85), (10, 0.0, 0.8), (30, 0.0, 0.6), (10, 0.05, 0.75), (30, 0.05, 0.5)] {
         let mut shares: Vec<f64> = (0..3).map(|run| share(run, late, loss)).collect();
         let median = percentile(&mut shares, 50.0).expect("there is at least one sample");
         assert!(median > least, "seed 16: {late} ms late, loss {loss}: {shares:.3?}");

@@ -61,9 +61,8 @@ fn shares_of_cubic_inside_match_the_snapshot() {
     );
     rows(
         &mut text,
-        &TCP_LINKS.map(|(name, rate, rtt, queue)| {
-            (name, move |p| measure_tcp(rate, rtt, p, queue, Variant::LinuxCubic))
-        }),
+        &TCP_LINKS
+            .map(|(name, rate, rtt, queue)| (name, move |p| measure_tcp(rate, rtt, p, queue, Variant::LinuxCubic))),
     );
     compare("tcp.txt", &text);
 }
@@ -76,8 +75,7 @@ fn shares_of_bbr_inside_match_the_snapshot() {
     );
     rows(
         &mut text,
-        &TCP_LINKS
-            .map(|(name, rate, rtt, queue)| (name, move |p| measure_tcp(rate, rtt, p, queue, Variant::Bbr))),
+        &TCP_LINKS.map(|(name, rate, rtt, queue)| (name, move |p| measure_tcp(rate, rtt, p, queue, Variant::Bbr))),
     );
     compare("bbr.txt", &text);
 }
@@ -120,8 +118,7 @@ fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
 /// Share and sent/useful of a TCP connection through the tunnel.
 fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>, variant: Variant) -> (f64, f64) {
     let rtt = Duration::from_millis(rtt);
-    let mut link =
-        LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share from 0 to 1"));
+    let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share from 0 to 1"));
     if let Some(queue) = queue {
         link.queue = Some(queue.parse().expect("the queue limit is valid"));
     }

@@ -18,11 +18,7 @@ fn link(loss: f64) -> LinkConfig {
         rate: Rate::from_bps(4_000_000),
         delay: span(20),
         queue: Some(QueueLimit::Packets(50)),
-        loss: if loss > 0.0 {
-            Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"))
-        } else {
-            Loss::None
-        },
+        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1")) } else { Loss::None },
         ..LinkConfig::default()
     }
 }
@@ -81,8 +77,7 @@ fn every_file_arrives_whole_over_every_tcp() {
             assert_eq!((count(flow_.completed), count(flow_.unfinished)), (Some(1.0), Some(0.0)), "{}", at());
             // Every byte arrives once and in order. With ns-2's agents, and with TCP/NC, the last
             // packet counts as full.
-            let whole =
-                if variant.is_modern() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
+            let whole = if variant.is_modern() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
             let arrived = flow_.goodput_bps.mean.expect("the report has this figure") * 20_000.0 / 8.0;
             assert!((arrived - whole).abs() < 1e-3, "{arrived} of {whole}, {}", at());
             // The flow ends with its file, so its active rate is the file's size over the time that
@@ -130,8 +125,7 @@ fn pair(request: &str, answer: &str, think: &str) -> Vec<FlowSpec> {
         length: request.parse().expect("the size is valid"),
         think: think.parse().expect("the time is valid"),
     };
-    let answers =
-        SourceSpec::Answers { to: "ask".to_owned(), length: answer.parse().expect("the size is valid") };
+    let answers = SourceSpec::Answers { to: "ask".to_owned(), length: answer.parse().expect("the size is valid") };
     let of = |name: &str, source| FlowSpec { name: name.to_owned(), source, count: 2, ..spec() };
     vec![of("ask", asks), of("answer", answers)]
 }
@@ -144,10 +138,7 @@ fn a_request_and_its_answer_take_a_round_trip() {
     // Two pairs share the links.
     let p50 = ask.completion_s.p50.expect("the report has this figure");
     assert!((0.08 + 4.0 * 0.00208 - 1e-3..0.1).contains(&p50), "{p50}");
-    assert!(
-        (0.04..0.05).contains(&answer.completion_s.p50.expect("the report has this figure")),
-        "{answer:?}"
-    );
+    assert!((0.04..0.05).contains(&answer.completion_s.p50.expect("the report has this figure")), "{answer:?}");
     let count = |flow: &FlowReport| flow.completed.and_then(|s| s.mean).expect("the report has this figure");
     // One request is sent every 1.09 s, and the first one after a round trip. That makes 91 or 92.
     assert!((90.0..93.0).contains(&count(ask)) && (count(answer) - count(ask)).abs() < 1.5, "{report:?}");
@@ -173,8 +164,7 @@ fn the_number_of_threads_changes_nothing() {
         assert_eq!(report, run(&scenario, threads, || ()).expect("the scenario is valid"), "seed 9");
     }
     // Another run has other random numbers.
-    let once =
-        |k| format!("{:?}", ripstop_sim::scenario::run_once(&scenario, k, &mut ()).expect("a valid run"));
+    let once = |k| format!("{:?}", ripstop_sim::scenario::run_once(&scenario, k, &mut ()).expect("a valid run"));
     assert!(once(0) == once(0) && once(0) != once(1), "seed 9");
 }
 
@@ -189,9 +179,7 @@ fn intervals_have_their_own_percentiles() {
     // Little is in flight when the flow stops.
     assert!(delay(0).p99 > delay(0).p50 && delay(0).p50 > Some(0.04), "{:?}, seed 2", delay(0));
     let active = report.flows[0].active_goodput_bps.and_then(|s| s.mean).expect("the flow stops halfway");
-    assert!(
-        (active / report.flows[0].goodput_bps.mean.expect("the report has this figure") - 2.0).abs() < 1e-3
-    );
+    assert!((active / report.flows[0].goodput_bps.mean.expect("the report has this figure") - 2.0).abs() < 1e-3);
     assert_eq!(report.intervals[1].flows[0].cwnd_packets.n, 0, "the flow had stopped");
 }
 

@@ -49,11 +49,7 @@ fn link(mbits: u64, loss: f64) -> LinkConfig {
         rate: Rate::from_bps(mbits * 1_000_000),
         delay: Span::from(Duration::from_millis(100)),
         queue: Some(QueueLimit::Packets(200)),
-        loss: if loss > 0.0 {
-            Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"))
-        } else {
-            Loss::None
-        },
+        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1")) } else { Loss::None },
         ..LinkConfig::default()
     }
 }
@@ -64,13 +60,7 @@ fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> World
 }
 
 /// Like [`chain`]. With `redundancy`, TCP/NC runs below each flow.
-fn coded_chain(
-    hop: &LinkConfig,
-    hops: usize,
-    flows: usize,
-    variant: Variant,
-    redundancy: Option<f64>,
-) -> World {
+fn coded_chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant, redundancy: Option<f64>) -> World {
     let mut world = World::new(Seed::new(11));
     let mut add = |way: &str| -> Vec<usize> {
         (0..hops).map(|k| world.add_link(hop, &format!("{way}/{k}")).expect("the link is valid")).collect()

@@ -83,8 +83,7 @@ fn a_file_arrives_whole_and_ends_the_run() {
 fn the_tunnel_hides_losses_that_stop_a_plain_tcp() {
     let goodput = |scheme| trial(scheme, 0.05, BulkTraffic::Endless).run(|_| ()).unwrap().bulk_bytes.0;
     for variant in [Variant::LinuxCubic, Variant::LinuxReno] {
-        let [plain, hidden] =
-            [PathKind::Link, PathKind::Tunnel].map(|way| goodput(Scheme::Tcp(variant, way)));
+        let [plain, hidden] = [PathKind::Link, PathKind::Tunnel].map(|way| goodput(Scheme::Tcp(variant, way)));
         assert!(hidden > 10 * plain && plain > 0, "{variant:?}, seed 3: {plain} {hidden}");
     }
 }
@@ -106,10 +105,9 @@ fn equal_seeds_give_equal_runs() {
 /// emulator's name loses the same packets.
 #[test]
 fn all_contenders_meet_the_same_losses() {
-    for loss in [
-        Loss::bernoulli(Fraction::new(0.1).unwrap()),
-        Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 },
-    ] {
+    for loss in
+        [Loss::bernoulli(Fraction::new(0.1).unwrap()), Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 }]
+    {
         for scheme in SCHEMES {
             let mut trial = Trial { fates: true, ..trial(scheme, 0.1, BulkTraffic::Endless) };
             trial.links.iter_mut().for_each(|link| link.loss = loss.clone());
@@ -172,10 +170,7 @@ fn a_chain_of_one_link_equals_the_trial() {
         });
         let report = ScenarioReport::new(&scenario, &[totals.unwrap()]);
         let bytes = report.goodput_bps.mean.unwrap() / 8.0 * (trial.until - trial.from).as_secs_f64();
-        assert!(
-            (bytes - got.bulk_bytes.0 as f64).abs() < 1e-3,
-            "{variant:?} {way:?}, seed 3: {bytes} {got:?}"
-        );
+        assert!((bytes - got.bulk_bytes.0 as f64).abs() < 1e-3, "{variant:?} {way:?}, seed 3: {bytes} {got:?}");
         assert_eq!(fates, got.fates, "{variant:?} {way:?}, seed 3");
         assert!(fates.iter().all(|way| way.iter().filter(|fate| fate.reason().is_some()).count() > 3));
     }

@@ -30,11 +30,7 @@ fn a_constant_rate_is_constant() {
     assert_eq!((flow.delay_s.mean, flow.packets_sent.mean), (Some(0.022056), Some(25_000.0)));
     // Packets that are in flight at the end count as lost.
     assert!(
-        flow.packets_lost
-            .expect("the report counts the lost datagrams of UDP")
-            .mean
-            .expect("the mean is known")
-            < 4.0
+        flow.packets_lost.expect("the report counts the lost datagrams of UDP").mean.expect("the mean is known") < 4.0
     );
     assert_eq!((flow.cwnd_packets.mean, flow.timeouts.mean, flow.srtt_s.mean), (None, None, None));
 }
@@ -60,15 +56,11 @@ fn poisson_and_on_off_sources_keep_their_mean_rate() {
 fn datagrams_are_lost_on_links_and_repaired_in_tunnels() {
     let bare = report(", loss = \"10%\"", &flow("{ constant = \"1Mbit/s\" }"));
     let lost = |report: &ScenarioReport| {
-        report.flows[0]
-            .packets_lost
-            .and_then(|lost| lost.mean)
-            .expect("the report counts the lost datagrams of UDP")
+        report.flows[0].packets_lost.and_then(|lost| lost.mean).expect("the report counts the lost datagrams of UDP")
     };
     assert!((lost(&bare) / 2500.0 - 1.0).abs() < 0.1, "{}", lost(&bare));
     let tunnel = "[[tunnel]]\nbetween = [\"a\", \"b\"]\n".to_owned();
-    let through =
-        report(", loss = \"10%\"", &(tunnel + &flow("{ constant = \"1Mbit/s\" }\ntunnel = \"tunnel\"")));
+    let through = report(", loss = \"10%\"", &(tunnel + &flow("{ constant = \"1Mbit/s\" }\ntunnel = \"tunnel\"")));
     assert!(lost(&through) < 0.01 * lost(&bare), "{}", lost(&through));
     assert!((mean(&through, 0) / 1e6 - 1.0).abs() < 0.01);
 }

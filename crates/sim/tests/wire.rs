@@ -59,8 +59,8 @@ fn ms(n: u64) -> Span {
 fn link() -> impl Strategy<Value = LinkConfig> {
     let path = (500_000u64..40_000_000, 1u64..300, 0.0..0.5, 1.0..8.0f64, 4u64..2000);
     let troubles = (0u64..30, 0.0..0.1, 0.0..0.1, 0.0..0.05, 100u64..2000);
-    (path, troubles).prop_map(
-        |((rate, delay, loss, burst, queue), (jitter, reorder, duplicate, corrupt, blackout))| LinkConfig {
+    (path, troubles).prop_map(|((rate, delay, loss, burst, queue), (jitter, reorder, duplicate, corrupt, blackout))| {
+        LinkConfig {
             queue: Some(QueueLimit::Packets(queue)),
             loss: Loss::Gilbert { mean: share(loss), burst: burst.max(1.0 / (1.0 - loss)) },
             jitter: ms(jitter),
@@ -69,8 +69,8 @@ fn link() -> impl Strategy<Value = LinkConfig> {
             corrupt: share(corrupt),
             blackouts: vec![Blackout { at: ms(1_500), length: ms(blackout), every: None }],
             ..LinkConfig::path(Rate::from_bps(rate), Duration::from_millis(2 * delay), Fraction::ZERO)
-        },
-    )
+        }
+    })
 }
 
 proptest! {
@@ -97,8 +97,7 @@ fn reports_that_do_not_fit_are_cut_by_the_receiver() {
         loss: Loss::Gilbert { mean: share(0.13), burst: 2.5 },
         ..LinkConfig::path(Rate::from_bps(900_000_000), Duration::from_millis(200), Fraction::ZERO)
     };
-    let config =
-        TunnelConfig { rate: RateMode::Fixed(Rate::from_bps(800_000_000)), ..TunnelConfig::default() };
+    let config = TunnelConfig { rate: RateMode::Fixed(Rate::from_bps(800_000_000)), ..TunnelConfig::default() };
     let mut world = tunnel(&config, [&link; 2], Seed::new(1)).expect("the links are valid");
     add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
     let mut checked = Checked::default();

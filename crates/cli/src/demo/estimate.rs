@@ -105,8 +105,7 @@ mod tests {
 
     #[test]
     fn every_part_of_the_work_counts() {
-        let one =
-            |contender, loss, requests| real(&[contender], &setup(loss, requests), 3_000_000).as_secs_f64();
+        let one = |contender, loss, requests| real(&[contender], &setup(loss, requests), 3_000_000).as_secs_f64();
         // 10 s of bulk, 3 MB at 17 Mbit/s, and the set-up.
         assert!((12.0..14.0).contains(&one(Contender::Ripstop, 0.0, None)));
         // CUBIC does not finish the file within its limit of 10 s.
@@ -130,9 +129,6 @@ mod tests {
     #[test]
     fn estimates_are_words() {
         let shown = [0.4, 1.4, 95.2, 599.4, 1800.0].map(|s| words(Duration::from_secs_f64(s)));
-        assert_eq!(
-            shown,
-            ["less than a second", "about 1 s", "about 95 s", "about 599 s", "about 30 minutes"]
-        );
+        assert_eq!(shown, ["less than a second", "about 1 s", "about 95 s", "about 599 s", "about 30 minutes"]);
     }
 }

@@ -49,9 +49,7 @@ pub(crate) fn measure(
         return Err(NoResult::NotOffered("it runs in virtual time only".to_owned()));
     };
     workload::check_congestion(congestion).map_err(|error| match error {
-        WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => {
-            NoResult::NotOffered(error.to_string())
-        }
+        WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => NoResult::NotOffered(error.to_string()),
         // If namespaces are not allowed, no contender can run.
         WorkloadError::Namespace(error) => NoResult::Failed(super::not_allowed(error)),
         other => NoResult::Failed(Failure::work(name, other)),
@@ -75,10 +73,9 @@ pub(crate) fn measure(
     }
     let file = setup.measure_file(carriage, source, destination, progress).map_err(failed)?;
     let [first, last] = &bulk.marks;
-    let tunnel = bulk.tunnel.map(|repairs| TunnelFacts {
-        recovered_packets: repairs.recovered,
-        given_up_packets: repairs.given_up,
-    });
+    let tunnel = bulk
+        .tunnel
+        .map(|repairs| TunnelFacts { recovered_packets: repairs.recovered, given_up_packets: repairs.given_up });
     Ok(ContenderReport::new(
         name,
         Some(congestion),

@@ -262,24 +262,17 @@ fn plan(flags: &Flags, setup: TransferSetup) -> Outcome<DemoPlan> {
     let source = match &flags.file {
         Some(path) => Source::open(path)
             .map_err(|e| Failure::flag("--file", format!("{} cannot be read: {e}", path.display())))?,
-        None => {
-            Source::generate(flags.link.seed).map_err(|e| Failure::work("making the file to be sent", e))?
-        }
+        None => Source::generate(flags.link.seed).map_err(|e| Failure::work("making the file to be sent", e))?,
     };
     let destination = flags.save.clone().map_or(Destination::Unnamed, Destination::Named);
-    destination
-        .check(&source)
-        .map_err(|e| Failure::flag("--save", format!("{destination} cannot be written: {e}")))?;
+    destination.check(&source).map_err(|e| Failure::flag("--save", format!("{destination} cannot be written: {e}")))?;
     Ok(DemoPlan { setup, source, destination })
 }
 
 fn notes(setup: &TransferSetup) -> Vec<String> {
     let mut notes = Vec::new();
     if setup.seconds < 60 * setup.rtt {
-        notes.push(format!(
-            "runs of less than 60 RTT ({}) say little about a share",
-            Span::from(60 * setup.rtt)
-        ));
+        notes.push(format!("runs of less than 60 RTT ({}) say little about a share", Span::from(60 * setup.rtt)));
     }
     notes
 }

@@ -3,9 +3,7 @@
 
 use super::contenders::Contender;
 use super::measure::stats;
-use super::report::{
-    BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, TunnelFacts, Wire,
-};
+use super::report::{BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, TunnelFacts, Wire};
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::progress::Progress;
@@ -122,10 +120,7 @@ impl Run {
             let limit = setup.file_limit(GENERATED_BYTES as u64);
             let (bulk, grace) = (BulkTraffic::File(GENERATED_BYTES as u64), Duration::ZERO);
             let from = setup.from.min(limit);
-            Some((
-                perform(Trial { bulk, from, until: limit, grace, seed: seed.child("file"), ..base })?,
-                limit,
-            ))
+            Some((perform(Trial { bulk, from, until: limit, grace, seed: seed.child("file"), ..base })?, limit))
         } else {
             None
         };
@@ -146,8 +141,7 @@ impl Run {
 fn summary(contender: Contender, setup: &TransferSetup, runs: &[Run]) -> ContenderReport {
     let goodput: Sample = runs.iter().map(|run| run.goodput(setup)).collect();
     let sent: Sample = runs.iter().filter_map(Run::sent_per_useful).collect();
-    let whole: Sample =
-        runs.iter().map(|run| 8.0 * run.bulk.bulk_bytes.1 as f64 / run.until.as_secs_f64()).collect();
+    let whole: Sample = runs.iter().map(|run| 8.0 * run.bulk.bulk_bytes.1 as f64 / run.until.as_secs_f64()).collect();
     let over_runs = OverRuns {
         goodput_bps: goodput.statistic(),
         share: Default::default(),
@@ -180,8 +174,7 @@ fn summary(contender: Contender, setup: &TransferSetup, runs: &[Run]) -> Contend
     });
     let wire = runs.first().map(|run| wire(&run.bulk)).unwrap_or_default();
     let tunnel = tunnel(runs);
-    ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire, tunnel)
-        .over(over_runs)
+    ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire, tunnel).over(over_runs)
 }
 
 /// The mean in seconds; None unless every run has a value.

@@ -60,8 +60,8 @@ pub(super) fn print_cells(flags: &CellsFlags) -> Outcome<()> {
     let (study, _) = find_study(&flags.experiment)?;
     study.refuse_wrong_cells()?;
     let experiment = &study.experiment;
-    let cells = pick_cells(experiment, study.all_cells(), &flags.only)
-        .map_err(|problem| Failure::flag("--only", problem))?;
+    let cells =
+        pick_cells(experiment, study.all_cells(), &flags.only).map_err(|problem| Failure::flag("--only", problem))?;
     let store = match &flags.store {
         Some(path) => ResultStore::open_if_there(path)?,
         None => None,
@@ -86,8 +86,7 @@ pub(super) fn run_cell(flags: &CellFlags) -> Outcome<()> {
     let read = std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text);
     read.map_err(|error| Failure::work("standard input", error))?;
     let cell = CellText::parse(&text)?.cell(flags.any_simulator)?;
-    let threads =
-        flags.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = flags.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let store = ResultStore::in_memory()?;
     let (task, key) = (CellTask::of(&cell), cell.key(SIMULATOR));
     let mut states = [CellState::Missing];

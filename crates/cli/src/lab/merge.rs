@@ -35,8 +35,5 @@ pub(super) fn run(flags: &MergeFlags) -> Outcome<()> {
     if flags.json {
         return output::json(&counts);
     }
-    output::print(&format!(
-        "{} results: {} added, {} already there\n",
-        counts.results, counts.added, counts.known
-    ))
+    output::print(&format!("{} results: {} added, {} already there\n", counts.results, counts.added, counts.known))
 }

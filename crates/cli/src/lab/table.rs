@@ -47,8 +47,8 @@ pub(super) fn run(flags: &TableFlags) -> Outcome<()> {
     let began = Instant::now();
     let (study, published) = find_study(&flags.experiment)?;
     let experiment = &study.experiment;
-    let cells = pick_cells(experiment, study.all_cells(), &flags.only)
-        .map_err(|problem| Failure::flag("--only", problem))?;
+    let cells =
+        pick_cells(experiment, study.all_cells(), &flags.only).map_err(|problem| Failure::flag("--only", problem))?;
     flags.files.check(flags.json, &[&flags.store, Path::new(&flags.experiment)])?;
     let store = ResultStore::open_if_there(&flags.store)?;
     let store = store.ok_or_else(|| Failure::work(flags.store.display(), "there is no such file"))?;
@@ -56,9 +56,8 @@ pub(super) fn run(flags: &TableFlags) -> Outcome<()> {
     let states = find_states(&tasks, Some(&store))?;
     let table = ResultTable { experiment, cells: &cells, states: &states, store: Some(&store) };
     let files = flags.files.write(&table)?;
-    let judged = study
-        .states_something()
-        .then(|| judge(&study, &StoredReadings::new(&study, &store), &published, false));
+    let judged =
+        study.states_something().then(|| judge(&study, &StoredReadings::new(&study, &store), &published, false));
     let counts = StateCounts::of(&states);
     if flags.json {
         let frame = show::Frame {
@@ -74,8 +73,7 @@ pub(super) fn run(flags: &TableFlags) -> Outcome<()> {
     } else if !flags.files.csv_is_output() {
         let verdicts = judged.as_ref().map(|judged| report::experiment(judged) + "\n");
         let written: String = files.iter().map(|file| format!(", {}", file.display())).collect();
-        let last =
-            format!("{} cells: {} there, {} missing{written}\n", counts.cells, counts.reused, counts.missing);
+        let last = format!("{} cells: {} there, {} missing{written}\n", counts.cells, counts.reused, counts.missing);
         output::print(&(show::table(&table)? + "\n" + &verdicts.unwrap_or_default() + &last))?;
     }
     report::refuse_wrong(&judged)

@@ -51,8 +51,7 @@ pub(super) fn length(text: &str) -> Result<Length, String> {
 
 /// A power, in watts: `2.5kW`.
 pub(super) fn watts(text: &str) -> Result<f64, String> {
-    scaled(text, "W")
-        .ok_or_else(|| format!("`{text}` is not a power; write for example `2.5kW` or `2500` (W)"))
+    scaled(text, "W").ok_or_else(|| format!("`{text}` is not a power; write for example `2.5kW` or `2500` (W)"))
 }
 
 /// A distance, in metres: `200m`, `1.2km`.
@@ -89,8 +88,6 @@ mod tests {
         for wrong in ["", "x", "inf", "NaN", "5 W", "5 kg"] {
             assert!(number(wrong).is_err() && metres(wrong).is_err() && count(wrong).is_err(), "{wrong}");
         }
-        assert!(
-            watts("2.5 k").is_err() && watts("kW").is_err() && length("x").unwrap_err().contains("`inf`")
-        );
+        assert!(watts("2.5 k").is_err() && watts("kW").is_err() && length("x").unwrap_err().contains("`inf`"));
     }
 }

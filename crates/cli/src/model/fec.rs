@@ -167,20 +167,12 @@ fn table(report: &Report, flags: &Flags) -> String {
         (false, 1) => "of data, (3)",
         (false, _) => "of data, all connections, (6)",
     };
-    lines.line(
-        &format!("throughput, N = {}", report.n),
-        print::number(report.throughput_units_per_s, units),
-        law,
-    );
+    lines.line(&format!("throughput, N = {}", report.n), print::number(report.throughput_units_per_s, units), law);
     if let Some(exact) = report.exact_gilbert_units_per_s {
         lines.line("", print::number(exact, units), "exactly, by the Gilbert chain");
     }
     let clean = report.clean_rate_units_per_s >= flags.mu;
-    lines.line(
-        "clean up to a link of",
-        print::number(report.clean_rate_units_per_s, units),
-        "left side of (4)",
-    );
+    lines.line("clean up to a link of", print::number(report.clean_rate_units_per_s, units), "left side of (4)");
     lines.line(
         "bound by",
         if clean { "the link" } else { "losses" },

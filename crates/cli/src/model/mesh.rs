@@ -141,11 +141,10 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let capacity_bps = answer(frames.joint_capacity(&hops, link_loss, joint), NAMED)?;
     let shares_bps = answer(shares(capacity_bps, &flags.flows()?), NAMED)?;
-    let longest =
-        paths.iter().fold(
-            (1.0, 0.0),
-            |most: (f64, f64), path| if path.loss >= most.1 { (path.redundancy, path.loss) } else { most },
-        );
+    let longest = paths.iter().fold(
+        (1.0, 0.0),
+        |most: (f64, f64), path| if path.loss >= most.1 { (path.redundancy, path.loss) } else { most },
+    );
     let blocks_max = match flags.block_time {
         None => None,
         Some(time) => {
@@ -179,9 +178,8 @@ impl Flags {
         let longest = self.paths.iter().copied().max();
         match (self.hops, longest) {
             (Some(hops), Some(longest)) if hops != longest => {
-                let problem = format!(
-                    "{hops} is not the longest of --paths, which is {longest}; leave out --hops or --paths"
-                );
+                let problem =
+                    format!("{hops} is not the longest of --paths, which is {longest}; leave out --hops or --paths");
                 Err(Failure::flag("--hops", problem))
             }
             (_, Some(_)) => Ok(self.paths.clone()),
@@ -195,17 +193,11 @@ impl Flags {
         let flows = self.flows.map(|n| n as usize).or(listed).unwrap_or(1);
         for (flag, n) in given {
             if n > 0 && n != flows {
-                return Err(Failure::flag(
-                    flag,
-                    format!("{n} values for {flows} flows; give one value for each flow"),
-                ));
+                return Err(Failure::flag(flag, format!("{n} values for {flows} flows; give one value for each flow")));
             }
         }
         if flows > MOST_FLOWS {
-            return Err(Failure::flag(
-                "--flows",
-                format!("{flows} are too many to list; write at most {MOST_FLOWS}"),
-            ));
+            return Err(Failure::flag("--flows", format!("{flows} are too many to list; write at most {MOST_FLOWS}")));
         }
         let flow = |i: usize| GatewayFlow {
             weight: self.weights.get(i).copied().unwrap_or(1.0),

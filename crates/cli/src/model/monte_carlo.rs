@@ -119,9 +119,7 @@ pub(super) fn run(
         ..MonteCarlo::default()
     };
     // Each user draws once more than the number of its transfers.
-    let draws = f64::from(network.users)
-        * (network.arrivals_per_s * experiment.seconds + 1.0)
-        * f64::from(flags.runs);
+    let draws = f64::from(network.users) * (network.arrivals_per_s * experiment.seconds + 1.0) * f64::from(flags.runs);
     if draws > MOST_DRAWS {
         let problem = format!(
             "{draws:.1e} draws (users x transfers of each x runs) take too long; fewer --users, --seconds or --runs: \
@@ -156,10 +154,7 @@ impl MonteCarloReport {
             (Some(mean), None) => format!("{mean:.3}"),
             _ => "-".to_owned(),
         };
-        let what = format!(
-            "rounded up slot by slot; {} runs of {} s, seed {}",
-            self.runs, self.seconds_s, self.seed
-        );
+        let what = format!("rounded up slot by slot; {} runs of {} s, seed {}", self.runs, self.seconds_s, self.seed);
         lines.line("stations, users one by one", interval(&self.mean_of_ceiling), &what);
         lines.line("", interval(&self.mean_fractional), "not rounded");
         lines.line("active", interval(&self.active_fraction), "share of the users");

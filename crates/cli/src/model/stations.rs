@@ -178,8 +178,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
     let [_, tcp, coded] = &protocols[..] else { return Err(Failure::Work("three protocols".to_owned())) };
     let saved = tcp.figures.whole_stations - coded.figures.whole_stations;
-    let asked =
-        protocols.iter().find(|one| one.protocol == flags.protocol).map_or(tcp.figures, |one| one.figures);
+    let asked = protocols.iter().find(|one| one.protocol == flags.protocol).map_or(tcp.figures, |one| one.figures);
     let monte_carlo = match flags.monte_carlo.asked() {
         false => None,
         true => Some(monte_carlo::run(&network, asked.throughput_bps, mix, &flags.monte_carlo, NAMED)?),
@@ -273,8 +272,7 @@ fn table(report: &Report, flags: &Flags) -> String {
     }
     let mut text = table.render();
     let mut lines = Lines::new();
-    let saved =
-        format!("{} stations, {}", report.tcpnc_saves_stations, print::power(report.tcpnc_saves_power_w));
+    let saved = format!("{} stations, {}", report.tcpnc_saves_stations, print::power(report.tcpnc_saves_power_w));
     lines.line("TCP/NC saves", saved, "whole stations, compared with TCP");
     if let Some(runs) = &report.monte_carlo {
         runs.lines(&mut lines);

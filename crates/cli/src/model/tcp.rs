@@ -132,10 +132,6 @@ fn table(connection: &TcpConnection, got: &ConnectionPrediction) -> String {
     lines.line("rounds between losses", print::number(got.rounds_between_td, ""), "(9)");
     lines.line("losses that end in a time-out", print::percent(got.timeout_probability), "(13)");
     lines.line("time-outs last", print::number(got.timeout_duration_rounds, "rounds"), "(15)");
-    lines.line(
-        "without time-outs and --wmax",
-        print::number(got.throughput_td_only_pps, "packets/s"),
-        "(11)",
-    );
+    lines.line("without time-outs and --wmax", print::number(got.throughput_td_only_pps, "packets/s"), "(11)");
     lines.render()
 }

@@ -158,20 +158,12 @@ fn table(
     );
     lines.line("rounds", print::number(got.rounds, ""), "");
     lines.line("window at the end", print::number(got.window_final, "packets"), "(17)");
-    lines.line(
-        "sent until the window is full",
-        print::number(got.packets_to_wmax, "packets"),
-        "fig. 6, (18)",
-    );
+    lines.line("sent until the window is full", print::number(got.packets_to_wmax, "packets"), "fig. 6, (18)");
     let mut text = lines.render();
     if let Some(rounds) = rounds {
         let mut table = Table::titled(["round", "window", "throughput"]);
         for (i, round) in rounds.iter().enumerate() {
-            table.row([
-                (i + 1).to_string(),
-                print::number(round.window, ""),
-                print::rate(round.throughput_bps),
-            ]);
+            table.row([(i + 1).to_string(), print::number(round.window, ""), print::rate(round.throughput_bps)]);
         }
         text += &format!("\n{}", table.render());
     }

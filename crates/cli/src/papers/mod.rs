@@ -274,8 +274,7 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
     }
     let began = Instant::now();
     let library = PaperLibrary::open(flags.source.dir.as_deref())?;
-    let chosen: Vec<&Study> =
-        library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
+    let chosen: Vec<&Study> = library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let found = results::run(&chosen, flags.quick, flags.threads.unwrap_or(cores), &flags.open_store()?)?;
     let mut judged = Vec::new();

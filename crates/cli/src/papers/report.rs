@@ -25,8 +25,7 @@ pub(crate) fn experiment(judged: &JudgedStudy) -> String {
     }
     for claim in &judged.claims {
         let _ = writeln!(text, "  {:<16} {}", claim.verdict.word(), claim.text);
-        for assertion in claim.assertions.iter().filter(|a| a.holds != Some(true) || claim.verdict.is_wrong())
-        {
+        for assertion in claim.assertions.iter().filter(|a| a.holds != Some(true) || claim.verdict.is_wrong()) {
             let sign = match assertion.holds {
                 Some(true) => "holds",
                 Some(false) => "does not hold",
@@ -87,8 +86,7 @@ pub(super) fn describe(study: &Study) -> String {
     for check in &study.checks {
         let numbers = check.cells.len();
         let by = check.by.as_ref().map_or_else(String::new, |by| format!("; reference: {by}"));
-        let _ =
-            writeln!(text, "\n{numbers} numbers of {} in {}{by}", check.measure.as_ref(), check.set.as_ref());
+        let _ = writeln!(text, "\n{numbers} numbers of {} in {}{by}", check.measure.as_ref(), check.set.as_ref());
     }
     for claim in &study.claims {
         let not = if claim.fails { "does not hold: " } else { "" };

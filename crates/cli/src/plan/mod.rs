@@ -121,8 +121,7 @@ const MOST_OVERHEAD: f64 = 100.0;
 
 /// Reads a share of 0 or more, which may exceed 1.
 fn overhead(text: &str) -> Result<f64, String> {
-    let wrong =
-        || format!("`{text}` is not an overhead; write a percentage such as 40%, or a share such as 0.4");
+    let wrong = || format!("`{text}` is not an overhead; write a percentage such as 40%, or a share such as 0.4");
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
     let share = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
     if (0.0..=MOST_OVERHEAD).contains(&share) { Ok(share) } else { Err(wrong()) }
@@ -157,9 +156,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match (&flags.command, &flags.ask) {
         (Some(Command::Campaign(flags)), _) => campaign_command::run(flags),
         (None, Some(ask)) => plan(ask),
-        (None, None) => {
-            Err(Failure::Usage("nothing to plan: give --rate, --rtt and --loss of the link".to_owned()))
-        }
+        (None, None) => Err(Failure::Usage("nothing to plan: give --rate, --rtt and --loss of the link".to_owned())),
     }
 }
 

@@ -7,8 +7,7 @@ use std::fmt::Write;
 /// The plan as text for people.
 pub(super) fn text(plan: &PlanAnswer) -> String {
     let mut text = link(plan);
-    let verified =
-        plan.schemes.iter().any(|scheme| scheme.simulated.is_some_and(|one| one.request_p99_s.is_some()));
+    let verified = plan.schemes.iter().any(|scheme| scheme.simulated.is_some_and(|one| one.request_p99_s.is_some()));
     let simulated = plan.schemes.iter().any(|scheme| scheme.simulated.is_some());
     text.push_str(&table(plan, simulated, verified).render());
     text.push_str(&notes(plan));
@@ -53,8 +52,7 @@ fn link(plan: &PlanAnswer) -> String {
 }
 
 fn table(plan: &PlanAnswer, simulated: bool, verified: bool) -> Table {
-    let mut titles =
-        vec!["", "goodput", "share", "sent/useful", "packet p50", "p99", "request p50", "p99", "error"];
+    let mut titles = vec!["", "goodput", "share", "sent/useful", "packet p50", "p99", "request p50", "p99", "error"];
     if simulated {
         titles.extend(["simulated", "+-"]);
     }

@@ -139,10 +139,9 @@ fn check(parameter: &Parameter, text: &str) -> Result<(), String> {
         ParameterKind::Fraction => is::<Fraction>(text),
         ParameterKind::Bytes => is::<Bytes>(text),
         ParameterKind::Queue => is::<QueueLimit>(text),
-        ParameterKind::Count => text
-            .parse::<u64>()
-            .map(drop)
-            .map_err(|_| format!("`{text}` is not a whole number; write for example `10`")),
+        ParameterKind::Count => {
+            text.parse::<u64>().map(drop).map_err(|_| format!("`{text}` is not a whole number; write for example `10`"))
+        }
         ParameterKind::Switch | ParameterKind::Other => Ok(()),
     }
 }

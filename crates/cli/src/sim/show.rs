@@ -99,17 +99,8 @@ fn transfers(flows: &[FlowReport]) -> String {
 
 /// The counters of the links.
 fn links(links: &[LinkReport]) -> String {
-    let mut table = Table::titled([
-        "link",
-        "offered",
-        "queue full",
-        "refused",
-        "lost",
-        "delivered",
-        "in use",
-        "queue",
-        "waiting",
-    ]);
+    let mut table =
+        Table::titled(["link", "offered", "queue full", "refused", "lost", "delivered", "in use", "queue", "waiting"]);
     for link in links.iter().take(MOST_ROWS) {
         let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
         table.row([

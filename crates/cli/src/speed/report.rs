@@ -38,16 +38,14 @@ impl<'a> Report<'a> {
                 "target": anchor.target,
             })
         };
-        let ratios: Vec<Value> =
-            FIGURES.iter().filter_map(|figure| Some(ratio(figure, figure.anchor?))).collect();
+        let ratios: Vec<Value> = FIGURES.iter().filter_map(|figure| Some(ratio(figure, figure.anchor?))).collect();
         object.insert("ratios".into(), json!(ratios));
         Value::Object(object)
     }
 
     /// A table for people.
     pub(super) fn table(&self) -> String {
-        let others: Vec<&str> =
-            Kernel::all().map(Kernel::name).filter(|name| *name != self.kernel.name()).collect();
+        let others: Vec<&str> = Kernel::all().map(Kernel::name).filter(|name| *name != self.kernel.name()).collect();
         let mut text = format!(
             "{}; GF(256) kernel {} (RIPSTOP_GF256 may say {}); {}\n\n",
             self.cpu,
@@ -79,8 +77,7 @@ impl<'a> Report<'a> {
 
 /// The anchor of a ratio, for people.
 fn to(anchor: SpeedAnchor) -> String {
-    let name =
-        FIGURES.iter().find(|figure| figure.key == anchor.key).map_or(anchor.key, |figure| figure.what);
+    let name = FIGURES.iter().find(|figure| figure.key == anchor.key).map_or(anchor.key, |figure| figure.what);
     let short = name.split(", 1").next().unwrap_or(name);
     if anchor.over == 1.0 { short.to_owned() } else { format!("({short}) / {}", anchor.over) }
 }

@@ -83,8 +83,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     };
     let (study, published) = read_study(&flags.plan)?;
     let plan = &study.experiment;
-    let cells = pick_cells(plan, study.all_cells(), &flags.only)
-        .map_err(|problem| Failure::flag("--only", problem))?;
+    let cells = pick_cells(plan, study.all_cells(), &flags.only).map_err(|problem| Failure::flag("--only", problem))?;
     if !flags.keep_going {
         study.refuse_wrong_cells()?;
     }

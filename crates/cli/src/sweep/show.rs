@@ -25,8 +25,7 @@ const MOST_ROWS: usize = 60;
 /// # Errors
 /// A result that cannot be read.
 pub(crate) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
-    let results =
-        (0..sweep.cells.len().min(MOST_ROWS)).map(|k| sweep.result(k)).collect::<LabResult<Vec<_>>>()?;
+    let results = (0..sweep.cells.len().min(MOST_ROWS)).map(|k| sweep.result(k)).collect::<LabResult<Vec<_>>>()?;
     let throughput = |result: &Value| !result["throughput_units_per_s"].is_null();
     let units = results.iter().flatten().any(throughput);
     let mut titles = titles(sweep.experiment);
@@ -36,9 +35,7 @@ pub(crate) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     for (k, result) in results.iter().enumerate() {
         let mut row = named(&sweep.cells[k]);
         match result {
-            None => {
-                row.push(if sweep.states[k] == CellState::Missing { "missing" } else { "failed" }.to_owned())
-            }
+            None => row.push(if sweep.states[k] == CellState::Missing { "missing" } else { "failed" }.to_owned()),
             Some(result) => {
                 row.extend(pair(&result["goodput_bps"], output::rate));
                 if units {

@@ -57,9 +57,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
     }
     if let Some(number) = value.as_f64() {
         let bound = |key| schema.get(key).and_then(Value::as_f64);
-        if bound("minimum").is_some_and(|least| number < least)
-            || bound("maximum").is_some_and(|most| number > most)
-        {
+        if bound("minimum").is_some_and(|least| number < least) || bound("maximum").is_some_and(|most| number > most) {
             problems.push(format!("{at}: {number} is out of range"));
         }
     }

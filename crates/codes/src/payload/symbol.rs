@@ -155,10 +155,7 @@ impl fmt::Debug for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Symbol({} bytes", self.len)?;
         let shown = &self.as_slice()[..self.len().min(8)];
-        shown
-            .iter()
-            .enumerate()
-            .try_for_each(|(i, byte)| write!(f, "{}{byte:02x}", if i == 0 { ": " } else { "" }))?;
+        shown.iter().enumerate().try_for_each(|(i, byte)| write!(f, "{}{byte:02x}", if i == 0 { ": " } else { "" }))?;
         f.write_str(if shown.len() < self.len() { "..)" } else { ")" })
     }
 }

@@ -189,10 +189,7 @@ mod tests {
         // 256 000 draws, about 1000 for each value (value 1 also gets the share of 0); bounds at 6
         // standard deviations.
         assert!((1800..2200).contains(&counts[1]), "value 1 was drawn {} times", counts[1]);
-        assert!(
-            counts[2..].iter().all(|n| (810..1190).contains(n)),
-            "values are not equally frequent: {counts:?}"
-        );
+        assert!(counts[2..].iter().all(|n| (810..1190).contains(n)), "values are not equally frequent: {counts:?}");
     }
 
     #[test]

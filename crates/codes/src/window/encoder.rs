@@ -130,12 +130,7 @@ impl<P: Payload> Encoder<P> {
     ///
     /// # Errors
     /// If there are no members, or one of them is not held.
-    pub fn repairs_into(
-        &self,
-        members: &Members,
-        seeds: &[u16],
-        repairs: &mut Vec<P>,
-    ) -> Result<(), EncodeError> {
+    pub fn repairs_into(&self, members: &Members, seeds: &[u16], repairs: &mut Vec<P>) -> Result<(), EncodeError> {
         let mut sources = Vec::new();
         self.sources(members, &mut sources)?;
         let mut matrix = Matrix::zero(seeds.len(), sources.len());

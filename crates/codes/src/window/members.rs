@@ -44,8 +44,7 @@ impl Members {
         if !ids.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
         }
-        let neighbours =
-            ids.windows(2).rev().take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
+        let neighbours = ids.windows(2).rev().take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
         let (singles, tail) = ids.split_at(ids.len().saturating_sub(neighbours + 1));
         Some(match tail {
             // A range excludes its end, so it cannot contain u64::MAX. A single identifier is no
@@ -71,11 +70,8 @@ impl Members {
             return first.checked_add(count).map(|end| Members::range(first..end));
         }
         let last = step.checked_mul(count.saturating_sub(1)).and_then(|span| first.checked_add(span))?;
-        let singles = if count == 0 {
-            Vec::new()
-        } else {
-            (first..=last).step_by(usize::try_from(step).ok()?).collect()
-        };
+        let singles =
+            if count == 0 { Vec::new() } else { (first..=last).step_by(usize::try_from(step).ok()?).collect() };
         Some(Members { singles, tail: 0..0 })
     }
 
@@ -167,10 +163,7 @@ mod tests {
         assert_eq!(Members::new((0..65).collect(), 0..0), None);
         assert!(Members::range(5..5).is_empty());
         assert_eq!(Members::one(4).last(), Some(4));
-        assert_eq!(
-            [3, 7, 8, 9, 11, 12].map(|id| m.position(id)),
-            [Some(0), Some(1), None, Some(2), Some(4), None]
-        );
+        assert_eq!([3, 7, 8, 9, 11, 12].map(|id| m.position(id)), [Some(0), Some(1), None, Some(2), Some(4), None]);
     }
 
     #[test]
@@ -183,14 +176,9 @@ mod tests {
         assert_eq!(Members::stepped(5, 8, 0), Some(Members::default()));
         assert_eq!(Members::stepped(u64::MAX - 8, 8, 3), None);
         let step = |ids: &[u64]| Members::new(ids.to_vec(), 0..0).unwrap().step();
-        assert_eq!(
-            (step(&[1, 3, 5]), step(&[1, 3]), step(&[1, 4, 7]), step(&[1, 3, 7])),
-            (Some(2), None, None, None)
-        );
+        assert_eq!((step(&[1, 3, 5]), step(&[1, 3]), step(&[1, 4, 7]), step(&[1, 3, 7])), (Some(2), None, None, None));
         assert_eq!(Members::new(vec![1, 3, 5], 6..7).unwrap().step(), None);
-        assert!(
-            Members::range(3..4).is_span() && !Members::default().is_span() && !Members::one(3).is_span()
-        );
+        assert!(Members::range(3..4).is_span() && !Members::default().is_span() && !Members::one(3).is_span());
     }
 
     #[test]

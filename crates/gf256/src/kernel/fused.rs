@@ -206,14 +206,7 @@ impl<'a> Tile<'a> {
             let outputs_here = &results[..outputs.len()];
             let sources: [&[u8]; TILE] = std::array::from_fn(|slot| &copies[slot][..]);
             let sources = &sources[..reach];
-            E::rectangle(&Rectangle {
-                table,
-                sources,
-                outputs: outputs_here,
-                from: 0,
-                to: E::WIDTH,
-                accumulate,
-            });
+            E::rectangle(&Rectangle { table, sources, outputs: outputs_here, from: 0, to: E::WIDTH, accumulate });
             for (m, output) in outputs.iter().enumerate() {
                 output.add(at).copy_from_nonoverlapping(results[m], kept);
             }

@@ -146,18 +146,8 @@ impl Kernel {
     ///
     /// # Panics
     /// If the number of coefficients is not the number of outputs times the number of sources.
-    pub fn product(
-        self,
-        mode: ProductMode,
-        coefficients: &[u8],
-        outputs: &mut [&mut [u8]],
-        sources: &[&[u8]],
-    ) {
-        assert_eq!(
-            coefficients.len(),
-            outputs.len() * sources.len(),
-            "coefficients must be outputs times sources"
-        );
+    pub fn product(self, mode: ProductMode, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
+        assert_eq!(coefficients.len(), outputs.len() * sources.len(), "coefficients must be outputs times sources");
         match self.isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Gfni512 => product_with::<x86::Gfni512>(mode, coefficients, outputs, sources),
@@ -280,8 +270,7 @@ impl Kernel {
             }
         }
         if !dst.is_empty() {
-            let sources: Vec<&[u8]> =
-                rows.chunks_exact(dst.len()).take(coefficients.len()).map(bytes).collect();
+            let sources: Vec<&[u8]> = rows.chunks_exact(dst.len()).take(coefficients.len()).map(bytes).collect();
             portable::sum(bytes_mut(dst), coefficients, &sources, true);
         }
     }
@@ -426,12 +415,7 @@ fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
 /// Computes a product with the instructions of `E`. Adjacent outputs of equal length are computed
 /// together.
 #[allow(unsafe_code, reason = "calls vector code")]
-fn product_with<E: Engine>(
-    mode: ProductMode,
-    coefficients: &[u8],
-    outputs: &mut [&mut [u8]],
-    sources: &[&[u8]],
-) {
+fn product_with<E: Engine>(mode: ProductMode, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
     let accumulate = mode == ProductMode::Accumulate;
     let mut first = 0;
     while first < outputs.len() {

@@ -100,12 +100,7 @@ pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8,
 /// Does `gather` for the first `C` vectors at `dst` and of each row. The distance from row to row
 /// is `stride` bytes.
 #[inline(always)]
-unsafe fn gather_columns<L: Lanes, const C: usize>(
-    dst: *mut u8,
-    stride: usize,
-    rows: *const u8,
-    coefficients: &[u8],
-) {
+unsafe fn gather_columns<L: Lanes, const C: usize>(dst: *mut u8, stride: usize, rows: *const u8, coefficients: &[u8]) {
     // SAFETY: the caller (`gather`) guarantees that `dst` and each row are valid for C vectors.
     unsafe {
         let mut sum = [L::zero(); C];
@@ -151,12 +146,7 @@ pub(super) unsafe fn scatter<L: Lanes>(rows: *mut u8, len: usize, src: *const u8
 /// Does `scatter` for the first `C` vectors at `src` and of each row. The distance from row to row
 /// is `stride` bytes.
 #[inline(always)]
-unsafe fn scatter_columns<L: Lanes, const C: usize>(
-    rows: *mut u8,
-    stride: usize,
-    src: *const u8,
-    coefficients: &[u8],
-) {
+unsafe fn scatter_columns<L: Lanes, const C: usize>(rows: *mut u8, stride: usize, src: *const u8, coefficients: &[u8]) {
     // SAFETY: the caller (`scatter`) guarantees that `src` and each row are valid for C vectors.
     unsafe {
         let mut source = [L::prepare(L::zero()); C];

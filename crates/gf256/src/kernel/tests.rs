@@ -156,8 +156,7 @@ fn different_lengths_stop_at_the_shorter() {
             let mut dst = target[..d].to_vec();
             (under.xor)(&mut dst, &source[..s]);
             (under.mul_add)(&mut dst, &source[..s], 9);
-            let want =
-                |i: usize| if i < s { target[i] ^ source[i] ^ field::mul(9, source[i]) } else { target[i] };
+            let want = |i: usize| if i < s { target[i] ^ source[i] ^ field::mul(9, source[i]) } else { target[i] };
             assert!((0..d).all(|i| dst[i] == want(i)), "{}", under.name);
         }
     }
@@ -165,11 +164,9 @@ fn different_lengths_stop_at_the_shorter() {
 
 fn check_product(under: &Under, mode: ProductMode, lens: &[usize], source_lens: &[usize], seed: u64) {
     let coefficients = noise(lens.len() * source_lens.len(), seed);
-    let noisy: Vec<Vec<u8>> =
-        source_lens.iter().enumerate().map(|(k, n)| noise(n + 3, seed + k as u64)).collect();
+    let noisy: Vec<Vec<u8>> = source_lens.iter().enumerate().map(|(k, n)| noise(n + 3, seed + k as u64)).collect();
     // Odd starts, different for each source.
-    let sources: Vec<&[u8]> =
-        noisy.iter().zip(source_lens).enumerate().map(|(k, (s, n))| &s[k % 4..][..*n]).collect();
+    let sources: Vec<&[u8]> = noisy.iter().zip(source_lens).enumerate().map(|(k, (s, n))| &s[k % 4..][..*n]).collect();
     let before: Vec<Vec<u8>> = lens.iter().map(|n| noise(*n, seed ^ *n as u64)).collect();
     let mut after = before.clone();
     let mut outputs: Vec<&mut [u8]> = after.iter_mut().map(Vec::as_mut_slice).collect();
@@ -217,9 +214,7 @@ fn large_products() {
 #[test]
 fn fresh_products_are_products() {
     for kernel in Kernel::all() {
-        for (outputs, chunks, sources) in
-            [(1, 1, 1), (5, 22, 50), (0, 3, 2), (3, 0, 2), (3, 2, 0), (70, 3, 9)]
-        {
+        for (outputs, chunks, sources) in [(1, 1, 1), (5, 22, 50), (0, 3, 2), (3, 0, 2), (3, 2, 0), (70, 3, 9)] {
             let noisy: Vec<Vec<u8>> = (0..sources).map(|k| noise(64 * (k % 4 + 1), k as u64)).collect();
             let sources: Vec<&[u8]> = noisy.iter().map(Vec::as_slice).collect();
             let coefficients = noise(outputs * sources.len(), 9);
@@ -249,8 +244,7 @@ fn matrices_of_short_rows() {
             (under.scatter)(&mut grown, &vector, &coefficients);
             for at in 0..width * CHUNK {
                 let column = |i: usize| bytes(&matrix)[i * width * CHUNK + at];
-                let want =
-                    (0..rows).fold(bytes(&vector)[at], |s, i| s ^ field::mul(coefficients[i], column(i)));
+                let want = (0..rows).fold(bytes(&vector)[at], |s, i| s ^ field::mul(coefficients[i], column(i)));
                 assert_eq!(bytes(&sum)[at], want, "gather {} {rows} x {width}", under.name);
                 for (i, c) in coefficients.iter().enumerate() {
                     let want = column(i) ^ field::mul(*c, bytes(&vector)[at]);

@@ -222,13 +222,7 @@ impl Lanes for Shuffle256 {
         _mm256_xor_si256(low, high)
     }
     #[inline(always)]
-    unsafe fn add_two(
-        sum: __m256i,
-        s0: [__m256i; 2],
-        f0: [__m256i; 2],
-        s1: [__m256i; 2],
-        f1: [__m256i; 2],
-    ) -> __m256i {
+    unsafe fn add_two(sum: __m256i, s0: [__m256i; 2], f0: [__m256i; 2], s1: [__m256i; 2], f1: [__m256i; 2]) -> __m256i {
         Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
     }
     #[inline(always)]

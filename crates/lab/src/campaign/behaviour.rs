@@ -51,8 +51,7 @@ pub fn fingerprint() -> LabResult<String> {
 
 /// Runs `scenario` and adds its results to `hash`. [`figures`] selects the results.
 fn add(hash: &mut Sha256, scenario: &Scenario) -> LabResult<()> {
-    let report =
-        scenario::run(scenario, 1, || {}).map_err(|error| LabError::work("a fixed scenario", error))?;
+    let report = scenario::run(scenario, 1, || {}).map_err(|error| LabError::work("a fixed scenario", error))?;
     let mut figure = |value: Option<f64>| hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
     figures(&report).into_iter().for_each(&mut figure);
     Ok(())

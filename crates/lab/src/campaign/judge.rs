@@ -98,11 +98,7 @@ pub fn figure_error<'a, 'b: 'a>(
 pub fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> Option<RelativeError> {
     let error = |one: &JudgedLink<'_>| {
         let found = one.link.scheme.get(TCPNC)?;
-        Some(if found.mean_bps > 0.0 {
-            (found.predicted_bps / found.mean_bps - 1.0).abs()
-        } else {
-            f64::INFINITY
-        })
+        Some(if found.mean_bps > 0.0 { (found.predicted_bps / found.mean_bps - 1.0).abs() } else { f64::INFINITY })
     };
     relative_error(links.filter_map(error).collect())
 }

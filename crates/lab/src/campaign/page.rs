@@ -44,8 +44,7 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     } else {
         format!("links of seed {}, which the report does not contain", fitted.seed)
     };
-    let slow =
-        campaign.max_rate_bps.map_or(String::new(), |rate| format!(" (only links of at most {rate} bit/s)"));
+    let slow = campaign.max_rate_bps.map_or(String::new(), |rate| format!(" (only links of at most {rate} bit/s)"));
     let all = hits(judged.iter());
     format!(
         "# Errors of the planner\n\n\
@@ -106,8 +105,7 @@ fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
 fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&JudgedLink<'a>>)) {
     line("all", judged.iter().collect());
     for kind in LossPattern::ALL {
-        let some: Vec<&JudgedLink<'_>> =
-            judged.iter().filter(|one| LossPattern::of(&one.link.path) == kind).collect();
+        let some: Vec<&JudgedLink<'_>> = judged.iter().filter(|one| LossPattern::of(&one.link.path) == kind).collect();
         if !some.is_empty() {
             line(kind.words(), some);
         }
@@ -117,8 +115,7 @@ fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&Jud
 /// The table of goodput errors for each scheme.
 fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
-        "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n"
-            .to_owned();
+        "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n".to_owned();
     for (index, scheme) in PlanScheme::FITTED.into_iter().enumerate() {
         let errors: Vec<f64> = judged.iter().map(|one| one.error(index)).collect();
         let _ = writeln!(

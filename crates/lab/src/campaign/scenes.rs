@@ -8,12 +8,10 @@ use ripstop_link::LinkConfig;
 use ripstop_model::plan::nc::NcSettings;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
 use ripstop_model::plan::{
-    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS,
-    NetworkPath, PATH_MTU, PlanScheme,
+    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, NetworkPath,
+    PATH_MTU, PlanScheme,
 };
-use ripstop_sim::scenario::{
-    FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
-};
+use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec};
 use ripstop_sim::tcp::{Distribution, Variant};
 use std::time::Duration;
 
@@ -105,13 +103,8 @@ impl CampaignStage {
     /// The scenario with `flow` on this path, inside a tunnel if `tunnel` is true.
     fn tandem(&self, flow: FlowSpec, tunnel: bool, runs: u32, seed: u64) -> Scenario {
         let (duration, warmup) = self.run();
-        let run = RunSpec {
-            duration: Span::from(duration),
-            warmup: Span::from(warmup),
-            runs,
-            seed,
-            ..RunSpec::default()
-        };
+        let run =
+            RunSpec { duration: Span::from(duration), warmup: Span::from(warmup), runs, seed, ..RunSpec::default() };
         Tandem {
             run,
             hops: 1,
@@ -134,12 +127,7 @@ impl CampaignStage {
         let Some(flow) = scenario.flow.pop() else { return scenario };
         let (from, to) = (flow.to.clone(), flow.from.clone());
         let answers = SourceSpec::Answers { to: "ask".to_owned(), length };
-        let ask = FlowSpec {
-            name: "ask".to_owned(),
-            count: 1,
-            source: SourceSpec::Requests { length, think },
-            ..flow
-        };
+        let ask = FlowSpec { name: "ask".to_owned(), count: 1, source: SourceSpec::Requests { length, think }, ..flow };
         let answer = FlowSpec { name: "answer".to_owned(), from, to, source: answers, ..ask.clone() };
         scenario.flow = vec![ask, answer];
         scenario.run.warmup = Span::from(Duration::from_secs(1));

@@ -107,18 +107,12 @@ pub fn measure(
 ///
 /// # Errors
 /// The simulator refuses the link.
-pub fn measure_scenario(
-    stage: &CampaignStage,
-    scenario: &Scenario,
-    threads: usize,
-) -> LabResult<MeasuredScheme> {
+pub fn measure_scenario(stage: &CampaignStage, scenario: &Scenario, threads: usize) -> LabResult<MeasuredScheme> {
     let refused = |error: ScenarioError| LabError::Input(error.to_string());
     let totals = scenario::run_all(scenario, threads, || {}).map_err(refused)?;
     let all = ScenarioReport::new(scenario, &totals);
     let flows = f64::from(stage.flows);
-    let each = |run| {
-        ScenarioReport::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows
-    };
+    let each = |run| ScenarioReport::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
     let utilisation = all.links[0].utilisation.mean.unwrap_or(0.0);
     let each_bps: Vec<f64> = totals.iter().map(each).collect();
     let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;
@@ -136,8 +130,7 @@ pub fn measure_scenario(
 /// # Errors
 /// The simulator refuses the link.
 pub fn measure_requests(scenario: &Scenario, threads: usize) -> LabResult<RequestResult> {
-    let report =
-        scenario::run(scenario, threads, || {}).map_err(|error| LabError::Input(error.to_string()))?;
+    let report = scenario::run(scenario, threads, || {}).map_err(|error| LabError::Input(error.to_string()))?;
     let completion = report.flows[0].completion_s;
     Ok(RequestResult { p50_s: completion.p50, p99_s: completion.p99 })
 }
@@ -249,8 +242,7 @@ fn simulate_link(
         let run = |runs| measure(&stage, scheme, runs, seed, threads);
         let make = || run_until_known(&stage, effort(scheme), path.capacity(), run);
         let measured: MeasuredScheme = kept(store, &scenario, make)?;
-        let predicted =
-            predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
+        let predicted = predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
     }
     let nc = nc::settings(path);
@@ -286,8 +278,7 @@ fn run_until_known(
     let mut runs = fewest;
     loop {
         let measured = run(runs)?;
-        let (error, enough) =
-            (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
+        let (error, enough) = (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
         // A few runs may agree by chance. With the minimum number of runs, the standard error must
         // therefore be ten times smaller.
         if runs >= most || runs > fewest && error <= enough || error <= enough / 10.0 {

@@ -4,9 +4,7 @@
 //! evaluates a claim to true, false, or an error. A scope looks up the values of the names in a
 //! claim (see `mod.rs`).
 
-use super::expression::{
-    ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart,
-};
+use super::expression::{ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart};
 use super::functions::{CLAIM_FUNCTIONS, call};
 use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine};
 use super::{ClaimScope, show_number};
@@ -136,10 +134,7 @@ fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
         }
         return match published::FUNCTIONS.contains(&name) {
             true => Ok(()),
-            false => Err(format!(
-                "no closed form is called `{name}`; there are {}",
-                published::FUNCTIONS.join(", ")
-            )),
+            false => Err(format!("no closed form is called `{name}`; there are {}", published::FUNCTIONS.join(", "))),
         };
     }
     let known = CLAIM_FUNCTIONS.iter().find(|function| function.name == name);
@@ -149,12 +144,9 @@ fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
     })?;
     match function.arguments == arguments.len() {
         true => Ok(()),
-        false => Err(format!(
-            "`{name}` takes {} values, not {}: {}",
-            function.arguments,
-            arguments.len(),
-            function.about
-        )),
+        false => {
+            Err(format!("`{name}` takes {} values, not {}: {}", function.arguments, arguments.len(), function.about))
+        }
     }
 }
 
@@ -166,11 +158,7 @@ struct Evaluation<'a> {
 impl Evaluation<'_> {
     /// The value of an expression. `variables` are the variables of the enclosing `all(..)` and
     /// `curve(..)`.
-    fn value(
-        &self,
-        expression: &ClaimExpression,
-        variables: &mut Vec<(String, f64)>,
-    ) -> Result<ClaimValue, String> {
+    fn value(&self, expression: &ClaimExpression, variables: &mut Vec<(String, f64)>) -> Result<ClaimValue, String> {
         match expression {
             ClaimExpression::Number(number) => Ok(ClaimValue::Number(*number)),
             ClaimExpression::Word(word) => Ok(ClaimValue::Word(word.clone())),
@@ -178,9 +166,7 @@ impl Evaluation<'_> {
                 Some((_, value)) => Ok(ClaimValue::Number(*value)),
                 None => self.scope.read(reference),
             },
-            ClaimExpression::Negative(inner) => {
-                combine(&[self.value(inner, variables)?], |values| -values[0])
-            }
+            ClaimExpression::Negative(inner) => combine(&[self.value(inner, variables)?], |values| -values[0]),
             ClaimExpression::Binary { operator, left, right } => {
                 let apply = |a: f64, b: f64| match operator {
                     '+' => a + b,
@@ -289,11 +275,7 @@ impl Evaluation<'_> {
                 let count = points.unwrap_or(to - from + 1.0);
                 if !(1.0..=MOST_VALUES).contains(&count) || count.fract() != 0.0 {
                     let words = "write `1..9` or `0..1 by 11`, with at most 10000 values";
-                    return Err(format!(
-                        "{} to {} are no values; {words}",
-                        show_number(from),
-                        show_number(to)
-                    ));
+                    return Err(format!("{} to {} are no values; {words}", show_number(from), show_number(to)));
                 }
                 let last = (count - 1.0).max(1.0);
                 let value = |k: u32| match points {

@@ -157,14 +157,9 @@ impl ClaimExpression {
                 ClaimExpression::Binary { operator, left: within(left), right: within(right) }
             }
             ClaimExpression::Call { name: function, arguments } => {
-                let argument = |one: ClaimArgument| ClaimArgument {
-                    name: one.name,
-                    value: one.value.with_part(name, part),
-                };
-                ClaimExpression::Call {
-                    name: function,
-                    arguments: arguments.into_iter().map(argument).collect(),
-                }
+                let argument =
+                    |one: ClaimArgument| ClaimArgument { name: one.name, value: one.value.with_part(name, part) };
+                ClaimExpression::Call { name: function, arguments: arguments.into_iter().map(argument).collect() }
             }
             ClaimExpression::Each { curve, variable, range, body } => {
                 let range = match range {

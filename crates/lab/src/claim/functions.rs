@@ -113,11 +113,7 @@ fn of_curve(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
         "first" => ClaimValue::Number(values[0].curve()?[0].y),
         "last" => ClaimValue::Number(values[0].curve()?[values[0].curve()?.len() - 1].y),
         "x" => ClaimValue::Curve(
-            values[0]
-                .curve()?
-                .iter()
-                .map(|point| CurvePoint { y: point.x, ci95: 0.0, ..point.clone() })
-                .collect(),
+            values[0].curve()?.iter().map(|point| CurvePoint { y: point.x, ci95: 0.0, ..point.clone() }).collect(),
         ),
         "part" => {
             let (from, to) = (values[1].number()?, values[2].number()?);
@@ -215,7 +211,8 @@ mod tests {
         for function in CLAIM_FUNCTIONS {
             let curves = vec![curve(&[(10.0, 0.5)]); function.arguments];
             let numbers = vec![ClaimValue::Number(0.5); function.arguments];
-            let known = |values: &[ClaimValue]| !matches!(call(function.name, values), Err(e) if e.contains("no function"));
+            let known =
+                |values: &[ClaimValue]| !matches!(call(function.name, values), Err(e) if e.contains("no function"));
             assert!(known(&curves) && known(&numbers), "{}", function.name);
         }
     }

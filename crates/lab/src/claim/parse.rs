@@ -3,9 +3,7 @@
 //! This is a recursive-descent parser with one function for each precedence level: comparisons,
 //! sums, products, factors.
 
-use super::expression::{
-    ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart,
-};
+use super::expression::{ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart};
 use std::str::FromStr;
 
 impl FromStr for ClaimExpression {

@@ -47,12 +47,10 @@ impl ClaimValue {
     /// The value is not a curve, the curve has no points, or a point has no value.
     pub(super) fn curve(&self) -> Result<&[CurvePoint], String> {
         match self {
-            ClaimValue::Curve(points) if !points.is_empty() => {
-                match points.iter().find(|point| point.y.is_nan()) {
-                    Some(point) => Err(format!("a curve has no value at {}", point.label)),
-                    None => Ok(points),
-                }
-            }
+            ClaimValue::Curve(points) if !points.is_empty() => match points.iter().find(|point| point.y.is_nan()) {
+                Some(point) => Err(format!("a curve has no value at {}", point.label)),
+                None => Ok(points),
+            },
             ClaimValue::Curve(_) => Err("a curve has no points".into()),
             _ => Err("a curve is wanted here: `measure[set, parameter=*]` or `curve(x in 1..9, ..)`".into()),
         }
@@ -134,8 +132,7 @@ pub(super) fn combine(values: &[ClaimValue], apply: impl Fn(&[f64]) -> f64) -> R
             return Err("two curves have different points".into());
         }
     }
-    let point =
-        |(k, point): (usize, &CurvePoint)| Ok(CurvePoint { y: apply(&at(k)?), ci95: 0.0, ..point.clone() });
+    let point = |(k, point): (usize, &CurvePoint)| Ok(CurvePoint { y: apply(&at(k)?), ci95: 0.0, ..point.clone() });
     Ok(ClaimValue::Curve(curve.iter().enumerate().map(point).collect::<Result<_, String>>()?))
 }
 

@@ -123,8 +123,7 @@ impl BaseSpec {
         let value_of = |name: &str| settings.iter().find(|setting| setting.key == name).map(|s| &s.value);
         let mut filled = Vec::with_capacity(settings.len());
         for (k, setting) in settings.iter().enumerate().filter(|(_, s)| !self.holes.contains(&s.key)) {
-            let value =
-                fill(&setting.value, &value_of).map_err(|problem| Fault { setting: Some(k), problem })?;
+            let value = fill(&setting.value, &value_of).map_err(|problem| Fault { setting: Some(k), problem })?;
             filled.push((k, setting.key.as_str(), value));
         }
         match &self.base {
@@ -152,15 +151,11 @@ impl BaseSpec {
     fn check_parameters(&self, source: &SourceText, grid: &GridSpec) -> LabResult<()> {
         let CellBase::Preset(preset) = &self.base else { return Ok(()) };
         let of_axes = grid.axes.iter().flat_map(|axis| axis.levels.iter().flatten());
-        let own =
-            of_axes.filter(|setting| !self.is_label(&setting.key) && !self.holes.contains(&setting.key));
-        for KeySetting { key, value, at } in
-            grid.base.iter().filter(|s| !self.holes.contains(&s.key)).chain(own)
-        {
+        let own = of_axes.filter(|setting| !self.is_label(&setting.key) && !self.holes.contains(&setting.key));
+        for KeySetting { key, value, at } in grid.base.iter().filter(|s| !self.holes.contains(&s.key)).chain(own) {
             let Some(parameter) = preset.parameter(key) else {
                 let names: Vec<&str> = preset.parameters().map(|parameter| parameter.name).collect();
-                let problem =
-                    format!("`sim {}` has no flag `{key}`; it has {}", preset.name(), names.join(", "));
+                let problem = format!("`sim {}` has no flag `{key}`; it has {}", preset.name(), names.join(", "));
                 return Err(source.wrong(*at, problem));
             };
             let problem = match (parameter.kind == ParameterKind::Switch, value) {
@@ -237,9 +232,7 @@ fn fill<'a>(value: &Value, value_of: &impl Fn(&str) -> Option<&'a Value>) -> Res
             None => value.clone(),
             Some(name) => value_of(name).cloned().ok_or_else(|| format!("`${name}` has no value here"))?,
         },
-        Value::Array(list) => {
-            Value::Array(list.iter().map(|value| fill(value, value_of)).collect::<Result<_, _>>()?)
-        }
+        Value::Array(list) => Value::Array(list.iter().map(|value| fill(value, value_of)).collect::<Result<_, _>>()?),
         Value::Table(table) => {
             let pair = |(name, value): (&String, &Value)| Ok((name.clone(), fill(value, value_of)?));
             Value::Table(table.iter().map(pair).collect::<Result<_, String>>()?)
@@ -309,8 +302,7 @@ struct ChainText {
 /// The scenario of a chain with these settings.
 fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let mut root = put_all(Value::Table(Table::new()), settings)?;
-    let flows =
-        root.get_mut("tandem").and_then(|tandem| tandem.get_mut("flow")).and_then(Value::as_array_mut);
+    let flows = root.get_mut("tandem").and_then(|tandem| tandem.get_mut("flow")).and_then(Value::as_array_mut);
     for flow in flows.into_iter().flatten().filter_map(Value::as_table_mut) {
         for end in ["from", "to"] {
             flow.insert(end.into(), Value::String(String::new()));
@@ -373,10 +365,7 @@ mod tests {
         let text = format!("[base]\n{}[[cases]]\n{chain}\n", CHAIN.replace("[[", "[[base."));
         let scenario = first(&text, None).unwrap();
         assert_eq!(scenario.link[0].forth.loss, scenario.link[1].forth.loss);
-        assert_eq!(
-            scenario.link.iter().map(|l| l.forth.rate.bps()).collect::<Vec<_>>(),
-            [1_000_000, 5_000_000]
-        );
+        assert_eq!(scenario.link.iter().map(|l| l.forth.rate.bps()).collect::<Vec<_>>(), [1_000_000, 5_000_000]);
         assert!(scenario.run.runs == 3 && scenario.flow[0].nc.is_some());
     }
 
@@ -407,10 +396,7 @@ mod tests {
     fn what_cannot_be_blames_a_line() {
         for (keys, words) in [
             ("run.runs = 3\nlink.7.forth.rate = 1", "5: link.7.forth.rate: `7` leads nowhere; there are 2"),
-            (
-                "link.0.forth.rate.x = 1",
-                "4: link.0.forth.rate.x: `x` leads nowhere: there is `1Mbit/s` already",
-            ),
+            ("link.0.forth.rate.x = 1", "4: link.0.forth.rate.x: `x` leads nowhere: there is `1Mbit/s` already"),
             ("run.runs = 3\nrun.seeed = 3", "5: run.seeed: unknown field `seeed`"),
             ("run.runs = 0\nrun.seed = 3", "4: run.runs: `run.runs`: 0 runs; write 1"),
             ("run.seed = 3\n\"link[*].forth.loss\" = 2", "5: link[*].forth.loss: "),

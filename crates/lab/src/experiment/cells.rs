@@ -61,8 +61,7 @@ impl GridCell {
 
     /// A label for people, from the keys that vary in the cell's set: `R = 1.13, q = 2.5%`.
     pub fn label(&self, experiment: &Experiment) -> String {
-        let pairs =
-            experiment.set_keys(self.set).iter().filter_map(|key| Some((key, self.text(experiment, key)?)));
+        let pairs = experiment.set_keys(self.set).iter().filter_map(|key| Some((key, self.text(experiment, key)?)));
         pairs.map(|(key, text)| format!("{key} = {text}")).collect::<Vec<_>>().join(", ")
     }
 
@@ -105,15 +104,11 @@ fn names(
         let of_base = || spec.grid.base.iter().find(|setting| setting.key == *key).map(|s| &s.value);
         let text = of_cell.or_else(of_base).map(written);
         let plain = |text: Option<&String>| {
-            text.map_or(TableEntry::Missing, |text| {
-                TableEntry::of_json(&serde_json::Value::String(text.clone()))
-            })
+            text.map_or(TableEntry::Missing, |text| TableEntry::of_json(&serde_json::Value::String(text.clone())))
         };
         let (value, default) = match &spec.base.base {
             _ if key == CASE => (text.clone().map_or(TableEntry::Missing, TableEntry::Text), None),
-            _ if spec.base.holes.contains(key) || spec.base.labels.contains(key) => {
-                (plain(text.as_ref()), None)
-            }
+            _ if spec.base.holes.contains(key) || spec.base.labels.contains(key) => (plain(text.as_ref()), None),
             CellBase::Chain => (plain(text.as_ref()), None),
             CellBase::Preset(preset) => {
                 let parameter = preset.parameter(key);
@@ -150,11 +145,7 @@ fn json_text(value: &serde_json::Value) -> String {
 ///
 /// # Errors
 /// A word is not `KEY=VALUE`, its key does not vary, or no cell has its value.
-pub fn pick_cells(
-    experiment: &Experiment,
-    cells: Vec<GridCell>,
-    wanted: &[String],
-) -> Result<Vec<GridCell>, String> {
+pub fn pick_cells(experiment: &Experiment, cells: Vec<GridCell>, wanted: &[String]) -> Result<Vec<GridCell>, String> {
     let mut picks: Vec<(usize, Vec<&str>)> = Vec::new();
     for word in wanted {
         let (key, value) =
@@ -183,9 +174,8 @@ pub fn pick_cells(
             None => picks.push((k, vec![value.trim()])),
         }
     }
-    let picked = |cell: &GridCell| {
-        picks.iter().all(|(k, values)| values.iter().any(|value| is(experiment, cell, *k, value)))
-    };
+    let picked =
+        |cell: &GridCell| picks.iter().all(|(k, values)| values.iter().any(|value| is(experiment, cell, *k, value)));
     Ok(cells.into_iter().filter(picked).collect())
 }
 

@@ -61,9 +61,8 @@ impl Experiment {
     /// # Errors
     /// The file is not valid. The message has file, line, column, key, and what would be right.
     pub fn read(source: SourceText, others: &[&str]) -> LabResult<Experiment> {
-        let table = DeTable::parse(&source.text).map_err(|error| {
-            source.wrong(error.span().map_or(0, |span| span.start), error.message().trim_end())
-        })?;
+        let table = DeTable::parse(&source.text)
+            .map_err(|error| source.wrong(error.span().map_or(0, |span| span.start), error.message().trim_end()))?;
         let table = table.get_ref();
         const GRID: [&str; 4] = ["base", "grid", "zip", "cases"];
         let named = table.iter().find(|(name, _)| name.get_ref().as_ref() == SET);
@@ -73,13 +72,11 @@ impl Experiment {
                 continue;
             }
             if !GRID.contains(&word) {
-                let problem =
-                    format!("a plan has no `{word}`; it has [base], [grid], [[zip]], [[cases]] and [[set]]");
+                let problem = format!("a plan has no `{word}`; it has [base], [grid], [[zip]], [[cases]] and [[set]]");
                 return Err(source.wrong(at, problem));
             }
             if named.is_some() {
-                let problem =
-                    format!("[{word}] stands in a set here: write [set.{word}], or leave out [[set]]");
+                let problem = format!("[{word}] stands in a set here: write [set.{word}], or leave out [[set]]");
                 return Err(source.wrong(at, problem));
             }
         }
@@ -130,8 +127,7 @@ impl Experiment {
 
     /// All cells, set by set.
     pub fn cells(&self) -> Vec<GridCell> {
-        let places =
-            self.sets.iter().enumerate().flat_map(|(set, spec)| (0..spec.cells()).map(move |k| (set, k)));
+        let places = self.sets.iter().enumerate().flat_map(|(set, spec)| (0..spec.cells()).map(move |k| (set, k)));
         places.enumerate().map(|(index, (set, place))| GridCell::new(self, index, set, place)).collect()
     }
 
@@ -191,8 +187,7 @@ const SET_FIELDS: [&str; 8] = ["name", "quick", "trace", "labels", "base", "grid
 /// In a file without `[[set]]`, `fields` does not contain `name`. Then `name`, `quick`, `trace` and
 /// `labels` are not read.
 fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
-    let field =
-        |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);
+    let field = |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);
     let stranger = table.iter().map(|(key, _)| key).find(|key| !fields.contains(&key.get_ref().as_ref()));
     if let Some(stranger) = stranger.filter(|_| fields.contains(&"name")) {
         let problem = format!("unknown field `{}`; a set has {}", stranger.get_ref(), fields.join(", "));

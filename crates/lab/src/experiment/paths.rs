@@ -32,8 +32,7 @@ pub(super) fn put(here: &mut Value, path: &[String], value: &Value) -> Result<()
         Value::Array(list) => {
             let length = list.len();
             let item = step.parse().ok().and_then(|index: usize| list.get_mut(index));
-            let item =
-                item.ok_or_else(|| format!("`{step}` leads nowhere; there are {length}, from 0, or `*`"))?;
+            let item = item.ok_or_else(|| format!("`{step}` leads nowhere; there are {length}, from 0, or `*`"))?;
             put(item, rest, value)
         }
         other => Err(format!("`{step}` leads nowhere: there is `{}` already, not a table", written(other))),

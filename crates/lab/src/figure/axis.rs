@@ -16,8 +16,7 @@ impl Axis {
     /// axis are powers of ten.
     pub(super) fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Axis {
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
-        let (low, high) =
-            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         let (low, high) = if low > high { (if log { 0.1 } else { 0.0 }, 1.0) } else { (low, high) };
         let low = if from_zero && !log { low.min(0.0) } else { low };
         let high = if high == low { low + 1.0 } else { high };
@@ -50,8 +49,7 @@ impl Axis {
         // Aim for at most six steps: the smallest round step that is at least a sixth of the range.
         let rough = (self.high - self.low) / 6.0;
         let scale = 10f64.powf(rough.log10().floor());
-        let step =
-            [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * scale).find(|step| *step >= rough).unwrap_or(rough);
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * scale).find(|step| *step >= rough).unwrap_or(rough);
         let first = (self.low / step).ceil() as i64;
         (first..).map(|k| k as f64 * step).take_while(|tick| *tick <= self.high * (1.0 + 1e-12)).collect()
     }
@@ -66,10 +64,7 @@ mod tests {
         let axis = Axis::over([0.2, 1.7].into_iter(), false, true);
         assert_eq!((axis.low, axis.part(axis.high), axis.part(-1.0)), (0.0, 1.0, 0.0));
         let ticks = axis.ticks();
-        assert!(
-            (3..=8).contains(&ticks.len()) && ticks.windows(2).all(|pair| pair[1] > pair[0]),
-            "{ticks:?}"
-        );
+        assert!((3..=8).contains(&ticks.len()) && ticks.windows(2).all(|pair| pair[1] > pair[0]), "{ticks:?}");
         let log = Axis::over([0.03, 900.0, 0.0].into_iter(), true, true);
         assert_eq!((log.low, log.high, log.ticks().len()), (0.01, 1000.0, 6));
         assert!((log.part(1.0) - 0.4).abs() < 1e-12);

@@ -42,9 +42,7 @@ impl FigureChart {
     /// Draws the figure as SVG text. Points that a logarithmic axis cannot show are left out.
     pub fn svg(mut self) -> String {
         for curve in &mut self.curves {
-            curve
-                .points
-                .retain(|p| p.1.is_finite() && (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
+            curve.points.retain(|p| p.1.is_finite() && (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
             curve.others.retain(|p| (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
         }
         let all = || {
@@ -88,10 +86,7 @@ impl Drawing<'_> {
     /// The position of a point on the page, in SVG units.
     fn at(&self, px: f64, py: f64) -> (f64, f64) {
         let [left, right, top, bottom] = MARGINS;
-        (
-            left + self.x.part(px) * (SIZE.0 - left - right),
-            SIZE.1 - bottom - self.y.part(py) * (SIZE.1 - top - bottom),
-        )
+        (left + self.x.part(px) * (SIZE.0 - left - right), SIZE.1 - bottom - self.y.part(py) * (SIZE.1 - top - bottom))
     }
 
     fn axes(&mut self) {
@@ -150,10 +145,8 @@ impl Drawing<'_> {
             }
         }
         let dashes = &style.dashes;
-        let _ = writeln!(
-            self.svg,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dashes}/>"
-        );
+        let _ =
+            writeln!(self.svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dashes}/>");
         for (px, py) in &curve.others {
             let (sx, sy) = self.at(*px, *py);
             let _ = writeln!(
@@ -173,11 +166,7 @@ impl Drawing<'_> {
             let _ = writeln!(
                 self.svg,
                 "<path d=\"M{left:.1} {ly:.1}h22\" stroke=\"{colour}\" stroke-width=\"1.6\"{dashes}/>{}<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                if curve.points.len() <= MOST_MARKERS {
-                    style.marker(left + 11.0, ly)
-                } else {
-                    String::new()
-                },
+                if curve.points.len() <= MOST_MARKERS { style.marker(left + 11.0, ly) } else { String::new() },
                 left + 27.0,
                 ly + 4.0,
                 escape(&curve.name)

@@ -16,9 +16,9 @@ pub fn series_chart(result: &Value, measure: KnownMeasure) -> Result<FigureChart
     }
     let mut curves = Vec::with_capacity(flows.len());
     for (k, flow) in flows.iter().enumerate() {
-        let values = measure.over_time(result, k).ok_or_else(|| {
-            format!("`{}` has no series over time; goodput, cwnd and srtt have one", measure.name())
-        })?;
+        let values = measure
+            .over_time(result, k)
+            .ok_or_else(|| format!("`{}` has no series over time; goodput, cwnd and srtt have one", measure.name()))?;
         let points = values.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
         let name = flow["name"].as_str().unwrap_or_default().to_owned();
         curves.push(FigureCurve { name, points, ..FigureCurve::default() });

@@ -16,12 +16,7 @@ use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study, Wa
 
 /// Makes the figure `figure` of an experiment. `judged` has the numbers of papers and of
 /// independent simulations, which are drawn as circles.
-pub fn study_chart(
-    figure: &FigureSpec,
-    study: &Study,
-    results: &CellResults,
-    judged: &JudgedStudy,
-) -> FigureChart {
+pub fn study_chart(figure: &FigureSpec, study: &Study, results: &CellResults, judged: &JudgedStudy) -> FigureChart {
     let measure = study.measure(figure.y.as_ref());
     FigureChart {
         title: figure.title.clone(),
@@ -49,8 +44,7 @@ fn curves(
     for cell in &chosen.cells {
         let name = name(study, cell, figure);
         if figure.x == "time" {
-            let values =
-                y.over_time(&results.0[set][cell.place], chosen.place.flow.unwrap_or(0)).unwrap_or_default();
+            let values = y.over_time(&results.0[set][cell.place], chosen.place.flow.unwrap_or(0)).unwrap_or_default();
             let points = values.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
             let steps = experiment.sets()[set].trace;
             curves.push(FigureCurve { name, points, others: Vec::new(), steps });

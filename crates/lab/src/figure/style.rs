@@ -7,8 +7,7 @@ use super::curve::FigureCurve;
 /// Ito). Two colours of the palette are replaced. Grey replaces the second blue, which is close to
 /// the first. Brown replaces yellow, which is faint on white. The ninth curve has the first colour
 /// again, with other dashes.
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
+const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 
 /// Dash patterns in SVG units: the first eight curves are solid, the next eight have long dashes,
 /// and the eight after those have short dashes.
@@ -107,9 +106,7 @@ mod tests {
         let curves: Vec<FigureCurve> = (0..18).map(|k| curve(&[f64::from(k), 1.0])).collect();
         let all = styles(&curves);
         for (k, style) in all.iter().enumerate() {
-            assert!(
-                all[..k].iter().all(|other| (other.colour, &other.dashes) != (style.colour, &style.dashes))
-            );
+            assert!(all[..k].iter().all(|other| (other.colour, &other.dashes) != (style.colour, &style.dashes)));
         }
         // Curves without points coincide with nothing.
         assert!(styles(&[curve(&[]), curve(&[])]).iter().all(|style| style.same_as.is_none()));

@@ -249,8 +249,7 @@ impl KnownMeasure {
                 None => flows.iter().collect(),
                 Some(k) => vec![flows.get(k)?],
             };
-            let each: Option<Vec<MeasuredNumber>> =
-                chosen.iter().map(|flow| read(flow.pointer(path)?)).collect();
+            let each: Option<Vec<MeasuredNumber>> = chosen.iter().map(|flow| read(flow.pointer(path)?)).collect();
             Some(mean(&each?))
         };
         let over_flows = |path: &str| over(path, statistic);
@@ -262,8 +261,7 @@ impl KnownMeasure {
         match self {
             KnownMeasure::Goodput => goodput()?.times(1e-6),
             KnownMeasure::Sink => {
-                let payload =
-                    report["scenario"]["flow"][0]["packet"].as_str()?.parse::<Bytes>().ok()?.get() as f64;
+                let payload = report["scenario"]["flow"][0]["packet"].as_str()?.parse::<Bytes>().ok()?.get() as f64;
                 goodput()?.times(1e-6 * (payload + HEADERS) / payload)
             }
             KnownMeasure::Units => statistic(&report["throughput_units_per_s"]),
@@ -300,9 +298,7 @@ impl KnownMeasure {
             && flow == 0
             && let Some(record) = report["trace"]["window"].as_array()
         {
-            return Some(
-                record.iter().filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_f64()?))).collect(),
-            );
+            return Some(record.iter().filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_f64()?))).collect());
         }
         let (key, scale) = match self {
             KnownMeasure::Goodput => ("goodput_bps", 1e-6),
@@ -313,12 +309,7 @@ impl KnownMeasure {
         let series = &report["series"];
         let moments = series["until_s"].as_array()?.iter();
         let values = series["flows"][flow][key].as_array()?.iter();
-        Some(
-            moments
-                .zip(values)
-                .filter_map(|(at, value)| Some((at.as_f64()?, value.as_f64()? * scale)))
-                .collect(),
-        )
+        Some(moments.zip(values).filter_map(|(at, value)| Some((at.as_f64()?, value.as_f64()? * scale))).collect())
     }
 }
 
@@ -348,10 +339,7 @@ fn statistic(value: &Value) -> Option<MeasuredNumber> {
 fn mean(each: &[MeasuredNumber]) -> MeasuredNumber {
     let n = each.len() as f64;
     let ci95: Option<f64> = each.iter().map(|number| number.ci95).sum();
-    MeasuredNumber {
-        mean: each.iter().map(|number| number.mean).sum::<f64>() / n,
-        ci95: ci95.map(|sum| sum / n),
-    }
+    MeasuredNumber { mean: each.iter().map(|number| number.mean).sum::<f64>() / n, ci95: ci95.map(|sum| sum / n) }
 }
 
 /// Coefficient of variation of the field `key` of the first flow, over the intervals of the time
@@ -385,8 +373,7 @@ mod tests {
             "goodput_bps": {"mean": 3e6, "ci95": null, "n": 1}, "flows": [flow(2e6), flow(4e6)],
             "intervals": [{"from_s": 1.0, "to_s": 2.0, "goodput_bps": {"mean": 9e6}, "flows": [flow(8e6), flow(1e7)]}],
             "series": {"flows": [{"cwnd_packets": [1.0, 3.0]}], "links": [{"queue_packets": [2.0, 7.0]}], "until_s": [1, 2]}});
-        let read =
-            |measure: KnownMeasure, flow, interval| measure.read(&result, &MeasurePlace { flow, interval });
+        let read = |measure: KnownMeasure, flow, interval| measure.read(&result, &MeasurePlace { flow, interval });
         assert_eq!(read(KnownMeasure::Goodput, None, None), Some(MeasuredNumber { mean: 3.0, ci95: None }));
         assert_eq!(read(KnownMeasure::Goodput, Some(1), None).map(|n| n.mean), Some(4.0));
         assert_eq!(read(KnownMeasure::Goodput, Some(0), Some([1.0, 2.0])).map(|n| n.mean), Some(8.0));

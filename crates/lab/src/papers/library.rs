@@ -75,10 +75,7 @@ impl PaperLibrary {
             let numbers = StatedNumbers::parse(path, text)?;
             let paper = path.trim_end_matches(NUMBERS).trim_end_matches('/').to_owned();
             if numbers.paper != paper {
-                return Err(LabError::Input(format!(
-                    "{path}: `paper` is \"{}\", not \"{paper}\"",
-                    numbers.paper
-                )));
+                return Err(LabError::Input(format!("{path}: `paper` is \"{}\", not \"{paper}\"", numbers.paper)));
             }
             let beside = format!("{paper}/{TRENDS}");
             let trends = match named(TRENDS).find(|text| text.path == beside) {
@@ -100,8 +97,7 @@ impl PaperLibrary {
         let mut committed = BTreeMap::new();
         for PaperFile { path, text } in texts.iter().filter(|text| text.path.ends_with(".json")) {
             let id = path.replace("/results/", "/").replace(".json", ".toml");
-            let numbers =
-                CommittedNumbers::parse(text).map_err(|error| LabError::Input(format!("{path}: {error}")))?;
+            let numbers = CommittedNumbers::parse(text).map_err(|error| LabError::Input(format!("{path}: {error}")))?;
             committed.insert(id_of(&id).unwrap_or(id), numbers);
         }
         for PaperFile { path, text } in texts.iter().filter(simulated) {
@@ -183,10 +179,7 @@ pub fn find_study(name: &str) -> LabResult<(Study, Published)> {
 }
 
 fn built_in() -> Vec<PaperFile> {
-    BUILT_IN
-        .iter()
-        .map(|(path, text)| PaperFile { path: (*path).to_owned(), text: (*text).to_owned() })
-        .collect()
+    BUILT_IN.iter().map(|(path, text)| PaperFile { path: (*path).to_owned(), text: (*text).to_owned() }).collect()
 }
 
 /// File with the numbers and trends that a paper prints.
@@ -210,10 +203,8 @@ fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
     };
     let entries = |path: &Path| -> LabResult<Vec<std::path::PathBuf>> {
         let list = std::fs::read_dir(path).map_err(failed(path))?;
-        let mut all = list
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(failed(path))?;
+        let mut all =
+            list.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(failed(path))?;
         all.sort();
         Ok(all)
     };
@@ -274,10 +265,7 @@ mod tests {
         let mut here: Vec<(String, String)> = built_in().into_iter().map(|t| (t.path, t.text)).collect();
         there.sort();
         here.sort();
-        assert_eq!(
-            there.iter().map(|t| &t.0).collect::<Vec<_>>(),
-            here.iter().map(|t| &t.0).collect::<Vec<_>>()
-        );
+        assert_eq!(there.iter().map(|t| &t.0).collect::<Vec<_>>(), here.iter().map(|t| &t.0).collect::<Vec<_>>());
         assert!(there == here, "the built-in files differ from the directory `papers`");
         let library = PaperLibrary::open(None).unwrap();
         assert!(library.experiments.len() >= 17);
@@ -308,10 +296,7 @@ mod tests {
         }
         let names: Vec<&str> = library.experiments.iter().map(|e| e.id.as_str()).collect();
         let place = |name: &str| names.iter().position(|known| *known == name);
-        assert!(
-            place("000.fig9") < place("000.fig12") && place("000.fig15") < place("003.fig5"),
-            "{names:?}"
-        );
+        assert!(place("000.fig9") < place("000.fig12") && place("000.fig15") < place("003.fig5"), "{names:?}");
         assert_eq!(library.chosen(&["003".into()]).map(|all| all.len()).unwrap(), 5);
         assert_eq!(library.chosen(&["000.fig12".into()]).map(|all| all.len()).unwrap(), 1);
         assert!(library.chosen(&["000.fig99".into()]).is_err());

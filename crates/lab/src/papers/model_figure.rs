@@ -194,8 +194,7 @@ impl ModelFigure {
         let mut all = self.arguments(curve);
         all.insert(self.x.clone(), Value::Number(x));
         let function = curve.function.as_ref().unwrap_or(&self.function);
-        evaluate(function, &all)
-            .map_err(|error| format!("curve `{}` at {} = {x}: {error}", curve.name, self.x))
+        evaluate(function, &all).map_err(|error| format!("curve `{}` at {} = {x}: {error}", curve.name, self.x))
     }
 
     /// The number by which the values on the x axis are divided; 1 without `x-over`.
@@ -257,8 +256,7 @@ curve = [{ name = "K = 10", arguments = { k = 10 }, values = [10, 12, 14] }]
             .replace("x = \"n\"", "x = \"loss\"\nfrom = 1e-4\nto = 1\npoints = 5\nlog-x = true");
         let axis = axis.replace("x-over = \"k\"", "").replace("{ loss = 0.01 }", "{ n = 12 }");
         let figures = parse(&axis).map_err(|error| error.to_string()).unwrap();
-        let xs: Vec<f64> =
-            figures[0].compute(&published).unwrap().curves[0].points.iter().map(|p| p.0).collect();
+        let xs: Vec<f64> = figures[0].compute(&published).unwrap().curves[0].points.iter().map(|p| p.0).collect();
         assert!((xs[1] / 1e-3 - 1.0).abs() < 1e-12 && xs.len() == 5, "{xs:?}");
     }
 }

@@ -14,11 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Fails when a file cannot be written, or when a figure cannot be computed.
-pub fn write_model_pages(
-    directory: &Path,
-    papers: &[CheckedPaper<'_>],
-    library: &PaperLibrary,
-) -> LabResult<()> {
+pub fn write_model_pages(directory: &Path, papers: &[CheckedPaper<'_>], library: &PaperLibrary) -> LabResult<()> {
     let figures = directory.join("figures");
     std::fs::create_dir_all(&figures).map_err(|e| LabError::work(figures.display(), e))?;
     for paper in papers {
@@ -62,17 +58,12 @@ fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
     }
     text += "\nNumbers that the models cannot check:\n\n";
     for (why, ids) in reasons(&paper.numbers, PaperVerdict::NotCheckable) {
-        let _ = writeln!(
-            text,
-            "- {why}: {}",
-            ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
-        );
+        let _ = writeln!(text, "- {why}: {}", ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "));
     }
     text += "\n## Trends\n\n| | evidence | verdict |\n|---|---|---|\n";
     for trend in &paper.trends {
         let runs = (!trend.run.is_empty()).then(|| format!("`papers run {}`", trend.run.join(" ")));
-        let why: Vec<&str> =
-            [&trend.evidence, &trend.why, &runs].into_iter().flatten().map(String::as_str).collect();
+        let why: Vec<&str> = [&trend.evidence, &trend.why, &runs].into_iter().flatten().map(String::as_str).collect();
         let _ = writeln!(
             text,
             "| {} ({}) | {} | {} |",
@@ -84,13 +75,7 @@ fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
     }
     text += "\n## Misprints\n\n| where | printed | right |\n|---|---|---|\n";
     for erratum in &paper.errata {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} |",
-            cell(erratum.place),
-            cell(erratum.printed),
-            cell(erratum.corrected)
-        );
+        let _ = writeln!(text, "| {} | {} | {} |", cell(erratum.place), cell(erratum.printed), cell(erratum.corrected));
     }
     for figure in library.figures.iter().filter(|figure| figure.paper() == id) {
         let _ = writeln!(

@@ -65,9 +65,7 @@ pub(super) fn judge(
             let problem = format!("`elsewhere`: `published.toml` has no entry `{}`", one.published);
             return Err(LabError::Input(format!("{}: {problem}", stated.path)));
         };
-        if let Some(stranger) =
-            one.experiments.iter().find(|id| !library.experiments.iter().any(|e| e.id == **id))
-        {
+        if let Some(stranger) = one.experiments.iter().find(|id| !library.experiments.iter().any(|e| e.id == **id)) {
             let problem = format!("`elsewhere`: there is no experiment `{stranger}`");
             return Err(LabError::Input(format!("{}: {problem}", stated.path)));
         }
@@ -80,9 +78,8 @@ pub(super) fn judge(
     // The remaining entries should be parameters, definitions or quoted numbers, which cannot be
     // checked. An entry of another kind has been forgotten in `model.toml`, so it fails.
     let spoken = |id: &str| {
-        let named = |one: &CheckedNumber| {
-            one.published.as_deref().is_some_and(|name| name.split('[').next() == Some(id))
-        };
+        let named =
+            |one: &CheckedNumber| one.published.as_deref().is_some_and(|name| name.split('[').next() == Some(id));
         all.iter().chain(&cited).chain(&elsewhere).any(named)
     };
     let own = library.published.entries.iter().filter(|entry| entry.id.starts_with(&format!("{paper}.")));
@@ -92,9 +89,7 @@ pub(super) fn judge(
             let (verdict, why) = match entry.kind.as_str() {
                 "parameter" => (PaperVerdict::NotCheckable, "a parameter: given, not computed"),
                 "definition" => (PaperVerdict::NotCheckable, "a definition: given, not computed"),
-                "claim" => {
-                    (PaperVerdict::NotCheckable, "quoted, or an example: the paper computes it from nothing")
-                }
+                "claim" => (PaperVerdict::NotCheckable, "quoted, or an example: the paper computes it from nothing"),
                 _ => (PaperVerdict::Failed, "neither `model.toml` nor an experiment speaks of it"),
             };
             CheckedNumber { verdict, why: Some(why.to_owned()), ..of_entry(entry) }
@@ -181,12 +176,8 @@ fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec
                 let id = name.split('[').next().unwrap_or(name);
                 let Some(published) = library.published.entry(id) else { continue };
                 let printed = library.published.number(name).ok().map(|number| number.to_string());
-                let number = CheckedNumber {
-                    id: name.clone(),
-                    published: Some(name.clone()),
-                    printed,
-                    ..of_entry(published)
-                };
+                let number =
+                    CheckedNumber { id: name.clone(), published: Some(name.clone()), printed, ..of_entry(published) };
                 all.push((number, Vec::new()));
                 all.len() - 1
             }

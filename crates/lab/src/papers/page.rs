@@ -79,8 +79,7 @@ fn section(shown: &ShownStudy<'_>) -> String {
         let _ = writeln!(text, "\n![{}](figures/{})", figure.title, figure_name(experiment, k));
     }
     if !judged.entries.is_empty() {
-        let bys: Vec<&String> =
-            judged.entries.iter().filter_map(|entry| entry.reference_by.as_ref()).collect();
+        let bys: Vec<&String> = judged.entries.iter().filter_map(|entry| entry.reference_by.as_ref()).collect();
         if let Some(by) = bys.first() {
             let _ = writeln!(text, "\nReference: {by}.");
         }
@@ -102,13 +101,9 @@ fn section(shown: &ShownStudy<'_>) -> String {
     if !judged.claims.is_empty() {
         text += "\n| claim | evidence | verdict |\n|---|---|---|\n";
         for claim in &judged.claims {
-            let assertions: Vec<String> = claim
-                .assertions
-                .iter()
-                .map(|a| format!("`{}`: {}", a.text, a.values.replace('|', "\\|")))
-                .collect();
-            let _ =
-                writeln!(text, "| {} | {} | {} |", claim.text, assertions.join("<br>"), claim.verdict.word());
+            let assertions: Vec<String> =
+                claim.assertions.iter().map(|a| format!("`{}`: {}", a.text, a.values.replace('|', "\\|"))).collect();
+            let _ = writeln!(text, "| {} | {} | {} |", claim.text, assertions.join("<br>"), claim.verdict.word());
         }
     }
     for (why, what) in words::reasons(judged) {

@@ -187,9 +187,7 @@ impl StatedNumbers {
             }
             let other = matches!(one.status, ComparisonStatus::Erratum | ComparisonStatus::Differs);
             if other != one.corrected.is_some() || other != one.why.is_some() {
-                return wrong(
-                    "`corrected` and `why` belong to a status \"erratum\" or \"differs\", and only there",
-                );
+                return wrong("`corrected` and `why` belong to a status \"erratum\" or \"differs\", and only there");
             }
         }
         for spanned in &numbers.elsewhere {
@@ -220,8 +218,7 @@ impl StatedTrends {
                 "`experiments` is missing: which of them decide?"
             } else if one.decided_by == TrendJudge::Nothing && !one.experiments.is_empty() {
                 "with `experiments` it is decided by \"simulation\""
-            } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != TrendJudge::Model)
-            {
+            } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != TrendJudge::Model) {
                 "`because` says why a trend of the models fails: with `fails = true`, and only there"
             } else if (one.decided_by == TrendJudge::Model) == one.holds.is_empty() {
                 "`holds` has the claims of a trend that is decided by \"model\", and only of that"

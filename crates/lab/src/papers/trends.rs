@@ -41,9 +41,8 @@ pub(super) fn judge(
     judged: &JudgedStudies,
 ) -> LabResult<Vec<CheckedTrend>> {
     let specs: Vec<&StatedTrend> = stated.trends.trends.iter().map(|spanned| spanned.as_ref()).collect();
-    let wrong = |problem: String| {
-        LabError::Input(format!("{}: {problem}", stated.path.replace("model.toml", "trends.toml")))
-    };
+    let wrong =
+        |problem: String| LabError::Input(format!("{}: {problem}", stated.path.replace("model.toml", "trends.toml")));
     if let Some(stranger) = specs.iter().find(|spec| !library.published.has_trend(&spec.id)) {
         return Err(wrong(format!("`published.toml` has no trend `{}`", stranger.id)));
     }
@@ -83,10 +82,8 @@ fn decide(
         TrendJudge::Simulation => {
             let id = spec.claim.as_ref().unwrap_or(&spec.id);
             let studies = spec.experiments.iter().filter_map(|id| judged.get(id));
-            let claims: Vec<_> = studies
-                .flat_map(|study| &study.claims)
-                .filter(|claim| claim.id.as_ref() == Some(id))
-                .collect();
+            let claims: Vec<_> =
+                studies.flat_map(|study| &study.claims).filter(|claim| claim.id.as_ref() == Some(id)).collect();
             let values = claims.iter().flat_map(|claim| &claim.assertions).map(|one| one.values.clone());
             let values: Vec<String> = values.collect();
             decided.evidence = (!values.is_empty()).then(|| values.join("; "));
@@ -158,8 +155,7 @@ fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, 
         }
         not_expected.extend(own.filter_map(|claim| claim.because.clone()));
     }
-    let words =
-        || format!("Simulations are not expected to bear it out in all: {}.", not_expected.join("; "));
+    let words = || format!("Simulations are not expected to bear it out in all: {}.", not_expected.join("; "));
     Ok((!not_expected.is_empty()).then(words))
 }
 

@@ -59,8 +59,7 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     path.check()?;
     let (weights, errors) = (data::weights()?, data::errors()?);
     let wishes = question.wishes;
-    let extrapolated: Vec<&'static str> =
-        validity::extrapolated(path).into_iter().map(words::extrapolated).collect();
+    let extrapolated: Vec<&'static str> = validity::extrapolated(path).into_iter().map(words::extrapolated).collect();
     let known = extrapolated.is_empty();
     let planner = Planner {
         path,
@@ -75,8 +74,7 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     }
     let candidates: Vec<Candidate> = PlanScheme::FITTED.into_iter().zip(&schemes).map(candidate).collect();
     let advised = advise(path, &candidates, wishes)?;
-    let cubic =
-        candidates.iter().find(|one| one.scheme == PlanScheme::Cubic).map_or(0.0, |one| one.goodput_bps);
+    let cubic = candidates.iter().find(|one| one.scheme == PlanScheme::Cubic).map_or(0.0, |one| one.goodput_bps);
     schemes.push(planner.tcpnc()?);
     schemes.push(planner.block(block::best(path)));
     let mut cautions: Vec<String> = Vec::new();
@@ -156,8 +154,7 @@ fn advise(path: &NetworkPath, all: &[Candidate], wishes: Wishes) -> Result<Advis
     }
     let mut setup = words::setup(scheme, wishes.hosts);
     if wishes.hosts.must_change_for(scheme) {
-        let cubic: Vec<Candidate> =
-            all.iter().copied().filter(|one| HostTcp::Cubic.allows(one.scheme)).collect();
+        let cubic: Vec<Candidate> = all.iter().copied().filter(|one| HostTcp::Cubic.allows(one.scheme)).collect();
         if let Some(Choice::Use { index, .. }) = advice::choose(&cubic, wishes) {
             setup.push(words::hosts_stay(cubic[index].scheme, cubic[index].goodput_bps));
         }

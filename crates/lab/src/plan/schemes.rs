@@ -36,8 +36,7 @@ impl Planner<'_> {
         let packet = delay::bulk(path, scheme, self.weights);
         let request = delay::request(path, scheme.is_tunnel(), self.weights);
         let error = self.errors.and_then(|errors| errors.of(scheme.name(), path));
-        let median =
-            |figure| self.errors.and_then(|errors| errors.of(figure, path)).map(|error| error.median);
+        let median = |figure| self.errors.and_then(|errors| errors.of(figure, path)).map(|error| error.median);
         let packet_error = match scheme {
             PlanScheme::Bbr => median("packet-p99-bbr"),
             PlanScheme::TunnelBbr => median("packet-p99-tunnel"),
@@ -155,11 +154,7 @@ impl Planner<'_> {
             let requests = stage.requests(scheme, VERIFY_REQUEST_RUNS, SEED);
             let requests = campaign::measure_requests(&requests, cores())?;
             let simulated = Simulated::of(&measured, Some(predicted));
-            return Ok(Some(Simulated {
-                request_p50_s: requests.p50_s,
-                request_p99_s: requests.p99_s,
-                ..simulated
-            }));
+            return Ok(Some(Simulated { request_p50_s: requests.p50_s, request_p99_s: requests.p99_s, ..simulated }));
         }
         let quick = matches!(scheme, PlanScheme::Cubic | PlanScheme::Bbr);
         if !quick || f64::from(QUICK_RUNS.0) * stage.bits() > QUICK_BITS {

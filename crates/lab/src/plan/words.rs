@@ -38,30 +38,18 @@ pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
         ChoiceReason::MostGoodput => "it brings the most",
         ChoiceReason::LessToSetUp => "nothing brings noticeably more, and less has to be set up",
         ChoiceReason::LeastDelay => "requests wait least in it when packets are lost",
-        ChoiceReason::Both => {
-            "it keeps requests short beside transfers, and brings about as much as the best scheme"
-        }
+        ChoiceReason::Both => "it keeps requests short beside transfers, and brings about as much as the best scheme",
         ChoiceReason::MostInBudget => "it brings the most of the schemes within --budget",
     }
 }
 
 /// The goodput of the scheme that is best without a budget, and the budget that it needs.
 pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f64) -> String {
-    format!(
-        "; {} would bring {} with --budget {}%",
-        scheme.name(),
-        readable::rate(goodput_bps),
-        percent_up(overhead)
-    )
+    format!("; {} would bring {} with --budget {}%", scheme.name(), readable::rate(goodput_bps), percent_up(overhead))
 }
 
 /// Why nothing is recommended: the budget is too small for every useful scheme.
-pub(super) fn budget_too_small(
-    scheme: PlanScheme,
-    goodput_bps: f64,
-    overhead: f64,
-    path: &NetworkPath,
-) -> String {
+pub(super) fn budget_too_small(scheme: PlanScheme, goodput_bps: f64, overhead: f64, path: &NetworkPath) -> String {
     let lost = path.loss / (1.0 - path.loss);
     format!(
         "--budget is too small for this link. The cheapest useful scheme, {}, sends {} % beyond the useful bytes and brings {}; \
@@ -107,9 +95,7 @@ pub(super) fn not_predicted(why: NcUnpredictable) -> &'static str {
         NcUnpredictable::Loss => {
             "above 3.5 % of loss, single connections stall in simulations, and the equation does not know it"
         }
-        NcUnpredictable::Queue => {
-            "TCP/NC overruns so small a queue in simulations, and the equation does not know it"
-        }
+        NcUnpredictable::Queue => "TCP/NC overruns so small a queue in simulations, and the equation does not know it",
         NcUnpredictable::Bursts => {
             "bursts of losses take whole windows, TCP times out, and the equation does not know it"
         }
@@ -141,8 +127,10 @@ pub(super) fn outside(quantities: &[&str]) -> String {
 /// The text of a warning.
 pub(super) fn caution(caution: Caution) -> String {
     match caution {
-        Caution::NoLoss => "no loss: coding will not help. A tunnel only costs its headers, 4 % of the rate more than TCP's own"
-            .to_owned(),
+        Caution::NoLoss => {
+            "no loss: coding will not help. A tunnel only costs its headers, 4 % of the rate more than TCP's own"
+                .to_owned()
+        }
         Caution::CubicFillsLink => {
             "plain CUBIC fills the link in spite of the losses: coding shortens delays and brings no goodput".to_owned()
         }
@@ -156,9 +144,11 @@ pub(super) fn caution(caution: Caution) -> String {
         Caution::LongBursts => {
             "losses in long bursts: single connections differ from each other by more than schemes do".to_owned()
         }
-        Caution::MayBeCongestion => "the plan holds for losses of the link itself. Losses that vanish when less is sent are congestion, and \
+        Caution::MayBeCongestion => {
+            "the plan holds for losses of the link itself. Losses that vanish when less is sent are congestion, and \
                                      coding will not help"
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

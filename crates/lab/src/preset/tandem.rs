@@ -62,10 +62,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 pub(super) fn warnings(given: &GivenParameters<'_>) -> Result<Vec<String>, PresetError> {
     let none = given.value::<Fraction>("loss")?.get() == 0.0;
     let useless = given.is_given("burst") && none;
-    Ok(useless
-        .then(|| "--burst has no effect without --loss: nothing is lost".to_owned())
-        .into_iter()
-        .collect())
+    Ok(useless.then(|| "--burst has no effect without --loss: nothing is lost".to_owned()).into_iter().collect())
 }
 
 /// Makes the scenario from the given parameters. The caller checks the result with
@@ -143,8 +140,7 @@ fn flows(given: &GivenParameters<'_>) -> Result<Vec<FlowSpec>, PresetError> {
         tick: given.optional("tick")?,
         vegas: given.all("vegas").next().map(thresholds).transpose()?,
         ack_every: given.value("ack-every")?,
-        receiver: given
-            .choice("receiver", &[("buffer", Reassembly::Buffer), ("go-back-n", Reassembly::GoBackN)])?,
+        receiver: given.choice("receiver", &[("buffer", Reassembly::Buffer), ("go-back-n", Reassembly::GoBackN)])?,
         start: start.first().copied().unwrap_or_else(|| Span::from(Duration::ZERO)),
         stop: stop.first().copied(),
         nc: if given.is_given("nc") { Some(coding(given)?) } else { None },

@@ -80,11 +80,7 @@ pub struct CellTask {
 impl CellTask {
     /// The task for `cell`. Its key is for results of this program's [`SIMULATOR`].
     pub fn of(cell: &LabCell) -> CellTask {
-        CellTask {
-            key: Ok(cell.key(SIMULATOR)),
-            work_s: cell.run_s() * f64::from(cell.runs()),
-            runs: cell.runs(),
-        }
+        CellTask { key: Ok(cell.key(SIMULATOR)), work_s: cell.run_s() * f64::from(cell.runs()), runs: cell.runs() }
     }
 }
 

@@ -6,6 +6,4 @@
 mod missing;
 mod pool;
 
-pub use missing::{
-    CellState, CellTask, RunEnd, RunOrder, RunProgress, StateCounts, find_states, run_missing,
-};
+pub use missing::{CellState, CellTask, RunEnd, RunOrder, RunProgress, StateCounts, find_states, run_missing};

@@ -147,8 +147,7 @@ fn work(
         let spent = cpu_time_of_thread().saturating_sub(before);
         let problem = match answer {
             Ok(Ok(output)) => {
-                let nanos = u64::try_from(open.cell.scenario().run.duration.duration().as_nanos())
-                    .unwrap_or(u64::MAX);
+                let nanos = u64::try_from(open.cell.scenario().run.duration.duration().as_nanos()).unwrap_or(u64::MAX);
                 done_ns.fetch_add(nanos, Ordering::Relaxed);
                 if let Some(text) = open.add(k, output, spent) {
                     say.send(Message::Done(open.index, text))?;
@@ -225,12 +224,7 @@ mod tests {
 
     /// Runs the pool on `cells` cells. Returns the last message about each cell, without its
     /// timings.
-    fn run(
-        threads: usize,
-        cells: usize,
-        runs: u32,
-        simulate: Simulate,
-    ) -> BTreeMap<usize, Result<String, String>> {
+    fn run(threads: usize, cells: usize, runs: u32, simulate: Simulate) -> BTreeMap<usize, Result<String, String>> {
         let (say, hear) = sync_channel(4);
         let mut index = 0;
         let next = move || {
@@ -241,9 +235,7 @@ mod tests {
         let mut words = BTreeMap::new();
         while words.len() < cells {
             let (index, word) = match hear.recv().unwrap() {
-                Message::Done(index, text) => {
-                    (index, Ok(text.split(",\"wall_s\"").next().unwrap().to_owned()))
-                }
+                Message::Done(index, text) => (index, Ok(text.split(",\"wall_s\"").next().unwrap().to_owned())),
                 Message::Failed(index, problem) => (index, Err(problem)),
             };
             assert!(words.insert(index, word).is_none());

@@ -78,8 +78,7 @@ impl CellChoice {
     pub(super) fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<CellChoice, String> {
         let mut choice = CellChoice::default();
         for word in words {
-            let (name, value) =
-                word.split_once('=').ok_or_else(|| format!("`{word}` is not `parameter=value`"))?;
+            let (name, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not `parameter=value`"))?;
             choice.set(name.trim(), KeyValue::of_text(value.trim()))?;
         }
         Ok(choice)
@@ -93,11 +92,11 @@ impl CellChoice {
                 self.place.flow = Some(number as usize);
             }
             "interval" => {
-                let ends = value.text.split_once("..").and_then(|(from, to)| {
-                    Some([KeyValue::of_text(from).number?, KeyValue::of_text(to).number?])
-                });
-                let ends =
-                    ends.ok_or_else(|| format!("`{}` is no interval such as 350s..650s", value.text))?;
+                let ends = value
+                    .text
+                    .split_once("..")
+                    .and_then(|(from, to)| Some([KeyValue::of_text(from).number?, KeyValue::of_text(to).number?]));
+                let ends = ends.ok_or_else(|| format!("`{}` is no interval such as 350s..650s", value.text))?;
                 self.place.interval = Some(ends);
             }
             _ if value.text == "*" && self.star.is_some() => return Err("one `*` at most".into()),
@@ -117,9 +116,7 @@ impl CellChoice {
         let experiment = &study.experiment;
         let is = |name: &str, value: &KeyValue| {
             let text = cell.text(experiment, name);
-            text.is_some_and(|text| {
-                cell.value(experiment, name).is_some_and(|entry| value.is_of(text, entry))
-            })
+            text.is_some_and(|text| cell.value(experiment, name).is_some_and(|entry| value.is_of(text, entry)))
         };
         self.fixed.iter().all(|(name, value)| is(name, value))
             && self.star.as_ref().is_none_or(|name| cell.text(experiment, name).is_some())
@@ -135,9 +132,8 @@ impl CellChoice {
             return Err(format!("there is no flow {flow}, only 0 to {}", flows.saturating_sub(1)));
         }
         let seconds = |span: &Span| span.duration().as_secs_f64();
-        let known = |ends: &[f64; 2]| {
-            scenario.run.intervals.iter().any(|pair| [seconds(&pair[0]), seconds(&pair[1])] == *ends)
-        };
+        let known =
+            |ends: &[f64; 2]| scenario.run.intervals.iter().any(|pair| [seconds(&pair[0]), seconds(&pair[1])] == *ends);
         match self.place.interval {
             Some(ends) if !known(&ends) => {
                 Err(format!("{}s..{}s is not among the intervals of the set's `run`", ends[0], ends[1]))

@@ -147,8 +147,7 @@ impl JudgedStudy {
 /// `few` says that the cells had fewer runs than the file gives, as with `--quick`. A result that
 /// is expected to differ, but agrees, is then [`Verdict::Undecided`].
 pub fn judge(study: &Study, readings: &dyn CellReadings, published: &Published, few: bool) -> JudgedStudy {
-    let numbers =
-        study.checks.iter().flat_map(|check| check.cells.iter().map(move |cell| (check, cell.as_ref())));
+    let numbers = study.checks.iter().flat_map(|check| check.cells.iter().map(move |cell| (check, cell.as_ref())));
     JudgedStudy {
         id: study.id.clone(),
         title: study.title.clone(),
@@ -179,9 +178,8 @@ fn number(
     let there = readings.is_there(set, place);
     let ours = match there {
         false => Ok(None),
-        true => measure.and_then(|measure| {
-            readings.read(&WantedNumber { set, place, measure: &measure, at: &choice.place })
-        }),
+        true => measure
+            .and_then(|measure| readings.read(&WantedNumber { set, place, measure: &measure, at: &choice.place })),
     };
     let cited = published.mean(&cell.published);
     let reference = cell
@@ -195,16 +193,14 @@ fn number(
         Ok(None) if !there => (Verdict::NotRun, None),
         Ok(None) => (Verdict::Error, Some(format!("`{name}` was not measured"))),
         Ok(Some(ours)) => {
-            let paper = cited
-                .as_ref()
-                .map(|cited| agree(*ours, MeasuredNumber { mean: cited.mean, ci95: None }, within));
+            let paper =
+                cited.as_ref().map(|cited| agree(*ours, MeasuredNumber { mean: cited.mean, ci95: None }, within));
             let other = reference.map(|reference| agree(*ours, reference, reference_within));
             verdict(paper, other, cell, few)
         }
     };
     let ours = ours.ok().flatten();
-    let mut label: Vec<String> =
-        meant.first().map(|cell| cell.label(&study.experiment)).into_iter().collect();
+    let mut label: Vec<String> = meant.first().map(|cell| cell.label(&study.experiment)).into_iter().collect();
     label.retain(|text| !text.is_empty());
     label.extend(choice.place.flow.map(|flow| format!("flow {flow}")));
     label.extend(choice.place.interval.map(|[from, to]| format!("{from} s to {to} s")));
@@ -236,12 +232,7 @@ fn agree(ours: MeasuredNumber, theirs: MeasuredNumber, within: f64) -> bool {
 /// The verdict on a number, and the reason for it. `paper` says whether the result agrees with the
 /// paper's number, and `reference` whether it agrees with the reference. None means that there is
 /// no such number.
-fn verdict(
-    paper: Option<bool>,
-    reference: Option<bool>,
-    cell: &NumberCell,
-    few: bool,
-) -> (Verdict, Option<String>) {
+fn verdict(paper: Option<bool>, reference: Option<bool>, cell: &NumberCell, few: bool) -> (Verdict, Option<String>) {
     if reference == Some(false) && cell.reference_differs.is_none() {
         return (Verdict::Failed, Some("not the reference's number".into()));
     }
@@ -256,23 +247,19 @@ fn verdict(
         (None, _) if cell.reference_differs.is_some() => (Verdict::Differs, because()),
         (None, _) => (Verdict::Agrees, None),
         (Some(true), ExpectedVerdict::Reproduced) => (Verdict::Reproduced, because()),
-        (Some(false), ExpectedVerdict::Reproduced) => {
-            (Verdict::Failed, Some("not the paper's number".into()))
-        }
+        (Some(false), ExpectedVerdict::Reproduced) => (Verdict::Failed, Some("not the paper's number".into())),
         (Some(false), ExpectedVerdict::Differs) => (Verdict::Differs, because()),
         (Some(true), ExpectedVerdict::Differs) if few => (Verdict::Undecided, because()),
-        (Some(true), ExpectedVerdict::Differs) => (
-            Verdict::Unexpected,
-            Some(format!("agrees, though said to differ: {}", because().unwrap_or_default())),
-        ),
+        (Some(true), ExpectedVerdict::Differs) => {
+            (Verdict::Unexpected, Some(format!("agrees, though said to differ: {}", because().unwrap_or_default())))
+        }
         (Some(_), ExpectedVerdict::NotReproducible) => (Verdict::NotReproducible, because()),
     }
 }
 
 fn claim(study: &Study, readings: &dyn CellReadings, claim: &StudyClaim, few: bool) -> ClaimVerdict {
     let scope = StudyScope { study, readings: Some(readings) };
-    let sets =
-        claim.expressions.iter().flat_map(|e| e.references()).filter_map(|r| Some(scope.target(r).ok()?.set));
+    let sets = claim.expressions.iter().flat_map(|e| e.references()).filter_map(|r| Some(scope.target(r).ok()?.set));
     let there = |set: usize| study.cells(set).iter().all(|cell| readings.is_there(set, cell.place));
     let left_out = !sets.collect::<Vec<_>>().into_iter().all(there);
     let mut why = claim.because.clone();
@@ -298,8 +285,7 @@ fn claim(study: &Study, readings: &dyn CellReadings, claim: &StudyClaim, few: bo
         (Some(false), true) => Verdict::Differs,
         (Some(true), true) if few => Verdict::Undecided,
         (Some(true), true) => {
-            why =
-                Some(format!("holds, though said not to: {}", claim.because.as_deref().unwrap_or_default()));
+            why = Some(format!("holds, though said not to: {}", claim.because.as_deref().unwrap_or_default()));
             Verdict::Unexpected
         }
         (Some(false), false) => Verdict::Failed,
@@ -362,8 +348,7 @@ holds = ["ASSERTION"]
 
     #[test]
     fn a_number_out_of_tolerance_fails() {
-        let verdict =
-            |more: &str, ours: f64| judged(more, "1 < 2", [ours, 0.5, 0.2], false).entries[0].verdict;
+        let verdict = |more: &str, ours: f64| judged(more, "1 < 2", [ours, 0.5, 0.2], false).entries[0].verdict;
         let differs = r#"expect = "differs", because = "x""#;
         for (more, ours, want) in [
             ("", 1.04, Verdict::Reproduced),

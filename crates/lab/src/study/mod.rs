@@ -75,9 +75,8 @@ impl Study {
     /// would be right.
     pub fn read(id: &str, source: SourceText, published: &Published) -> LabResult<Study> {
         let experiment = Experiment::read(source.clone(), &SECTIONS)?;
-        let text: StudyText = toml::from_str(&source.text).map_err(|wrong| {
-            source.wrong(wrong.span().map_or(0, |span| span.start), wrong.message().trim_end())
-        })?;
+        let text: StudyText = toml::from_str(&source.text)
+            .map_err(|wrong| source.wrong(wrong.span().map_or(0, |span| span.start), wrong.message().trim_end()))?;
         let mut cells: Vec<Vec<GridCell>> = experiment.sets().iter().map(|_| Vec::new()).collect();
         experiment.cells().into_iter().for_each(|cell| cells[cell.set].push(cell));
         let StudyText { title, place, also, about, measures, checks, claims, figures, .. } = text;
@@ -97,12 +96,8 @@ impl Study {
         let wrong = |(at, problem): (usize, String)| source.wrong(at, problem);
         for spec in measures {
             let name = spec.name.as_ref().clone();
-            if name.parse::<KnownMeasure>().is_ok() || study.measures.iter().any(|known| known.name() == name)
-            {
-                return Err(wrong((
-                    spec.name.span().start,
-                    format!("`name`: there is a measure `{name}` already"),
-                )));
+            if name.parse::<KnownMeasure>().is_ok() || study.measures.iter().any(|known| known.name() == name) {
+                return Err(wrong((spec.name.span().start, format!("`name`: there is a measure `{name}` already"))));
             }
             study.measures.push(Measure::Path { name, path: spec.value.into_inner(), unit: spec.unit });
         }
@@ -178,8 +173,7 @@ impl Study {
             if let Some(runs) = spec.quick.filter(|_| quick) {
                 let mut scenario = found.scenario().clone();
                 scenario.run.runs = runs;
-                found =
-                    LabCell::new(&scenario, spec.trace).map_err(|problem| LabError::work(&name, problem))?;
+                found = LabCell::new(&scenario, spec.trace).map_err(|problem| LabError::work(&name, problem))?;
             }
             Ok(PlannedCell { name, cell: found })
         };
@@ -210,9 +204,7 @@ impl Study {
         for figure in &self.figures {
             let set = self.known(&figure.set)?;
             self.known_measure(&figure.y)?;
-            let named = |name: &String| {
-                self.cells[set].iter().all(|cell| cell.text(&self.experiment, name).is_some())
-            };
+            let named = |name: &String| self.cells[set].iter().all(|cell| cell.text(&self.experiment, name).is_some());
             if figure.x != "time" && !named(&figure.x) {
                 let problem = format!("`x`: the set has no parameter `{}`", figure.x);
                 return Err((figure.y.span().start, problem));
@@ -285,17 +277,15 @@ impl Study {
             }
             if claim.holds.is_empty() || claim.fails != claim.because.is_some() {
                 let at = claim.holds.first().map_or(0, |first| first.span().start);
-                let problem =
-                    "a claim has assertions in `holds`; with `fails = true` also `because`, and only then";
+                let problem = "a claim has assertions in `holds`; with `fails = true` also `because`, and only then";
                 return Err((at, format!("{problem} (claim: {})", claim.text)));
             }
             let scope = StudyScope { study: self, readings: None };
             for text in &claim.holds {
                 let read = text.as_ref().parse::<ClaimExpression>();
-                let expression =
-                    read.and_then(|e| check_claim(&e, &scope).map(|()| e)).map_err(|problem| {
-                        (text.span().start, format!("`holds`: {problem} in `{}`", text.as_ref()))
-                    })?;
+                let expression = read
+                    .and_then(|e| check_claim(&e, &scope).map(|()| e))
+                    .map_err(|problem| (text.span().start, format!("`holds`: {problem} in `{}`", text.as_ref())))?;
                 claim.expressions.push(expression);
             }
         }

@@ -7,8 +7,7 @@ use serde::de::IgnoredAny;
 use toml::{Spanned, Table};
 
 /// The keys and sections of the file that are read here. They do not define cells.
-pub(super) const SECTIONS: [&str; 8] =
-    ["title", "where", "also", "about", "measure", "check", "claim", "figure"];
+pub(super) const SECTIONS: [&str; 8] = ["title", "where", "also", "about", "measure", "check", "claim", "figure"];
 
 /// Everything in an experiment's file, except for the sections that define cells.
 #[derive(Debug, Default, Deserialize)]

@@ -6,10 +6,8 @@ use crate::claim::show_number;
 /// The reasons for verdicts, each once. The second text of a pair has the verdict, the first number
 /// or claim to which the reason applies, and how many more there are.
 pub fn reasons(judged: &JudgedStudy) -> Vec<(String, String)> {
-    let entries = judged
-        .entries
-        .iter()
-        .filter_map(|e| Some((e.why.clone()?, e.verdict, format!("{} {}", e.measure, at(e)))));
+    let entries =
+        judged.entries.iter().filter_map(|e| Some((e.why.clone()?, e.verdict, format!("{} {}", e.measure, at(e)))));
     let claims = judged.claims.iter().filter_map(|c| Some((c.why.clone()?, c.verdict, "a claim".to_owned())));
     let mut reasons: Vec<(String, Verdict, Vec<String>)> = Vec::new();
     for (why, verdict, what) in entries.chain(claims) {

@@ -130,8 +130,7 @@ impl StatisticColumns {
         for (name, entry) in result.map(entries).unwrap_or_default() {
             // Most entries come in the order of the columns. The search therefore begins after the
             // column of the previous entry.
-            let rest =
-                self.names.iter().skip(expected).position(|known| *known == name).map(|k| k + expected);
+            let rest = self.names.iter().skip(expected).position(|known| *known == name).map(|k| k + expected);
             if let Some(k) = rest.or_else(|| self.names.iter().position(|known| *known == name)) {
                 row[k] = entry;
                 expected = k + 1;
@@ -264,26 +263,13 @@ mod tests {
         let row = columns.row(Some(&result(1, false)));
         assert_eq!(
             row[..4],
-            [
-                TableEntry::Number(1.5, EntryUnit::None),
-                TableEntry::Missing,
-                TableEntry::Count(1),
-                TableEntry::Missing
-            ]
+            [TableEntry::Number(1.5, EntryUnit::None), TableEntry::Missing, TableEntry::Count(1), TableEntry::Missing]
         );
-        assert_eq!(
-            row[last + 2..last + 4],
-            [TableEntry::Number(60.0, EntryUnit::None), TableEntry::Count(3)]
-        );
-        assert_eq!(
-            (&row[last], row.last()),
-            (&TableEntry::Count(2), Some(&TableEntry::Text("0.1+0".to_owned())))
-        );
+        assert_eq!(row[last + 2..last + 4], [TableEntry::Number(60.0, EntryUnit::None), TableEntry::Count(3)]);
+        assert_eq!((&row[last], row.last()), (&TableEntry::Count(2), Some(&TableEntry::Text("0.1+0".to_owned()))));
         columns.leave_out(&[KeyColumn { name: "seed".to_owned(), unit: None }]);
         assert!(!columns.names.contains(&"seed".to_owned()));
-        assert!(
-            columns.row(None).iter().all(|entry| *entry == TableEntry::Missing) && !columns.too_many_flows
-        );
+        assert!(columns.row(None).iter().all(|entry| *entry == TableEntry::Missing) && !columns.too_many_flows);
     }
 
     #[test]

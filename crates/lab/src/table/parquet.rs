@@ -39,12 +39,11 @@ pub fn write_parquet(table: &ResultTable<'_>, out: &mut (dyn Write + Send)) -> R
         };
         (name.clone(), kind)
     }));
-    let mut file = SerializedFileWriter::new(out, schema(&columns)?, Arc::new(WriterProperties::default()))
-        .map_err(refused)?;
+    let mut file =
+        SerializedFileWriter::new(out, schema(&columns)?, Arc::new(WriterProperties::default())).map_err(refused)?;
     for first in (0..table.cells.len()).step_by(ROWS) {
         let range = first..table.cells.len().min(first + ROWS);
-        let rows: Vec<Vec<TableEntry>> =
-            range.map(|k| table.row(k, &keys, &statistics)).collect::<Result<_, _>>()?;
+        let rows: Vec<Vec<TableEntry>> = range.map(|k| table.row(k, &keys, &statistics)).collect::<Result<_, _>>()?;
         let mut group = file.next_row_group().map_err(refused)?;
         for (k, (_, kind)) in columns.iter().enumerate() {
             let column = rows.iter().map(|row| &row[k]);
@@ -73,9 +72,8 @@ pub fn write_parquet(table: &ResultTable<'_>, out: &mut (dyn Write + Send)) -> R
 fn schema(columns: &[(String, Physical)]) -> Result<Arc<Type>, Refused> {
     let field = |(name, kind): &(String, Physical)| {
         let text = (*kind == Physical::BYTE_ARRAY).then_some(LogicalType::String);
-        let field = Type::primitive_type_builder(name, *kind)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(text);
+        let field =
+            Type::primitive_type_builder(name, *kind).with_repetition(Repetition::OPTIONAL).with_logical_type(text);
         field.build().map(Arc::new)
     };
     let fields = columns.iter().map(field).collect::<Result<_, _>>().map_err(refused)?;
@@ -127,13 +125,11 @@ mod tests {
         let result = r#"{"goodput_bps":{"mean":1.5,"ci95":null,"n":3},"flows":[],"intervals":[],"events":7,"sim_s":60.0,"seed":3,"runs":2,"simulator":"0.1+0"}"#;
         store.put(cells[0].key.as_ref().unwrap(), SIMULATOR, result).unwrap();
         let states = [CellState::Run, CellState::Missing];
-        let table =
-            ResultTable { experiment: &experiment, cells: &cells, states: &states, store: Some(&store) };
+        let table = ResultTable { experiment: &experiment, cells: &cells, states: &states, store: Some(&store) };
         let path = directory.path().join("a.parquet");
         crate::files::whole(&path, |out| write_parquet(&table, out)).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
-        let rows: Vec<String> =
-            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         let want = [
             "{cell: 1, delay_s: 0.01, tcp: \"reno\", state: \"done\", goodput_bps_mean: 1.5, goodput_bps_ci95: null, \
              goodput_bps_n: 3, events: 7, sim_s: 60.0, seed: 3, runs: 2, simulator: \"0.1+0\"}",

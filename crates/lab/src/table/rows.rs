@@ -87,12 +87,7 @@ impl ResultTable<'_> {
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`].
-    pub fn row(
-        &self,
-        k: usize,
-        keys: &[KeyColumn],
-        statistics: &StatisticColumns,
-    ) -> LabResult<Vec<TableEntry>> {
+    pub fn row(&self, k: usize, keys: &[KeyColumn], statistics: &StatisticColumns) -> LabResult<Vec<TableEntry>> {
         let cell = &self.cells[k];
         let state = match &self.states[k] {
             CellState::Reused | CellState::Run => "done",

@@ -292,8 +292,7 @@ impl LinkConfig {
     }
 
     fn check_values(&self, place: &str) -> Result<(), LinkConfigError> {
-        let wrong =
-            |field: &str, problem: &str| Err(LinkConfigError::new(format!("{place}{field}"), problem));
+        let wrong = |field: &str, problem: &str| Err(LinkConfigError::new(format!("{place}{field}"), problem));
         self.loss.check(&format!("{place}loss"), "packet")?;
         if self.mtu.is_some_and(|mtu| mtu.get() == 0) {
             return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave it out");

@@ -52,22 +52,16 @@ impl TryFrom<BlackoutText> for Blackout {
     fn try_from(text: BlackoutText) -> Result<Blackout, String> {
         let between = |from: Span, to: Span, every| {
             let length = to.duration().checked_sub(from.duration());
-            let length =
-                length.ok_or_else(|| format!("a blackout from {from} to {to} ends before it begins"))?;
+            let length = length.ok_or_else(|| format!("a blackout from {from} to {to} ends before it begins"))?;
             Ok(Blackout { at: from, length: Span::from(length), every })
         };
         match text {
             BlackoutText::Pair([from, to]) => between(from, to, None),
-            BlackoutText::Table(BlackoutTable { at, length, from, to, every }) => {
-                match (at, length, from, to) {
-                    (Some(at), Some(length), None, None) => Ok(Blackout { at, length, every }),
-                    (None, None, Some(from), Some(to)) => between(from, to, every),
-                    _ => Err(
-                        "a blackout has `at` and `length`, or `from` and `to`; write one of the two pairs"
-                            .into(),
-                    ),
-                }
-            }
+            BlackoutText::Table(BlackoutTable { at, length, from, to, every }) => match (at, length, from, to) {
+                (Some(at), Some(length), None, None) => Ok(Blackout { at, length, every }),
+                (None, None, Some(from), Some(to)) => between(from, to, every),
+                _ => Err("a blackout has `at` and `length`, or `from` and `to`; write one of the two pairs".into()),
+            },
         }
     }
 }

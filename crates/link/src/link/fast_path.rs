@@ -109,13 +109,9 @@ pub enum ShortFate {
 impl From<ShortFate> for Fate {
     fn from(short: ShortFate) -> Fate {
         match short {
-            ShortFate::Delivered { departure, arrival } => Fate::Delivered(Delivery {
-                departure,
-                arrival,
-                copy: None,
-                congested: false,
-                corruption: None,
-            }),
+            ShortFate::Delivered { departure, arrival } => {
+                Fate::Delivered(Delivery { departure, arrival, copy: None, congested: false, corruption: None })
+            }
             ShortFate::Lost { departure } => Fate::Lost { departure, reason: DropReason::Channel },
             ShortFate::Refused { reason } => Fate::Refused { reason },
         }

@@ -83,12 +83,7 @@ fn small_queues() -> Vec<Causes> {
     }
     // A start over almost no queue.
     for log_bdp in [0.0, 1.0, 2.0] {
-        all.extend([0.0, 1.0].map(|start_measured| Causes {
-            queue_deficit: 8.0,
-            log_bdp,
-            start_measured,
-            ..NONE
-        }));
+        all.extend([0.0, 1.0].map(|start_measured| Causes { queue_deficit: 8.0, log_bdp, start_measured, ..NONE }));
     }
     all
 }

@@ -21,9 +21,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [links, weights] = arguments.as_slice() else {
-        eprintln!(
-            "usage: fit-plan LINKS.toml WEIGHTS.toml\nLINKS.toml is written by `ripstop plan campaign --data`"
-        );
+        eprintln!("usage: fit-plan LINKS.toml WEIGHTS.toml\nLINKS.toml is written by `ripstop plan campaign --data`");
         return ExitCode::from(2);
     };
     match run(links, weights) {
@@ -42,12 +40,7 @@ fn run(links: &str, weights: &str) -> Result<(), String> {
     std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("{weights}: {error}"))?;
     for scheme in ripstop_model::plan::PlanScheme::FITTED {
         let of = fitted.of(scheme);
-        eprintln!(
-            "{}: {} terms of efficiency, {} of overhead",
-            scheme.name(),
-            of.efficiency.len(),
-            of.overhead.len()
-        );
+        eprintln!("{}: {} terms of efficiency, {} of overhead", scheme.name(), of.efficiency.len(), of.overhead.len());
     }
     Ok(())
 }

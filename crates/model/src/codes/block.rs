@@ -106,10 +106,8 @@ impl Wait {
             for lost in (0..=sources).rev() {
                 let from = if lost > 0 { at[lost - 1] } else { [0.0; 2] };
                 let here = at[lost];
-                at[lost] = [
-                    here[0] * (1.0 - lose[0]) + here[1] * (1.0 - lose[1]),
-                    from[0] * lose[0] + from[1] * lose[1],
-                ];
+                at[lost] =
+                    [here[0] * (1.0 - lose[0]) + here[1] * (1.0 - lose[1]), from[0] * lose[0] + from[1] * lose[1]];
             }
         }
         let repairs = self.left - sources;
@@ -201,15 +199,10 @@ mod tests {
     #[test]
     fn blocks_in_virtual_time() {
         let seed = Seed::new(11);
-        for (i, (k, n, loss, q)) in [
-            (8u32, 10u32, 0.1, 0.1),
-            (16, 20, 0.05, 0.6),
-            (32, 40, 0.1, 0.7),
-            (5, 5, 0.2, 0.4),
-            (20, 30, 0.3, 0.3),
-        ]
-        .into_iter()
-        .enumerate()
+        for (i, (k, n, loss, q)) in
+            [(8u32, 10u32, 0.1, 0.1), (16, 20, 0.05, 0.6), (32, 40, 0.1, 0.7), (5, 5, 0.2, 0.4), (20, 30, 0.3, 0.3)]
+                .into_iter()
+                .enumerate()
         {
             let losses = PacketLosses::Bursts(Gilbert { loss, stay_bad: q });
             let got = residual(k, n, losses).unwrap();
@@ -228,10 +221,7 @@ mod tests {
                 got.mean_delay()
             );
             let at = got.late.get(k as usize / 2).copied().unwrap_or(0.0);
-            assert!(
-                within(at, late, 2e-3),
-                "K {k} N {n} q {q}: {at} are late, simulated {late}, seed {seed}"
-            );
+            assert!(within(at, late, 2e-3), "K {k} N {n} q {q}: {at} are late, simulated {late}, seed {seed}");
             // At most 1 % of the source packets wait longer than the delay at quantile 0.99. A
             // delay shorter by one packet is not enough.
             let most = got.delay(0.99).unwrap() as usize;

@@ -398,10 +398,7 @@ mod tests {
             let late = got.late.get(d).copied().unwrap_or(0.0);
             let ours = [got.loss, got.sent_per_source, got.mean_delay(), late];
             for (got, want) in ours.into_iter().zip(want) {
-                assert!(
-                    (got - want).abs() <= 0.05 * want + 2e-4,
-                    "{window:?}: {ours:?}, not {want}, seed {seed}"
-                );
+                assert!((got - want).abs() <= 0.05 * want + 2e-4, "{window:?}: {ours:?}, not {want}, seed {seed}");
             }
         }
     }
@@ -436,9 +433,7 @@ mod tests {
             (Some(2), u32::MAX, None),
             (None, 9, Some(0)),
         ] {
-            assert!(
-                WindowCode { repair_every, span, feedback }.residual(PacketLosses::Independent(0.1)).is_err()
-            );
+            assert!(WindowCode { repair_every, span, feedback }.residual(PacketLosses::Independent(0.1)).is_err());
         }
         assert!(window.residual(PacketLosses::Independent(f64::NAN)).is_err());
     }

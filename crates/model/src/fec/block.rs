@@ -71,9 +71,7 @@ mod tests {
 
     #[test]
     fn the_sum_of_the_paper() {
-        for (n, k, p) in
-            [(20, 20, 0.01), (21, 20, 0.01), (25, 20, 0.2), (40, 10, 0.5), (12, 10, 1e-4), (64, 48, 0.9)]
-        {
+        for (n, k, p) in [(20, 20, 0.01), (21, 20, 0.01), (25, 20, 0.2), (40, 10, 0.5), (12, 10, 1e-4), (64, 48, 0.9)] {
             let (got, want) = (block_loss(n, k, p).unwrap().is, summed(n, k, p));
             assert!((got / want - 1.0).abs() < 1e-12, "N {n} K {k} p {p}: {got}, not {want}");
         }
@@ -86,9 +84,7 @@ mod tests {
             assert_eq!(block_loss(30, 20, p).unwrap().is, want);
         }
         // The result underflows to 0 and stays a number.
-        assert!(
-            block_loss(u32::MAX, 1, 0.5).unwrap().is == 0.0 && block_loss(2000, 2, 1e-2).unwrap().is == 0.0
-        );
+        assert!(block_loss(u32::MAX, 1, 0.5).unwrap().is == 0.0 && block_loss(2000, 2, 1e-2).unwrap().is == 0.0);
         assert!((block_loss(u32::MAX, u32::MAX / 2 + 1, 0.5).unwrap().is - 0.5).abs() < 1e-4);
         assert!(block_loss(19, 20, 0.1).is_err() && block_loss(1, 0, 0.1).is_err());
         assert!(block_loss_at(f64::NAN, 1, 0.1).is_err() && block_loss(2, 1, f64::NAN).is_err());
@@ -96,9 +92,7 @@ mod tests {
 
     #[test]
     fn packets_of_blocks() {
-        for block in
-            [Tail { is: 1e-18, is_not: 1.0 }, Tail { is: 0.3, is_not: 0.7 }, Tail { is: 1.0, is_not: 1e-18 }]
-        {
+        for block in [Tail { is: 1e-18, is_not: 1.0 }, Tail { is: 0.3, is_not: 0.7 }, Tail { is: 1.0, is_not: 1e-18 }] {
             let packet = packet_of(3, block);
             let want = block.is * (3.0 - 3.0 * block.is + block.is * block.is);
             assert!((packet.is / want - 1.0).abs() < 1e-14, "wrong loss of a packet: {packet:?}");

@@ -61,12 +61,7 @@ impl Gilbert {
         require((0.0..1.0).contains(&l), "the loss probability of a unit", l, "at least 0 and less than 1")?;
         require((0.0..1.0).contains(&q), "the probability to stay bad", q, "at least 0 and less than 1")?;
         let p = l * (1.0 - q) / (1.0 - l);
-        require(
-            p <= 1.0 + 1e-12,
-            "the probability to stay bad",
-            q,
-            "at least 2 - 1/L for a loss L above one half",
-        )?;
+        require(p <= 1.0 + 1e-12, "the probability to stay bad", q, "at least 2 - 1/L for a loss L above one half")?;
         Ok(p.min(1.0))
     }
 
@@ -139,12 +134,7 @@ impl Gilbert {
 /// # Errors
 /// The length is below 1.
 pub fn stay_bad_of(mean_burst: f64) -> Result<f64, DomainError> {
-    require(
-        mean_burst >= 1.0 && mean_burst.is_finite(),
-        "the mean burst length in units",
-        mean_burst,
-        "1 or more",
-    )?;
+    require(mean_burst >= 1.0 && mean_burst.is_finite(), "the mean burst length in units", mean_burst, "1 or more")?;
     Ok(1.0 - 1.0 / mean_burst)
 }
 
@@ -300,11 +290,7 @@ impl Chain {
             }
             at = next;
         }
-        if by_losses {
-            at.iter().fold([0.0; 2], |sum, end| [sum[0] + end[0], sum[1] + end[1]])
-        } else {
-            at[most]
-        }
+        if by_losses { at.iter().fold([0.0; 2], |sum, end| [sum[0] + end[0], sum[1] + end[1]]) } else { at[most] }
     }
 }
 
@@ -380,17 +366,10 @@ mod tests {
     fn bursts_and_errors() {
         assert_eq!(stay_bad_of(4.0), Ok(0.75));
         assert!(stay_bad_of(0.5).is_err() && stay_bad_of(f64::NAN).is_err());
-        for (loss, stay_bad) in
-            [(1.0, 0.5), (0.5, 1.0), (0.9, 0.1), (f64::NAN, 0.1), (0.1, f64::NAN), (-0.1, 0.2)]
-        {
-            assert!(
-                Gilbert { loss, stay_bad }.become_bad().is_err(),
-                "loss {loss}, q {stay_bad} must be refused"
-            );
+        for (loss, stay_bad) in [(1.0, 0.5), (0.5, 1.0), (0.9, 0.1), (f64::NAN, 0.1), (0.1, f64::NAN), (-0.1, 0.2)] {
+            assert!(Gilbert { loss, stay_bad }.become_bad().is_err(), "loss {loss}, q {stay_bad} must be refused");
         }
-        assert!(
-            (Gilbert { loss: 0.75, stay_bad: 2.0 - 1.0 / 0.75 }.become_bad().unwrap() - 1.0).abs() < 1e-12
-        );
+        assert!((Gilbert { loss: 0.75, stay_bad: 2.0 - 1.0 / 0.75 }.become_bad().unwrap() - 1.0).abs() < 1e-12);
         let losses = Gilbert { loss: 0.01, stay_bad: 0.5 };
         assert!(losses.exact(19, 20, 1, PacketSpacing::Independent).is_err());
         assert!(losses.exact(u32::MAX, 20, 1, PacketSpacing::Independent).is_err());

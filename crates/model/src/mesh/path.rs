@@ -110,12 +110,7 @@ impl MeshFrames {
     ///
     /// # Errors
     /// There is no path, or as [`path_capacity`](MeshFrames::path_capacity).
-    pub fn joint_capacity(
-        &self,
-        hops: &[u32],
-        link_loss: f64,
-        joint: JointCapacity,
-    ) -> Result<f64, DomainError> {
+    pub fn joint_capacity(&self, hops: &[u32], link_loss: f64, joint: JointCapacity) -> Result<f64, DomainError> {
         require(!hops.is_empty(), "the number of paths", 0.0, "1 or more")?;
         let mut least = f64::INFINITY;
         let mut sum = 0.0;

@@ -150,10 +150,7 @@ mod tests {
     fn equation_7() {
         let capacity = MeshFrames::default().path_capacity(3, 0.0).unwrap();
         let got = shares(capacity, &[GatewayFlow::default(); 4]).unwrap();
-        assert!(
-            got.iter().all(|x| (x / 1e3 - 68.2640).abs() <= 5.1e-5),
-            "not a quarter of the capacity each: {got:?}"
-        );
+        assert!(got.iter().all(|x| (x / 1e3 - 68.2640).abs() <= 5.1e-5), "not a quarter of the capacity each: {got:?}");
     }
 
     #[test]
@@ -162,10 +159,7 @@ mod tests {
         let free = f64::INFINITY;
         assert_eq!(shares(100.0, &[flow(1.0, free), flow(3.0, free)]), Ok(vec![25.0, 75.0]));
         // The capped flow gets 10. The other two share the remaining 90 as 1 : 2.
-        assert_eq!(
-            shares(100.0, &[flow(1.0, free), flow(2.0, free), flow(1.0, 10.0)]),
-            Ok(vec![30.0, 60.0, 10.0])
-        );
+        assert_eq!(shares(100.0, &[flow(1.0, free), flow(2.0, free), flow(1.0, 10.0)]), Ok(vec![30.0, 60.0, 10.0]));
         // Capacity that no flow can use stays unused.
         assert_eq!(shares(100.0, &[flow(1.0, 10.0), flow(1.0, 20.0)]), Ok(vec![10.0, 20.0]));
         assert_eq!(shares(0.0, &[flow(1.0, free)]), Ok(vec![0.0]));
@@ -178,13 +172,8 @@ mod tests {
 
     #[test]
     fn blocks_on_their_way() {
-        let full = BlocksInFlight {
-            rate_bps: 273_056.181,
-            loss: 0.0,
-            block_time: 1.0,
-            packet_bytes: 1000.0,
-            block: 16,
-        };
+        let full =
+            BlocksInFlight { rate_bps: 273_056.181, loss: 0.0, block_time: 1.0, packet_bytes: 1000.0, block: 16 };
         assert!((full.least_block_time().unwrap() - 0.4688).abs() <= 5.1e-5);
         let quarter = BlocksInFlight { rate_bps: full.rate_bps / 4.0, loss: 0.271, ..full };
         assert!((quarter.least_block_time().unwrap() - 2.5721).abs() <= 5.1e-5);
@@ -193,9 +182,7 @@ mod tests {
         assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, EquationForm::Corrected)), [1.0, 1.0, 2.0]);
         // Equation (8): this number of blocks takes at most x_s.
         let n = at(1.0, EquationForm::Corrected) as u32;
-        assert!(
-            full.coded_rate(n).unwrap() <= full.rate_bps && full.coded_rate(n + 1).unwrap() > full.rate_bps
-        );
+        assert!(full.coded_rate(n).unwrap() <= full.rate_bps && full.coded_rate(n + 1).unwrap() > full.rate_bps);
         // After a step of the samples from 0 to 1, the estimate reaches 0.9 with the 18th sample.
         let mut estimate = smoothed(None, 0.0).unwrap();
         let mut samples = 0;

@@ -148,8 +148,7 @@ const WORTH_THE_BUDGET: f64 = 0.5;
 pub fn choose(candidates: &[Candidate], wishes: Wishes) -> Option<Choice> {
     let Wishes { traffic, hosts, budget } = wishes;
     let goodput = |k: usize| candidates[k].goodput_bps;
-    let most =
-        |among: &[usize]| among.iter().copied().reduce(|a, b| if goodput(b) > goodput(a) { b } else { a });
+    let most = |among: &[usize]| among.iter().copied().reduce(|a, b| if goodput(b) > goodput(a) { b } else { a });
     let all: Vec<usize> = (0..candidates.len()).collect();
     let unbound = most(&all)?;
     let within = |k: &usize| budget.is_none_or(|budget| candidates[*k].overhead() <= budget);
@@ -191,9 +190,7 @@ pub fn choose(candidates: &[Candidate], wishes: Wishes) -> Option<Choice> {
     let shorter = candidates[tunnel].request_p99 < SHORTER * candidates[plain].request_p99;
     let enough = goodput(tunnel) >= ENOUGH_FOR_MIXED * goodput(best);
     Some(match traffic {
-        TrafficKind::Interactive if shorter => {
-            Choice::Use { index: tunnel, reason: ChoiceReason::LeastDelay }
-        }
+        TrafficKind::Interactive if shorter => Choice::Use { index: tunnel, reason: ChoiceReason::LeastDelay },
         TrafficKind::Interactive => Choice::Use { index: plain, reason: ChoiceReason::LessToSetUp },
         TrafficKind::Mixed if shorter && enough => Choice::Use { index: tunnel, reason: ChoiceReason::Both },
         TrafficKind::Bulk | TrafficKind::Mixed => bulk,

@@ -75,8 +75,7 @@ fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
 /// tunnel sends up to four repairs after each packet of a request or an answer. A burst may lose
 /// the repairs too.
 pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuantiles {
-    let DelayWeights { p50: median, p99: last } =
-        if tunnel { weights.tunnel_requests } else { weights.plain_requests };
+    let DelayWeights { p50: median, p99: last } = if tunnel { weights.tunnel_requests } else { weights.plain_requests };
     let of = |weights: [f64; TIMES], quantile| {
         let times = request_times(path, quantile);
         path.rtt + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
@@ -118,9 +117,8 @@ pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
 pub fn bulk(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> DelayQuantiles {
     let times = packet_times(path);
     let DelayWeights { p50, p99 } = weights.of(scheme).packets;
-    let [p50, p99] = [p50, p99].map(|weights| {
-        path.rtt / 2.0 + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
-    });
+    let [p50, p99] = [p50, p99]
+        .map(|weights| path.rtt / 2.0 + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>());
     // The two percentiles are fitted separately, so the fitted p99 could be below p50.
     DelayQuantiles { p50, p99: p99.max(p50) }
 }

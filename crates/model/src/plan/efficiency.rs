@@ -192,8 +192,7 @@ fn flights_lost_per_second(path: &NetworkPath, flight: f64) -> f64 {
 fn stalls_per_second(path: &NetworkPath) -> f64 {
     let flight = (2.0 * path.packets()).max(FEWEST_IN_FLIGHT);
     let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;
-    flights_lost_per_second(path, flight)
-        + probes * path.loss * libm::pow(next_lost(path), FEWEST_IN_FLIGHT - 1.0)
+    flights_lost_per_second(path, flight) + probes * path.loss * libm::pow(next_lost(path), FEWEST_IN_FLIGHT - 1.0)
 }
 
 /// The mean length of a stall, s.
@@ -226,12 +225,7 @@ mod tests {
         let (q, time_out): (f64, f64) = (16.0 / 17.0, 0.2 + 0.02 + 0.0024);
         let sum = |k: i32| (0..k).map(|k| (2.0 * q).powi(k)).sum::<f64>() * time_out;
         let stall = stall_seconds(&SHORT);
-        assert!(
-            stall > sum(5) && stall < sum(6),
-            "a stall of {stall} s, not between {} and {}",
-            sum(5),
-            sum(6)
-        );
+        assert!(stall > sum(5) && stall < sum(6), "a stall of {stall} s, not between {} and {}", sum(5), sum(6));
         // At q = 1/2 the function uses the limit of the sum.
         let half = NetworkPath { burst: 2.0, ..SHORT };
         let beside = NetworkPath { burst: 2.0 + 1e-6, ..SHORT };

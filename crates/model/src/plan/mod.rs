@@ -87,11 +87,7 @@ pub struct SchemePrediction {
 ///
 /// # Errors
 /// A quantity of the path is outside its domain (see [`NetworkPath::check`]).
-pub fn predict(
-    path: &NetworkPath,
-    scheme: PlanScheme,
-    weights: &Weights,
-) -> Result<SchemePrediction, DomainError> {
+pub fn predict(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> Result<SchemePrediction, DomainError> {
     path.check()?;
     let (fitted, causes) = (weights.of(scheme), efficiency::Causes::of(path));
     let [by_losses, by_link] = plain::bounds(scheme, path);

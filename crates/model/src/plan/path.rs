@@ -41,15 +41,7 @@ impl Default for NetworkPath {
     /// A link of 20 Mbit/s and 100 ms, with 5 % of loss in both directions and a queue of one
     /// bandwidth-delay product.
     fn default() -> NetworkPath {
-        NetworkPath {
-            rate: 20e6,
-            rtt: 0.1,
-            loss: 0.05,
-            loss_back: 0.05,
-            burst: 1.0,
-            queue: 250_000.0,
-            flows: 1,
-        }
+        NetworkPath { rate: 20e6, rtt: 0.1, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 250_000.0, flows: 1 }
     }
 }
 
@@ -63,27 +55,12 @@ impl NetworkPath {
         require(self.rate >= 1e4, "the rate in bits a second", self.rate, "10 kbit/s or more")?;
         require(self.rate <= 1e11, "the rate in bits a second", self.rate, "100 Gbit/s or less")?;
         positive("the round-trip time in seconds", self.rtt)?;
-        require(
-            (1e-5..=60.0).contains(&self.rtt),
-            "the round-trip time in seconds",
-            self.rtt,
-            "10 us to 60 s",
-        )?;
+        require((1e-5..=60.0).contains(&self.rtt), "the round-trip time in seconds", self.rtt, "10 us to 60 s")?;
         share("the loss probability", self.loss)?;
         require(self.loss <= 0.9, "the loss probability", self.loss, "90 % or less")?;
         share("the loss probability of the way back", self.loss_back)?;
-        require(
-            self.loss_back <= 0.9,
-            "the loss probability of the way back",
-            self.loss_back,
-            "90 % or less",
-        )?;
-        require(
-            self.burst >= 1.0 && self.burst <= 1e4,
-            "the mean run of losses in packets",
-            self.burst,
-            "1 to 10000",
-        )?;
+        require(self.loss_back <= 0.9, "the loss probability of the way back", self.loss_back, "90 % or less")?;
+        require(self.burst >= 1.0 && self.burst <= 1e4, "the mean run of losses in packets", self.burst, "1 to 10000")?;
         let worst = self.loss.max(self.loss_back);
         require(
             self.burst == 1.0 || worst <= self.burst / (self.burst + 1.0),

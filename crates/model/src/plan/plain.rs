@@ -26,8 +26,7 @@ const STEPS: u32 = 64;
 /// burst.
 pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     let tcp = Tcp { rtt: path.rtt, time_out: 1.0 + RTO_MIN / path.rtt, window: f64::INFINITY };
-    let pps =
-        tcp.throughput_by(path.loss / path.burst, 1.0, WindowReading::Floor, TimeOutDuration::Conditional);
+    let pps = tcp.throughput_by(path.loss / path.burst, 1.0, WindowReading::Floor, TimeOutDuration::Conditional);
     f64::from(path.flows) * pps * PAYLOAD * 8.0
 }
 
@@ -117,10 +116,7 @@ mod tests {
         ];
         for (scheme, path, share) in simulated {
             let got = bounds(scheme, path)[1] / path.rate;
-            assert!(
-                (got / share - 1.0).abs() < 0.2,
-                "{scheme:?}, {path:?}: got share {got}, expected {share}"
-            );
+            assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: got share {got}, expected {share}");
         }
         // With a queue of half the bandwidth-delay product, Reno and CUBIC fill the link. BBR needs
         // a smaller queue, because losses do not end its start.

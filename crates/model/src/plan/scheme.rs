@@ -18,13 +18,8 @@ pub enum PlanScheme {
 
 impl PlanScheme {
     /// All schemes that a campaign simulates, in the order of the report.
-    pub const FITTED: [PlanScheme; 5] = [
-        PlanScheme::Reno,
-        PlanScheme::Cubic,
-        PlanScheme::Bbr,
-        PlanScheme::TunnelCubic,
-        PlanScheme::TunnelBbr,
-    ];
+    pub const FITTED: [PlanScheme; 5] =
+        [PlanScheme::Reno, PlanScheme::Cubic, PlanScheme::Bbr, PlanScheme::TunnelCubic, PlanScheme::TunnelBbr];
 
     /// The scheme's name in `--json` output and in the data files.
     pub fn name(self) -> &'static str {

@@ -107,9 +107,7 @@ fn tcp_and_coding(from: &Reader) -> Result<Option<f64>, EvaluateError> {
             EquationForm::Corrected => chain::states_below(1.0, from.number("window")?)?,
             EquationForm::AsPrinted => chain::packets_as_printed(from.number("window")?, 0.0)?,
         },
-        "redundancy" => {
-            redundancy(loss(from)?, from.whole("window")?, from.number("target")?, rounding(from)?)?
-        }
+        "redundancy" => redundancy(loss(from)?, from.whole("window")?, from.number("target")?, rounding(from)?)?,
         "mask_probability" => {
             mask_probability(loss(from)?, from.whole("window")?, from.number("redundancy")?, rounding(from)?)?
         }
@@ -142,14 +140,11 @@ fn base_stations(from: &Reader) -> Result<Option<f64>, EvaluateError> {
 fn string_of_nodes(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     Ok(Some(match from.function {
         "most_active" => f64::from(sets::most_active(from.whole("nodes")?, from.whole("k")?)?),
-        "scheduling_bound" => bound::scheduling_bound(
-            from.whole("nodes")?,
-            from.whole("k")?,
-            from.whole_or("window", u32::MAX)?,
-        )?,
+        "scheduling_bound" => {
+            bound::scheduling_bound(from.whole("nodes")?, from.whole("k")?, from.whole_or("window", u32::MAX)?)?
+        }
         "string_pairs" => {
-            let conflicts =
-                sets::Conflicts::of_both_ways(from.whole("nodes")?, from.whole("k")?, form(from)?)?;
+            let conflicts = sets::Conflicts::of_both_ways(from.whole("nodes")?, from.whole("k")?, form(from)?)?;
             let sets = conflicts.independent_sets()?;
             sets.iter().filter(|set| set.count_ones() == 2).count() as f64
         }
@@ -342,8 +337,7 @@ fn coded(from: &Reader) -> Result<CodedFlow, EvaluateError> {
 fn network(from: &Reader) -> Result<CellularNetwork, EvaluateError> {
     let paper = CellularNetwork::default();
     let loss = from.number_or("loss", 0.0)?;
-    let words =
-        [("ideal", Protocol::Ideal), ("tcp", Protocol::PAPER_TCP), ("tcpnc", Protocol::paper_tcp_nc(loss))];
+    let words = [("ideal", Protocol::Ideal), ("tcp", Protocol::PAPER_TCP), ("tcpnc", Protocol::paper_tcp_nc(loss))];
     let protocol = from.word("protocol", &words, "`ideal`, `tcp` or `tcpnc`")?;
     let protocol = from.number_if("rtt")?.map_or(protocol, |rtt| protocol.with_rtt(rtt));
     let protocol = from.number_if("max_window")?.map_or(protocol, |window| protocol.with_max_window(window));
@@ -475,7 +469,6 @@ fn mesh(from: &Reader) -> Result<f64, EvaluateError> {
     // One reading of table I adds the preamble to the lengths of RTS and CTS once more.
     let again = from.number_or("control_extra_bytes", 0.0)?;
     let paper = MeshFrames::default();
-    let frames =
-        MeshFrames { rts_bytes: paper.rts_bytes + again, cts_bytes: paper.cts_bytes + again, ..paper };
+    let frames = MeshFrames { rts_bytes: paper.rts_bytes + again, cts_bytes: paper.cts_bytes + again, ..paper };
     Ok(frames.path_capacity(from.whole("hops")?, from.number_or("link_loss", 0.0)?)?)
 }

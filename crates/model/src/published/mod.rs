@@ -134,18 +134,11 @@ impl Reader<'_> {
     }
 
     /// Returns one of `words`, or the first one if the argument is absent.
-    fn word<T: Copy>(
-        &self,
-        name: &'static str,
-        words: &[(&str, T)],
-        wanted: &'static str,
-    ) -> Result<T, EvaluateError> {
+    fn word<T: Copy>(&self, name: &'static str, words: &[(&str, T)], wanted: &'static str) -> Result<T, EvaluateError> {
         let kind = EvaluateError::Kind { argument: name, wanted };
         match self.get(name) {
             None => words.first().map(|word| word.1).ok_or(kind),
-            Some(Value::Word(word)) => {
-                words.iter().find(|known| known.0 == word).map(|word| word.1).ok_or(kind)
-            }
+            Some(Value::Word(word)) => words.iter().find(|known| known.0 == word).map(|word| word.1).ok_or(kind),
             Some(Value::Number(_)) => Err(kind),
         }
     }
@@ -190,10 +183,7 @@ mod tests {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
         };
         let number = |x| Value::Number(x);
-        assert_eq!(
-            evaluate("path_loss", &of(&[("link_loss", number(0.5)), ("links", number(2.0))])),
-            Ok(0.75)
-        );
+        assert_eq!(evaluate("path_loss", &of(&[("link_loss", number(0.5)), ("links", number(2.0))])), Ok(0.75));
         for (function, arguments, say) in [
             ("nonsense", of(&[]), "path_loss"),
             ("path_loss", of(&[("link_loss", number(0.5))]), "`links`"),

@@ -235,13 +235,10 @@ mod tests {
         let runs = 40;
         let quick: Vec<MonteCarloRun> = (0..runs).map(|i| experiment.run(SEED.run(i)).unwrap()).collect();
         let slow: Vec<[f64; 3]> = (0..runs).map(|i| slot_by_slot(&experiment, SEED.run(i))).collect();
-        for (i, pick) in [
-            (|r: &MonteCarloRun| r.stations_whole) as fn(&MonteCarloRun) -> f64,
-            |r| r.stations,
-            |r| r.active_fraction,
-        ]
-        .into_iter()
-        .enumerate()
+        for (i, pick) in
+            [(|r: &MonteCarloRun| r.stations_whole) as fn(&MonteCarloRun) -> f64, |r| r.stations, |r| r.active_fraction]
+                .into_iter()
+                .enumerate()
         {
             let (a, ea) = mean(&quick.iter().map(pick).collect::<Vec<_>>());
             let (b, eb) = mean(&slow.iter().map(|r| r[i]).collect::<Vec<_>>());
@@ -290,10 +287,7 @@ mod tests {
             .into_iter()
             .zip(want)
             {
-                assert!(
-                    (got - want).abs() <= within,
-                    "q {q} B {mbps}: {got}, not {want} within {within}, seed {SEED}"
-                );
+                assert!((got - want).abs() <= within, "q {q} B {mbps}: {got}, not {want} within {within}, seed {SEED}");
             }
         }
     }
@@ -314,10 +308,7 @@ mod tests {
         // A busy period ends with its slot. On average it takes half a slot more, which is 0.5 % of
         // the time here.
         let slots = 0.01 * 0.1 / 2.0;
-        assert!(
-            (got - want - slots * (1.0 - want)).abs() <= 4.0 * error + slots / 2.0,
-            "{got} +- {error}, not {want}"
-        );
+        assert!((got - want - slots * (1.0 - want)).abs() <= 4.0 * error + slots / 2.0, "{got} +- {error}, not {want}");
         assert_eq!(experiment.run(SEED), experiment.run(SEED));
         assert!(experiment.run(SEED).unwrap().transfers > 40_000);
         // A transfer starts in each slot.

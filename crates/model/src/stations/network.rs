@@ -341,10 +341,7 @@ mod tests {
                     let tcp = network.predict().unwrap().throughput_bps / 1e6;
                     assert!((tcp - mbps).abs() <= 1.1e-4, "p {p}: wrong throughput {tcp} Mbit/s");
                     let load = network.load().unwrap();
-                    assert!(
-                        (load - want).abs() <= 1.1e-3,
-                        "p {p} q {q} file {file}: load {load}, not {want}"
-                    );
+                    assert!((load - want).abs() <= 1.1e-3, "p {p} q {q} file {file}: load {load}, not {want}");
                 }
             }
         }
@@ -355,8 +352,7 @@ mod tests {
         for p in [0.0, 0.02, 0.05] {
             let protocol = Protocol::paper_tcp_nc(p);
             let at = |mbps: f64| {
-                let network =
-                    CellularNetwork { loss: p, protocol, user_bps: mbps * 1e6, ..CellularNetwork::default() };
+                let network = CellularNetwork { loss: p, protocol, user_bps: mbps * 1e6, ..CellularNetwork::default() };
                 network.predict().unwrap().throughput_bps / 1e6
             };
             assert!((at(2.0) - 2.0 * (1.0 - p)).abs() < 1e-9 && (at(9.0) - 4.0).abs() < 1e-9);
@@ -377,10 +373,8 @@ mod tests {
                 redundancy: 1.25,
                 redundancy_charged,
             };
-            let got = CellularNetwork { loss: 0.1, protocol, ..CellularNetwork::default() }
-                .predict()
-                .unwrap()
-                .throughput_bps;
+            let got =
+                CellularNetwork { loss: 0.1, protocol, ..CellularNetwork::default() }.predict().unwrap().throughput_bps;
             assert!((got - want).abs() < 1e-3, "{got} bit/s, not {want}");
         }
     }

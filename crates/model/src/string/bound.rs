@@ -92,11 +92,7 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
 /// There are fewer than two nodes or more than a million, or a cap or eta is negative or not
 /// finite. Another error is more than 64 nodes with ranges for which
 /// [`Conflicts::attempts_for`] has no formula.
-pub fn equal_load_by_ranges(
-    ranges: &[u32],
-    attempt_cap: f64,
-    ack_ratio: f64,
-) -> Result<EqualLoad, DomainError> {
+pub fn equal_load_by_ranges(ranges: &[u32], attempt_cap: f64, ack_ratio: f64) -> Result<EqualLoad, DomainError> {
     not_negative("the largest attempt ratio", attempt_cap)?;
     not_negative("the ratio of an acknowledgment's time to that of data", ack_ratio)?;
     let conflicts = Conflicts::of_string(ranges)?;
@@ -203,11 +199,7 @@ impl StringNetwork {
             rho: optimum.rho,
             throughput_bps: optimum.rho * exchange.full_bps,
             attempts: optimum.attempts,
-            scheduling_bound: if self.nodes == 1 {
-                1.0
-            } else {
-                scheduling_bound(self.nodes, widest, self.window)?
-            },
+            scheduling_bound: if self.nodes == 1 { 1.0 } else { scheduling_bound(self.nodes, widest, self.window)? },
             k,
         })
     }
@@ -304,11 +296,7 @@ mod tests {
             (7, 0.197294, vec![0.9358, 1.8116, 3.5069, 4.1080, 2.1221, 1.0962, 0.1714]),
             (8, 0.187945, vec![0.7572, 1.3305, 2.3379, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500]),
             (9, 0.187945, vec![0.7572, 1.3305, 2.3379, 4.1080, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500]),
-            (
-                10,
-                0.187945,
-                vec![0.7572, 1.3305, 2.3379, 4.1080, 4.1080, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500],
-            ),
+            (10, 0.187945, vec![0.7572, 1.3305, 2.3379, 4.1080, 4.1080, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500]),
         ] {
             let got = equal_load(n, 2, 4.108, 0.3027).unwrap();
             assert!((got.rho - rho).abs() <= 5.1e-7, "n {n}: wrong rho {}", got.rho);
@@ -317,15 +305,9 @@ mod tests {
                 assert!((x - want).abs() <= 5.1e-5, "n {n}: {:?}, not {attempts:?}", got.attempts);
             }
         }
-        for (n, kbps) in
-            [(2, 5240.3), (3, 3182.1), (4, 2284.8), (5, 1877.2), (6, 1719.7), (7, 1598.5), (8, 1522.8)]
-        {
+        for (n, kbps) in [(2, 5240.3), (3, 3182.1), (4, 2284.8), (5, 1877.2), (6, 1719.7), (7, 1598.5), (8, 1522.8)] {
             let got = StringNetwork { nodes: n, ..StringNetwork::default() }.predict().unwrap();
-            assert!(
-                (got.throughput_bps / 1e3 - kbps).abs() <= 0.051,
-                "n {n}: wrong throughput {}",
-                got.throughput_bps
-            );
+            assert!((got.throughput_bps / 1e3 - kbps).abs() <= 0.051, "n {n}: wrong throughput {}", got.throughput_bps);
         }
         assert_eq!(equal_load(1, 2, 4.108, 0.3027).unwrap().rho, 1.0);
     }
@@ -338,10 +320,7 @@ mod tests {
             (4.11414141, 0.30272526, 3.167534, 0.231712),
         ] {
             let got = equal_load(5, 2, cap, eta).unwrap();
-            assert!(
-                (got.attempts[0] - x_1).abs() <= 2e-6 && (got.rho - rho).abs() <= 5.1e-7,
-                "wrong optimum: {got:?}"
-            );
+            assert!((got.attempts[0] - x_1).abs() <= 2e-6 && (got.rho - rho).abs() <= 5.1e-7, "wrong optimum: {got:?}");
             // Equation (7).
             assert!((got.rho - got.attempts[0] / (1.0 + 4.0 * got.attempts[0])).abs() < 1e-12);
         }

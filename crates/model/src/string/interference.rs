@@ -46,12 +46,7 @@ pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u
     if let Interference::Sinr(radio) = range {
         positive("the capture ratio", radio.capture)?;
         positive("the exponent of the path loss", radio.exponent)?;
-        require(
-            radio.noise >= 0.0 && radio.noise.is_finite(),
-            "the noise",
-            radio.noise,
-            "0 or more, and finite",
-        )?;
+        require(radio.noise >= 0.0 && radio.noise.is_finite(), "the noise", radio.noise, "0 or more, and finite")?;
         positive("the reference distance in metres", radio.reference)?;
     }
     let nodes = spacings.len() + 1;
@@ -113,11 +108,7 @@ mod tests {
         // A capture of more than 16 gives k = 2. The SINR is 16 at two hops and 81 at three.
         for (capture, k) in [(16.0, 1), (16.1, 2), (81.0, 2), (81.1, 3)] {
             let range = Interference::Sinr(Radio { capture, ..NS2 });
-            assert_eq!(
-                interference_range(&[200.0; 12], range).unwrap()[5],
-                k,
-                "wrong k at capture {capture}"
-            );
+            assert_eq!(interference_range(&[200.0; 12], range).unwrap()[5], k, "wrong k at capture {capture}");
         }
         // With noise, the range is larger than by distance alone.
         let noisy = Radio { noise: 0.9 * libm::pow(200.0, -4.0) / 10.0, ..NS2 };
@@ -127,19 +118,14 @@ mod tests {
     #[test]
     fn by_the_definition() {
         // SINR(k) < beta <= SINR(k+1), evaluated as printed.
-        for (capture, exponent, noise) in
-            [(10.0, 4.0, 1e-12), (10.0, 2.0, 1e-7), (3.0, 3.0, 0.0), (40.0, 2.5, 0.0)]
-        {
+        for (capture, exponent, noise) in [(10.0, 4.0, 1e-12), (10.0, 2.0, 1e-7), (3.0, 3.0, 0.0), (40.0, 2.5, 0.0)] {
             let radio = Radio { capture, exponent, noise, reference: 1.0 };
             let k = interference_range(&[200.0; 60], Interference::Sinr(radio)).unwrap()[30];
             let sinr = |hops: u32| {
                 let power = |d: f64| libm::pow(d, -exponent);
                 power(200.0) / (noise + power(f64::from(hops) * 200.0))
             };
-            assert!(
-                sinr(k) < capture && sinr(k + 1) >= capture,
-                "{radio:?}: k = {k} contradicts the definition"
-            );
+            assert!(sinr(k) < capture && sinr(k + 1) >= capture, "{radio:?}: k = {k} contradicts the definition");
         }
     }
 
@@ -158,9 +144,7 @@ mod tests {
         for wrong in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
             assert!(interference_range(&[wrong], Interference::CarrierSense(550.0)).is_err());
             assert!(interference_range(&[200.0], Interference::CarrierSense(wrong)).is_err());
-            assert!(
-                interference_range(&[200.0], Interference::Sinr(Radio { capture: wrong, ..NS2 })).is_err()
-            );
+            assert!(interference_range(&[200.0], Interference::Sinr(Radio { capture: wrong, ..NS2 })).is_err());
         }
         // The neighbours are too far apart to receive each other at all.
         let deaf = Radio { noise: 1.0, ..NS2 };

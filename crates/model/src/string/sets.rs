@@ -74,8 +74,7 @@ impl Conflicts {
             near(a.0, b.1) || near(b.0, a.1) || (form == EquationForm::AsPrinted && near(a.0, b.0))
         };
         let all = 0..links.len();
-        let with =
-            all.clone().map(|i| all.clone().filter(|&j| j != i && conflict(links[i], links[j])).collect());
+        let with = all.clone().map(|i| all.clone().filter(|&j| j != i && conflict(links[i], links[j])).collect());
         Ok(Conflicts { with: with.collect() })
     }
 
@@ -133,12 +132,7 @@ impl Conflicts {
     /// As [`loads`](Conflicts::loads).
     pub fn law(&self, sets: &[u64], attempts: &[f64]) -> Result<Vec<f64>, DomainError> {
         let links = self.links();
-        require(
-            attempts.len() == links,
-            "the number of attempt ratios",
-            attempts.len() as f64,
-            "one for each link",
-        )?;
+        require(attempts.len() == links, "the number of attempt ratios", attempts.len() as f64, "one for each link")?;
         for x in attempts {
             not_negative("an attempt ratio", *x)?;
         }
@@ -252,9 +246,7 @@ impl Conflicts {
 
     /// The share of time in which each link is active under `law`.
     fn shares(&self, sets: &[u64], law: &[f64]) -> Vec<f64> {
-        let share = |link: usize| {
-            sets.iter().zip(law).filter(|(set, _)| *set >> link & 1 == 1).map(|(_, pi)| pi).sum()
-        };
+        let share = |link: usize| sets.iter().zip(law).filter(|(set, _)| *set >> link & 1 == 1).map(|(_, pi)| pi).sum();
         (0..self.links()).map(share).collect()
     }
 }
@@ -304,13 +296,8 @@ mod tests {
             for nodes in 2..=14 {
                 // Only the forward links count, so leave out the sets with the reverse link.
                 let sets = string(nodes, k).independent_sets().unwrap();
-                let most =
-                    sets.iter().filter(|set| *set >> (nodes - 1) == 0).map(|set| set.count_ones()).max();
-                assert_eq!(
-                    most,
-                    most_active(nodes as u32, k).ok(),
-                    "n {nodes} k {k}: lemma 3.1 does not hold"
-                );
+                let most = sets.iter().filter(|set| *set >> (nodes - 1) == 0).map(|set| set.count_ones()).max();
+                assert_eq!(most, most_active(nodes as u32, k).ok(), "n {nodes} k {k}: lemma 3.1 does not hold");
             }
         }
         assert_eq!(most_active(10, 2), Ok(3));
@@ -339,10 +326,7 @@ mod tests {
 
     #[test]
     fn wrong_arguments() {
-        assert!(
-            Conflicts::of_string(&[2]).is_err()
-                && Conflicts::of_both_ways(1, 2, EquationForm::Corrected).is_err()
-        );
+        assert!(Conflicts::of_string(&[2]).is_err() && Conflicts::of_both_ways(1, 2, EquationForm::Corrected).is_err());
         let five = string(5, 2);
         assert!(five.loads(&[1.0; 4]).is_err() && five.loads(&[f64::NAN; 5]).is_err());
         assert!(five.attempts_for(&[0.1; 6]).is_err() && five.attempts_for(&[2.0; 5]).is_err());

@@ -69,8 +69,7 @@ mod tests {
 
     #[test]
     fn states_of_the_chain() {
-        for (w, states) in [(1.0, 0.0), (3.0, 4.0), (5.0, 12.0), (10.0, 49.0), (50.0, 1248.0), (90.0, 4048.0)]
-        {
+        for (w, states) in [(1.0, 0.0), (3.0, 4.0), (5.0, 12.0), (10.0, 49.0), (50.0, 1248.0), (90.0, 4048.0)] {
             assert_eq!(states_below(1.0, w), Ok(states), "wrong number of states below {w}");
         }
         // States beyond the first 20 000, which are not counted one by one.

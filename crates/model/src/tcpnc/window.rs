@@ -98,9 +98,7 @@ impl CodedFlow {
             throughput_bps: throughput_pps * self.packet_bytes * 8.0,
             window_final: self.window(rounds),
             packets_to_wmax: match self.form {
-                EquationForm::Corrected => {
-                    chain::packets_to_reach(self.first_window, self.max_window, self.loss)?
-                }
+                EquationForm::Corrected => chain::packets_to_reach(self.first_window, self.max_window, self.loss)?,
                 EquationForm::AsPrinted => chain::packets_as_printed(self.max_window, self.loss)?,
             },
         })
@@ -202,8 +200,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Table I: SRTT and R by loss.
-    const TABLE: [(f64, f64); 5] =
-        [(0.8256, 1.0), (0.8260, 1.03), (0.8264, 1.09), (0.8281, 1.13), (0.8347, 1.29)];
+    const TABLE: [(f64, f64); 5] = [(0.8256, 1.0), (0.8260, 1.03), (0.8264, 1.09), (0.8281, 1.13), (0.8347, 1.29)];
 
     fn mbps(flow: CodedFlow) -> f64 {
         flow.predict().unwrap().throughput_bps / 1e6

@@ -26,8 +26,8 @@ mod status;
 mod status_server;
 
 pub use config::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings,
-    STATUS_DIRECTORY, StatusSocket, read_key,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings, STATUS_DIRECTORY,
+    StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
 pub use status::{DaemonPeerStatus, DaemonStatus, DeviceCounters, InterfaceStatus, SessionStatus, Totals};

@@ -111,9 +111,8 @@ impl PacketLoop {
         shared: Arc<Shared>,
     ) -> Result<PacketLoop, DaemonError> {
         let udp = match config.listen {
-            Listen::Everywhere(port) => Udp::bind_any(port).map_err(DaemonError::system(format!(
-                "listening on UDP port {port} (another port: `port = ...`)"
-            )))?,
+            Listen::Everywhere(port) => Udp::bind_any(port)
+                .map_err(DaemonError::system(format!("listening on UDP port {port} (another port: `port = ...`)")))?,
             Listen::At(address) => {
                 Udp::bind(address).map_err(DaemonError::system(format!("listening on UDP {address}")))?
             }
@@ -124,8 +123,7 @@ impl PacketLoop {
         routes::install(config, namespace, tun.name());
         let now = shared.worker.now();
         let settings = EndpointConfig { tunnel: config.tunnel.clone(), ..EndpointConfig::default() };
-        let mut endpoint =
-            Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
+        let mut endpoint = Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
         let resolver = Resolver::new(shared.worker.wakeup().clone());
         let mut peers = Vec::new();
         for peer in &config.peers {
@@ -460,9 +458,7 @@ fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result
         queue_packets: DEVICE_QUEUE_PACKETS,
     };
     Tun::open(namespace, &wanted).or_else(|error| match error {
-        TunError::System { .. } => {
-            Tun::open(namespace, &TunConfig { offload: false, ..wanted }).map_err(|_| error)
-        }
+        TunError::System { .. } => Tun::open(namespace, &TunConfig { offload: false, ..wanted }).map_err(|_| error),
         other => Err(other),
     })
 }

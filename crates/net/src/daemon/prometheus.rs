@@ -43,19 +43,13 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
     ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
-    ("tail_probes_total", "Probes sent because the last datagrams were not reported", |s| {
-        s.tail_probes as f64
+    ("tail_probes_total", "Probes sent because the last datagrams were not reported", |s| s.tail_probes as f64),
+    ("silences_total", "Times that everything in flight was declared lost because nothing was received", |s| {
+        s.silences as f64
     }),
-    (
-        "silences_total",
-        "Times that everything in flight was declared lost because nothing was received",
-        |s| s.silences as f64,
-    ),
-    (
-        "delays_accepted_total",
-        "Queueing delays that did not shrink and were taken for the path's own delay",
-        |s| s.delays_accepted as f64,
-    ),
+    ("delays_accepted_total", "Queueing delays that did not shrink and were taken for the path's own delay", |s| {
+        s.delays_accepted as f64
+    }),
     ("repairs_wasted_total", "Proactive repairs for bulk traffic that brought the peer nothing new", |s| {
         s.repairs_wasted as f64
     }),
@@ -68,9 +62,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("received_repairs_wide_total", "Repairs dropped because they covered too many missing symbols", |s| {
         s.repairs_wide as f64
     }),
-    ("received_repairs_full_total", "Repairs dropped because the decoder was full", |s| {
-        s.repairs_full as f64
-    }),
+    ("received_repairs_full_total", "Repairs dropped because the decoder was full", |s| s.repairs_full as f64),
     ("unusable_total", "Useless symbols received", |s| s.unusable as f64),
     ("given_up_total", "Symbols given up by the receiver", |s| s.given_up as f64),
     ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),
@@ -104,23 +96,11 @@ impl Page {
             ("device_in_bytes_total", "Bytes read from the device", device.bytes_in),
             ("device_out_packets_total", "Packets written to the device", device.packets_out),
             ("device_out_bytes_total", "Bytes written to the device", device.bytes_out),
-            (
-                "device_write_errors_total",
-                "Batches in which the kernel refused a packet",
-                device.write_errors,
-            ),
-            (
-                "inner_malformed_total",
-                "Data from the device that was not an IP packet",
-                totals.inner_malformed,
-            ),
+            ("device_write_errors_total", "Batches in which the kernel refused a packet", device.write_errors),
+            ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),
             ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),
             ("mss_clamped_total", "TCP SYNs whose MSS was reduced", totals.mss_clamped),
-            (
-                "wrong_source_total",
-                "Packets whose source is not in the peer's allowed IPs",
-                totals.wrong_source,
-            ),
+            ("wrong_source_total", "Packets whose source is not in the peer's allowed IPs", totals.wrong_source),
             ("body_malformed_total", "Authentic datagrams with a malformed body", totals.body_malformed),
             ("unsendable_total", "Datagrams that could not be serialised or encrypted", totals.unsendable),
             ("handshakes_started_total", "Handshakes started", totals.handshakes_started),
@@ -171,21 +151,13 @@ impl Page {
         self.head("peer_repairs_total", "Repairs sent, by purpose", "counter");
         for (peer, session) in sessions() {
             for (purpose, count) in &session.repairs_sent {
-                self.line(
-                    "peer_repairs_total",
-                    &[("peer", &peer.name), ("purpose", purpose.as_ref())],
-                    count,
-                );
+                self.line("peer_repairs_total", &[("peer", &peer.name), ("purpose", purpose.as_ref())], count);
             }
         }
         self.head("peer_queue_drops_total", "Packets dropped from the send queue, by reason", "counter");
         for (peer, session) in sessions() {
             for (reason, count) in &session.queue_drops {
-                self.line(
-                    "peer_queue_drops_total",
-                    &[("peer", &peer.name), ("reason", reason.as_ref())],
-                    count,
-                );
+                self.line("peer_queue_drops_total", &[("peer", &peer.name), ("reason", reason.as_ref())], count);
             }
         }
     }

@@ -86,10 +86,7 @@ impl Drop for StatusServer {
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "a file that is not a socket has this name",
-            ));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is not a socket has this name"));
         }
         Ok(_) => match UnixStream::connect(path) {
             Ok(_) => {

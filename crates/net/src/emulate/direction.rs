@@ -363,10 +363,7 @@ mod tests {
     fn copies_and_damage_are_carried_out() {
         let always = Fraction::new(1.0).unwrap();
         let mut d = direction(LinkConfig {
-            duplicate: Some(Duplicate {
-                probability: always,
-                extra_delay: Span::from(Duration::from_millis(1)),
-            }),
+            duplicate: Some(Duplicate { probability: always, extra_delay: Span::from(Duration::from_millis(1)) }),
             corrupt: always,
             ..LinkConfig::default()
         });
@@ -387,16 +384,12 @@ mod tests {
         feed(&mut d, Time::ZERO, &[&[], &[0x15; 30], &long, &long[..61], &v6]);
         assert_eq!(drain(&mut d, Time::ZERO), [v6]);
         let report = d.report();
-        assert_eq!(
-            (report.not_ip, report.too_large, report.link.refused_mtu, report.link.offered),
-            (2, 1, 1, 2)
-        );
+        assert_eq!((report.not_ip, report.too_large, report.link.refused_mtu, report.link.offered), (2, 1, 1, 2));
     }
 
     #[test]
     fn there_is_a_limit_and_refusals_are_counted() {
-        let mut d =
-            direction(LinkConfig { delay: Span::from(Duration::from_secs(1)), ..LinkConfig::default() });
+        let mut d = direction(LinkConfig { delay: Span::from(Duration::from_secs(1)), ..LinkConfig::default() });
         d.capacity = 2;
         feed(&mut d, Time::ZERO, &[&packet(0), &packet(1), &packet(2)]);
         assert_eq!((d.report().no_room, d.report().in_flight), (1, 2));

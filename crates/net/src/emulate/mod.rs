@@ -140,11 +140,7 @@ impl Emulator {
     ///
     /// # Errors
     /// An invalid setting, or a device that could not be created.
-    pub fn start(
-        config: &EmulatorConfig,
-        left: &Namespace,
-        right: &Namespace,
-    ) -> Result<Emulator, EmulateError> {
+    pub fn start(config: &EmulatorConfig, left: &Namespace, right: &Namespace) -> Result<Emulator, EmulateError> {
         let link = |settings: &LinkConfig, name, direction| {
             Link::new(settings, config.seed, name).map_err(|source| EmulateError::Link { direction, source })
         };
@@ -257,11 +253,8 @@ impl Shared {
                 state.move_fates(self);
             }
             self.worker.answer(|| self.snapshot(state, None, true));
-            let wait = if more {
-                Some(Duration::ZERO)
-            } else {
-                state.next_due().map(|due| due.since(self.worker.now()))
-            };
+            let wait =
+                if more { Some(Duration::ZERO) } else { state.next_due().map(|due| due.since(self.worker.now())) };
             let mut files = [
                 PollFd::new(self.left.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.right.as_fd(), PollFlags::POLLIN),

@@ -81,9 +81,7 @@ impl LatenessLog {
 
     pub(super) fn new() -> LatenessLog {
         // The histogram accepts these constant bounds, as the test below shows.
-        LatenessLog(
-            Histogram::new_with_bounds(1, LatenessLog::MOST_NS, 2).expect("constant bounds are valid"),
-        )
+        LatenessLog(Histogram::new_with_bounds(1, LatenessLog::MOST_NS, 2).expect("constant bounds are valid"))
     }
 
     pub(super) fn record(&mut self, late: Duration) {
@@ -122,10 +120,7 @@ mod tests {
         log.record(Duration::MAX);
         let report = log.report();
         let near = |got: Option<f64>, want: f64| (got.unwrap() / want - 1.0).abs() < 0.01;
-        assert!(
-            near(report.p50_s, 20e-6) && near(report.p99_s, 3e-3) && near(report.max_s, 100.0),
-            "{report:?}"
-        );
+        assert!(near(report.p50_s, 20e-6) && near(report.p99_s, 3e-3) && near(report.max_s, 100.0), "{report:?}");
         assert_eq!((report.over_1ms, report.n), (2, 100));
         log.record(Duration::ZERO);
         assert_eq!(log.report().n, 101);

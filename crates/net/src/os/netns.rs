@@ -117,9 +117,7 @@ pub fn is_privileged() -> bool {
     const WANTED: u64 = 1 << 21 | 1 << 12; // linux/capability.h
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    effective
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .is_some_and(|caps| caps & WANTED == WANTED)
+    effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|caps| caps & WANTED == WANTED)
 }
 
 /// Makes `command` start as root in its own user namespace. Meant for a process with several threads, which
@@ -261,9 +259,7 @@ impl Namespace {
     pub fn spawn(&self, mut command: Command) -> Result<Child, NetnsError> {
         self.arm(&mut command);
         let program = command.get_program().to_string_lossy().into_owned();
-        command
-            .spawn()
-            .map_err(|e| NetnsError::system(format!("starting `{program}` in namespace {self}"), e))
+        command.spawn().map_err(|e| NetnsError::system(format!("starting `{program}` in namespace {self}"), e))
     }
 
     /// Runs `command` inside the namespace until it ends, without input, and returns what it printed.

@@ -38,8 +38,7 @@ mod tests {
             let got = raise_this_thread();
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
             // proc(5): counting after the name, the scheduling policy is the 39th field (the 41st of all).
-            let policy: i32 =
-                stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().parse().unwrap();
+            let policy: i32 = stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().parse().unwrap();
             assert_eq!(policy == libc::SCHED_RR, got == Priority::Realtime, "{stat}");
             std::thread::spawn(|| std::fs::read_to_string("/proc/thread-self/stat").unwrap()).join().unwrap()
         });

@@ -236,8 +236,7 @@ impl TunConfig {
     fn check(&self) -> Result<(), TunError> {
         let wrong = |problem: String| Err(TunError::Config { device: self.shown_name().to_owned(), problem });
         let fits = |name: &str| {
-            (1..=15).contains(&name.len())
-                && name.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b'%')
+            (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b'%')
         };
         if let Some(name) = &self.name
             && (!fits(name) || name == "." || name == "..")
@@ -280,8 +279,7 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
             device.add_address_v6(v6.addr(), v6.prefix_len()).map_err(|e| ("adding an IPv6 address", e))?;
         }
     }
-    let statistics =
-        File::open("/proc/thread-self/net/dev").map_err(|e| ("opening /proc/thread-self/net/dev", e))?;
+    let statistics = File::open("/proc/thread-self/net/dev").map_err(|e| ("opening /proc/thread-self/net/dev", e))?;
     Ok(Tun { device, name, mtu: config.mtu, statistics })
 }
 

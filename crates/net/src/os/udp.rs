@@ -121,9 +121,7 @@ impl Udp {
     /// The system's error.
     pub fn bind_any(port: u16) -> io::Result<Udp> {
         match Udp::bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)) {
-            Err(error) if no_such_family(&error) => {
-                Udp::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port))
-            }
+            Err(error) if no_such_family(&error) => Udp::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port)),
             other => other,
         }
     }
@@ -378,8 +376,7 @@ mod tests {
 
     #[test]
     fn batches_arrive_as_they_were_gathered() {
-        let sizes: Vec<usize> =
-            [vec![1400; 100], vec![700, 1400, 1400, 900, 1, 65_000, 1400], vec![1400; 3]].concat();
+        let sizes: Vec<usize> = [vec![1400; 100], vec![700, 1400, 1400, 900, 1, 65_000, 1400], vec![1400; 3]].concat();
         let (got, from, to) = round_trip("127.0.0.1:0", &sizes);
         let wanted: Vec<Vec<u8>> = sizes.iter().enumerate().map(|(i, n)| vec![i as u8; *n]).collect();
         assert!(got == wanted, "{:?}", got.iter().map(Vec::len).collect::<Vec<_>>());

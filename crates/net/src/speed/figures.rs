@@ -64,14 +64,7 @@ pub const FIGURES: [SpeedFigure; 15] = [
         REPAIRS as f64,
         Some(0.75),
     ),
-    figure(
-        "rlnc_recover_gbps",
-        "recover, 5 lost of 50",
-        Gbps,
-        "mac_fused8_1408_gbs",
-        REPAIRS as f64,
-        Some(0.60),
-    ),
+    figure("rlnc_recover_gbps", "recover, 5 lost of 50", Gbps, "mac_fused8_1408_gbs", REPAIRS as f64, Some(0.60)),
     figure(
         "rlnc_dense_encode_gbps",
         "dense encode, 50, 8 at a time",
@@ -80,29 +73,10 @@ pub const FIGURES: [SpeedFigure; 15] = [
         WINDOW as f64,
         Some(0.80),
     ),
-    figure(
-        "rlnc_dense_decode_gbps",
-        "dense decode, 50",
-        Gbps,
-        "mac_fused8_1408_gbs",
-        WINDOW as f64,
-        Some(0.60),
-    ),
-    SpeedFigure {
-        key: "rlnc_decode_us_per_packet",
-        what: "receive and recover, 5 lost of 50",
-        unit: Us,
-        anchor: None,
-    },
+    figure("rlnc_dense_decode_gbps", "dense decode, 50", Gbps, "mac_fused8_1408_gbs", WINDOW as f64, Some(0.60)),
+    SpeedFigure { key: "rlnc_decode_us_per_packet", what: "receive and recover, 5 lost of 50", unit: Us, anchor: None },
     SpeedFigure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
-    figure(
-        "session_send_gbps",
-        "session send, 1400 bytes, 1 % lost",
-        Gbps,
-        "aead_seal_1400_gbs",
-        1.0,
-        Some(0.40),
-    ),
+    figure("session_send_gbps", "session send, 1400 bytes, 1 % lost", Gbps, "aead_seal_1400_gbs", 1.0, Some(0.40)),
     figure(
         "session_receive_gbps",
         "session receive, 1400 bytes, 1 % lost",
@@ -128,10 +102,8 @@ const fn figure(
 
 /// The keys of the figures `wanted` and of their anchors.
 pub fn with_anchors(wanted: impl Fn(&str) -> bool) -> Vec<&'static str> {
-    let anchors: Vec<&str> =
-        FIGURES.iter().filter(|f| wanted(f.key)).filter_map(|f| Some(f.anchor?.key)).collect();
-    let needed =
-        |key: &str| wanted(key) || anchors.contains(&key) || anchors.iter().any(|a| is_anchor_of(key, a));
+    let anchors: Vec<&str> = FIGURES.iter().filter(|f| wanted(f.key)).filter_map(|f| Some(f.anchor?.key)).collect();
+    let needed = |key: &str| wanted(key) || anchors.contains(&key) || anchors.iter().any(|a| is_anchor_of(key, a));
     FIGURES.iter().map(|figure| figure.key).filter(|key| needed(key)).collect()
 }
 

@@ -125,8 +125,8 @@ impl TransferSetup {
         let schedule = Schedule::count(self.seed.stream("requests"), 2 * self.rtt, count);
         let limit = self.seconds.max(Duration::from_secs(30));
         let end = Instant::now() + limit + schedule.end() + self.grace();
-        let requests = Requests::start(&testbed.route, schedule, Beginning::Connected, limit)
-            .map_err(carriage.failed())?;
+        let requests =
+            Requests::start(&testbed.route, schedule, Beginning::Connected, limit).map_err(carriage.failed())?;
         let stage = || Stage::Requests { answered: requests.answered(), of: count };
         watcher.wait(end, &stage, &|| requests.is_settled(self.grace()));
         let report = requests.finish().map_err(carriage.failed())?;
@@ -155,17 +155,15 @@ impl TransferSetup {
         let length = self.seconds.max(schedule.end());
         let bulk = Bulk::start(&testbed.route, self.seed, length).map_err(carriage.failed())?;
         let start = bulk.start_time();
-        let requests = Requests::start(&testbed.route, schedule, Beginning::At(start), length)
-            .map_err(carriage.failed())?;
+        let requests =
+            Requests::start(&testbed.route, schedule, Beginning::At(start), length).map_err(carriage.failed())?;
         let mark = || Mark {
             at: start.elapsed(),
             bulk: bulk.received(),
             requests: requests.received(),
             offered: testbed.snapshot().left_to_right.link.offered_bytes,
         };
-        let stage = || Stage::Bulk {
-            mean_bps: 8.0 * bulk.received() as f64 / start.elapsed().as_secs_f64().max(1e-3),
-        };
+        let stage = || Stage::Bulk { mean_bps: 8.0 * bulk.received() as f64 / start.elapsed().as_secs_f64().max(1e-3) };
         watcher.wait(start + self.from, &stage, &|| false);
         let first = mark();
         watcher.wait(start + length, &stage, &|| false);
@@ -196,8 +194,7 @@ impl TransferSetup {
         let testbed = Testbed::set_up(carriage, &self.path, self.seed.child("file"), false)?;
         watcher.begin(&format!("{}: file", carriage.name));
         let limit = self.file_limit(source.bytes);
-        let transfer =
-            Transfer::start(&testbed.route, source, destination, limit).map_err(carriage.failed())?;
+        let transfer = Transfer::start(&testbed.route, source, destination, limit).map_err(carriage.failed())?;
         let stage = || Stage::File { received: transfer.received(), of: source.bytes };
         watcher.wait(Instant::now() + limit, &stage, &|| transfer.is_finished());
         let arrived_bytes = transfer.received();
@@ -217,8 +214,7 @@ impl TransferSetup {
     pub fn file_limit(&self, bytes: u64) -> Duration {
         let perfect = self.path.forth.rate.time_for(usize::try_from(bytes).unwrap_or(usize::MAX));
         let through = 1.0 - self.path.forth.loss.mean();
-        let slack =
-            Duration::try_from_secs_f64(3.0 * perfect.as_secs_f64() / through).unwrap_or(Duration::MAX);
+        let slack = Duration::try_from_secs_f64(3.0 * perfect.as_secs_f64() / through).unwrap_or(Duration::MAX);
         slack.saturating_add(20 * self.rtt).max(self.seconds).min(Duration::from_secs(86_400))
     }
 }

@@ -104,12 +104,7 @@ impl Testbed {
     ///
     /// # Errors
     /// The step that the system does not allow, and what to do.
-    pub fn set_up(
-        carriage: Carriage,
-        path: &TwoWayLink,
-        seed: Seed,
-        fates: bool,
-    ) -> Result<Testbed, TestbedError> {
+    pub fn set_up(carriage: Carriage, path: &TwoWayLink, seed: Seed, fates: bool) -> Result<Testbed, TestbedError> {
         let (client, server) = (Namespace::create("sender")?, Namespace::create("receiver")?);
         for host in [&client, &server] {
             host.run(|| prepare(path))?;

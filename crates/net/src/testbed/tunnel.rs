@@ -35,9 +35,7 @@ impl TunnelPair {
         mtu: u16,
         limit: Duration,
     ) -> Result<TunnelPair, TestbedError> {
-        let key = || {
-            daemon::generate_key().map_err(|error| TestbedError::failed("making a key")(error.to_string()))
-        };
+        let key = || daemon::generate_key().map_err(|error| TestbedError::failed("making a key")(error.to_string()));
         let (here, there) = (key()?, key()?);
         let (public_here, public_there) = (here.public(), there.public());
         let start = |host: &Namespace, config: DaemonConfig| -> Result<Daemon, TestbedError> {

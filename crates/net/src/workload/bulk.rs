@@ -81,8 +81,8 @@ impl Bulk {
                 Ok(())
             };
             shared.outcome("sending the stream", send())?;
-            let retransmits = tcp::retransmits(&socket)
-                .map_err(WorkloadError::system("reading the counters of a TCP socket"))?;
+            let retransmits =
+                tcp::retransmits(&socket).map_err(WorkloadError::system("reading the counters of a TCP socket"))?;
             Ok((thread_cpu(), retransmits))
         })?);
         Ok(bulk)

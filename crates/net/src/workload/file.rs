@@ -187,14 +187,12 @@ impl Transfer {
         let to = SocketAddr::new(route.address, PORT);
         let mut out = destination.create()?;
         let place = destination.to_string();
-        let mut from =
-            source.file.try_clone().map_err(WorkloadError::system("reading the file to be sent"))?;
+        let mut from = source.file.try_clone().map_err(WorkloadError::system("reading the file to be sent"))?;
         // All clones of the file share one position.
         from.rewind().map_err(WorkloadError::system("reading the file to be sent"))?;
         let shared = Arc::new(Shared::default());
         let start = Instant::now();
-        let mut transfer =
-            Transfer { shared: shared.clone(), sender: None, receiver: None, _socket: socket.clone() };
+        let mut transfer = Transfer { shared: shared.clone(), sender: None, receiver: None, _socket: socket.clone() };
 
         let there = shared.clone();
         transfer.receiver = Some(thread("file receiver", move || {
@@ -256,10 +254,7 @@ fn receive_into(
 ) -> Result<Option<[u8; 32]>, WorkloadError> {
     let receive = |source| WorkloadError::System { what: "receiving the file".to_owned(), source };
     let write = |source| WorkloadError::System {
-        what: format!(
-            "the receiver could not write {place} after {} bytes",
-            shared.received.load(Ordering::Relaxed)
-        ),
+        what: format!("the receiver could not write {place} after {} bytes", shared.received.load(Ordering::Relaxed)),
         source,
     };
     let Some(socket) = accept(listener, &shared.stop).map_err(receive)? else { return Ok(None) };
@@ -285,13 +280,7 @@ fn receive_into(
 }
 
 /// The sender: connects within `limit` and sends all of `from`, unless it is stopped.
-fn send_from(
-    from: &mut File,
-    socket: &Socket,
-    to: SocketAddr,
-    limit: Duration,
-    shared: &Shared,
-) -> io::Result<()> {
+fn send_from(from: &mut File, socket: &Socket, to: SocketAddr, limit: Duration, shared: &Shared) -> io::Result<()> {
     if !connect(socket, to, limit)? {
         return Ok(());
     }

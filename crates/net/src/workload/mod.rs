@@ -104,10 +104,7 @@ impl Route {
         socket.set_tcp_congestion(self.congestion.as_bytes()).map_err(|source| match source.kind() {
             ErrorKind::NotFound => WorkloadError::NoCongestion { name: self.congestion },
             ErrorKind::PermissionDenied => WorkloadError::Forbidden { name: self.congestion },
-            _ => WorkloadError::System {
-                what: format!("setting congestion control {}", self.congestion),
-                source,
-            },
+            _ => WorkloadError::System { what: format!("setting congestion control {}", self.congestion), source },
         })?;
         socket
             .set_read_timeout(Some(POLL_INTERVAL))
@@ -194,10 +191,7 @@ fn thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, WorkloadError> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(work)
-        .map_err(WorkloadError::system("starting a thread"))
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(WorkloadError::system("starting a thread"))
 }
 
 /// The result of a thread. A panic of the thread is passed on.

@@ -127,9 +127,9 @@ impl Requests {
         let mut requests = Requests { shared: shared.clone(), threads: Vec::new(), _socket: socket.clone() };
 
         let server = shared.clone();
-        requests.threads.push(thread("request server", move || {
-            server.outcome("answering requests", server.answer(&listener))
-        })?);
+        requests
+            .threads
+            .push(thread("request server", move || server.outcome("answering requests", server.answer(&listener)))?);
         requests.threads.push(thread("request client", move || {
             let ask = || -> io::Result<()> {
                 if !connect(&socket, to, limit)? {
@@ -209,9 +209,7 @@ impl Shared {
         let _ = nix::sys::prctl::set_timerslack(1);
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
         for (index, due) in self.schedule.0.iter().enumerate() {
-            if !sleep_until(*beginning + *due, &self.stop)
-                || !write_all(socket, &message(index as u64), &self.stop)?
-            {
+            if !sleep_until(*beginning + *due, &self.stop) || !write_all(socket, &message(index as u64), &self.stop)? {
                 return Ok(());
             }
         }

@@ -62,9 +62,7 @@ fn random_bytes_are_dropped_and_not_answered() {
             }
         }
         // Handshake messages that are valid in every part that needs no key (docs/contributors/wire-format.md).
-        for (header, len) in
-            [([1, 1, 1, 0], 166), ([1, 2, 1, 0], 166), ([2, 0, 0, 0], 122), ([3, 0, 0, 0], 64)]
-        {
+        for (header, len) in [([1, 1, 1, 0], 166), ([1, 2, 1, 0], 166), ([2, 0, 0, 0], 122), ([3, 0, 0, 0], 64)] {
             let mut datagram = noise(&format!("handshake/{header:?}"), len);
             datagram[..4].copy_from_slice(&header);
             stranger.send(&datagram);
@@ -115,11 +113,7 @@ fn replays_are_dropped_and_not_answered() {
             stranger.is_not_answered(victim, before + 2 * seen.len() as u64);
             assert!(victim.rejected("forged") > 0, "{:?}", victim.status().rejected);
             let totals = victim.status().totals;
-            assert_eq!(
-                (totals.roamed, victim.peer().sessions, victim.peer().restarts),
-                (0, 1, 0),
-                "{totals:?}"
-            );
+            assert_eq!((totals.roamed, victim.peer().sessions, victim.peer().restarts), (0, 1, 0), "{totals:?}");
         }
         echo_once(&right, &left);
     });
@@ -189,9 +183,7 @@ fn wrong_keys_never_connect() {
             .replace(&key(2).public().to_string(), &key(200).public().to_string());
         let misled = left.up("", &[wrong]);
         let stranger = unknown.up("", &[right.as_peer(&format!("endpoint = \"{}\"", over_v4(2, 2)))]);
-        until("both callers say that nobody answers", || {
-            misled.peer().unreachable && stranger.peer().unreachable
-        });
+        until("both callers say that nobody answers", || misled.peer().unreachable && stranger.peer().unreachable);
         until("the calls are counted", || called.rejected("mac1") > 2 && called.rejected("unknown_peer") > 2);
         for end in [&called, &misled, &stranger] {
             let (peer, totals) = (end.peer(), end.status().totals);

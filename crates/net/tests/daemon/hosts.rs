@@ -94,8 +94,7 @@ impl Host {
             self.v6(),
             peers.concat()
         );
-        let config =
-            DaemonConfig::parse(&text, Path::new("test.toml")).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let config = DaemonConfig::parse(&text, Path::new("test.toml")).unwrap_or_else(|e| panic!("{e}\n{text}"));
         match interface.contains("status") {
             true => config,
             false => DaemonConfig { status: None, ..config },

@@ -47,8 +47,7 @@ pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
 
 /// The Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
-    let words =
-        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
     let sum: u32 = words.sum();
     let folded = (sum & 0xFFFF) + (sum >> 16);
     !((folded & 0xFFFF) + (folded >> 16)) as u16

@@ -83,10 +83,7 @@ fn a_small_mtu_serves_what_it_can() {
             tcp_both_ways(left, right, address, 200_000);
         }
         let session = pair.left.session();
-        assert!(
-            pair.left.status().totals.mss_clamped > 0 && session.queue_drops["too_long"] == 0,
-            "{session:?}"
-        );
+        assert!(pair.left.status().totals.mss_clamped > 0 && session.queue_drops["too_long"] == 0, "{session:?}");
         // Larger packets that are not TCP are dropped and counted.
         let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
         socket.send_to(&[0; 1_000], SocketAddr::new(right.v4(), 9)).unwrap();

@@ -43,10 +43,7 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         let host = right.host.clone();
         let last = right.daemon.stop().expect("the last state");
         assert!(last.peers[0].connected && last.device.packets_in > 0);
-        assert!(
-            ip(&host.namespace, &["link", "show", "rip0"]).is_err(),
-            "the device disappears with the daemon"
-        );
+        assert!(ip(&host.namespace, &["link", "show", "rip0"]).is_err(), "the device disappears with the daemon");
         until("the good-bye is heard", || !left.is_connected());
         let peer = left.peer();
         assert_eq!((peer.sessions, peer.connected_s), (1, None), "{peer:?}");
@@ -99,9 +96,8 @@ fn a_device_that_is_removed_ends_the_daemon() {
 fn routes_lead_into_the_tunnel_and_go_with_it() {
     with_namespaces("recovery::routes_lead_into_the_tunnel_and_go_with_it", || {
         let host = Host::new(1);
-        let peer = Host::new(2)
-            .as_peer("")
-            .replace("allowed-ips = [", "allowed-ips = [\"10.9.0.0/16\", \"fd99::/48\", ");
+        let peer =
+            Host::new(2).as_peer("").replace("allowed-ips = [", "allowed-ips = [\"10.9.0.0/16\", \"fd99::/48\", ");
         let end = host.up("name = \"inside0\"", &[peer]);
         let routes = |family: &str| ip(&host.namespace, &[family, "route", "show", "dev", "inside0"]);
         let (four, six) = (routes("-4").unwrap(), routes("-6").unwrap());

@@ -23,17 +23,12 @@ fn redundancy_is_what_was_asked_for() {
             assert!((0.15..0.35).contains(&share) && session.repairs_sent["exact"] == 0, "{session:?}");
         }
         // No proactive repair although much is lost: lost packets are retransmitted.
-        for settings in
-            ["redundancy = \"none\"", "redundancy = 1.5\nmax-overhead = { bulk = 0, interactive = 0 }"]
-        {
+        for settings in ["redundancy = \"none\"", "redundancy = 1.5\nmax-overhead = { bulk = 0, interactive = 0 }"] {
             let pair = Pair::raise(&lossy(0.05), 1500, settings);
             tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
             for end in pair.ends() {
                 let session = end.session();
-                assert!(
-                    proactive(&session) == 0 && session.repairs_sent["exact"] > 0,
-                    "{settings}: {session:?}"
-                );
+                assert!(proactive(&session) == 0 && session.repairs_sent["exact"] > 0, "{settings}: {session:?}");
             }
         }
     });
@@ -88,9 +83,7 @@ fn keepalives_leave_an_idle_end() {
             pair
         });
         let [idle, awake] = pairs.each_ref().map(|pair| &pair.right);
-        until("keep-alives arrive", || {
-            awake.session().datagrams_received >= idle.session().datagrams_received + 6
-        });
+        until("keep-alives arrive", || awake.session().datagrams_received >= idle.session().datagrams_received + 6);
         assert_eq!(awake.status().device.packets_out, 0, "nothing came from the inside");
     });
 }

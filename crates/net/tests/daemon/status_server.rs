@@ -67,8 +67,7 @@ fn every_metric_is_documented(page: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/monitoring.md");
     let document = std::fs::read_to_string(path).unwrap();
     let names = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
-    let missing: Vec<_> =
-        names.filter(|(name, kind)| !document.contains(&format!("| `{name}` | {kind} |"))).collect();
+    let missing: Vec<_> = names.filter(|(name, kind)| !document.contains(&format!("| `{name}` | {kind} |"))).collect();
     assert!(missing.is_empty(), "not in docs/operators/monitoring.md: {missing:?}");
 }
 
@@ -107,10 +106,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
                 let (name, value) = line.rsplit_once(' ').expect("a name and a value");
                 let bare = name.split('{').next().unwrap();
                 assert!(types.contains_key(bare), "{line}");
-                assert!(
-                    bare.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit()),
-                    "{line}"
-                );
+                assert!(bare.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit()), "{line}");
                 let name = name.strip_prefix("ripstop_").expect("our names have a prefix").to_owned();
                 assert!(samples.insert(name, value.parse().unwrap()).is_none(), "twice: {line}");
             }

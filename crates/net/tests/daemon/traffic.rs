@@ -36,11 +36,7 @@ fn echoes_of_all_sizes_over_both_families() {
             assert_eq!((totals.wrong_source, totals.unsendable, totals.body_malformed), (0, 0, 0));
             assert_eq!(end.all_rejected(), 0, "{:?}", status.rejected);
             let session = end.session();
-            assert_eq!(
-                (session.recovered, session.given_up, session.datagrams_lost),
-                (0, 0, 0),
-                "{session:?}"
-            );
+            assert_eq!((session.recovered, session.given_up, session.datagrams_lost), (0, 0, 0), "{session:?}");
         }
     });
 }
@@ -97,17 +93,10 @@ fn tcp_both_ways_at_once_over_a_lossy_link() {
         for end in pair.ends() {
             let (status, session) = (end.status(), end.session());
             assert!(session.recovered > 50, "{session:?}");
-            assert!(
-                session.repairs_sent.values().sum::<u64>() > 50 && session.datagrams_lost > 50,
-                "{session:?}"
-            );
+            assert!(session.repairs_sent.values().sum::<u64>() > 50 && session.datagrams_lost > 50, "{session:?}");
             assert!(session.loss_to_peer > 0.0 && session.overhead > Some(0.0), "{session:?}");
             let (device, udp) = (status.device, status.udp);
-            assert_eq!(
-                (device.write_errors, device.read_errors, end.all_rejected()),
-                (0, 0, 0),
-                "{device:?}"
-            );
+            assert_eq!((device.write_errors, device.read_errors, end.all_rejected()), (0, 0, 0), "{device:?}");
             if status.interface.tcp_offload {
                 assert!(device.reads < device.packets_in, "no large segment was cut: {device:?}");
             }

@@ -179,8 +179,7 @@ impl LossEstimator {
     /// Until 4 runs have been observed, the length is the larger of the observed and the presumed
     /// length.
     pub fn losses(&self) -> Losses {
-        let burst =
-            if self.bursts < PRESUMED_BURSTS { self.burst.max(self.presumed.burst) } else { self.burst };
+        let burst = if self.bursts < PRESUMED_BURSTS { self.burst.max(self.presumed.burst) } else { self.burst };
         Losses { share: self.expected(), burst }
     }
 

@@ -29,9 +29,7 @@ mod mtu;
 mod peer_path;
 mod routes;
 
-pub use config::{
-    AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus,
-};
+pub use config::{AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss};
@@ -75,10 +73,7 @@ impl Endpoint {
     ) -> Endpoint {
         let secure = Peers::new(
             private,
-            secure::SecureConfig {
-                inner_mtu: config.tunnel.inner_mtu().min(65_535) as u16,
-                ..config.secure.clone()
-            },
+            secure::SecureConfig { inner_mtu: config.tunnel.inner_mtu().min(65_535) as u16, ..config.secure.clone() },
             for_keys,
         );
         Endpoint {

@@ -148,14 +148,7 @@ impl PeerPath {
     }
 
     /// Passes a packet of the peer to the tunnel.
-    pub(super) fn handle_packet(
-        &mut self,
-        now: Time,
-        number: u64,
-        packet: Packet<Symbol>,
-        bytes: u32,
-        ce: bool,
-    ) {
+    pub(super) fn handle_packet(&mut self, now: Time, number: u64, packet: Packet<Symbol>, bytes: u32, ce: bool) {
         let Some(tunnel) = &mut self.tunnel else { return };
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
     }

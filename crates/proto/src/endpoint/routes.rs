@@ -124,14 +124,10 @@ mod tests {
     #[test]
     fn the_longest_prefix_wins() {
         let mut routes = Routes::default();
-        for (text, to) in
-            [("0.0.0.0/0", 0), ("10.0.0.0/8", 1), ("10.1.0.0/16", 2), ("10.1.2.3", 3), ("fd00::/8", 4)]
-        {
+        for (text, to) in [("0.0.0.0/0", 0), ("10.0.0.0/8", 1), ("10.1.0.0/16", 2), ("10.1.2.3", 3), ("fd00::/8", 4)] {
             routes.insert(prefix(text), to);
         }
-        for (address, to) in
-            [("9.9.9.9", 0), ("10.2.0.1", 1), ("10.1.255.1", 2), ("10.1.2.3", 3), ("fd12::1", 4)]
-        {
+        for (address, to) in [("9.9.9.9", 0), ("10.2.0.1", 1), ("10.1.255.1", 2), ("10.1.2.3", 3), ("fd12::1", 4)] {
             assert_eq!(routes.find(address.parse().unwrap()), Some(to), "{address}");
         }
         assert_eq!(routes.find("fe80::1".parse().unwrap()), None);

@@ -43,9 +43,8 @@ pub(crate) struct MacKeys {
 
 impl MacKeys {
     pub(crate) fn of(receiver: &PublicKey) -> MacKeys {
-        let key = |label: &[u8]| {
-            Blake2s256::new().chain_update(label).chain_update(receiver.as_bytes()).finalize().into()
-        };
+        let key =
+            |label: &[u8]| Blake2s256::new().chain_update(label).chain_update(receiver.as_bytes()).finalize().into();
         MacKeys { mac1: key(b"Ripstop 1 mac1"), cookie: key(b"Ripstop 1 cookie") }
     }
 
@@ -70,12 +69,7 @@ impl MacKeys {
         let (sealed, tag) = reply.sealed.split_first_chunk::<MAC_LEN>()?;
         let mut cookie = *sealed;
         XChaCha20Poly1305::new(&self.cookie.into())
-            .decrypt_in_place_detached(
-                XNonce::from_slice(&reply.nonce),
-                mac1,
-                &mut cookie,
-                Tag::from_slice(tag),
-            )
+            .decrypt_in_place_detached(XNonce::from_slice(&reply.nonce), mac1, &mut cookie, Tag::from_slice(tag))
             .ok()?;
         Some(cookie)
     }

@@ -33,8 +33,7 @@ pub(crate) fn initiate(
     hello: &Hello,
     entropy: &mut dyn Entropy,
 ) -> Result<(HandshakeState, [u8; NOISE_1_LEN]), Error> {
-    let mut state =
-        builder(suite, own, prologue, entropy)?.remote_public_key(peer.as_bytes())?.build_initiator()?;
+    let mut state = builder(suite, own, prologue, entropy)?.remote_public_key(peer.as_bytes())?.build_initiator()?;
     let mut message = [0; NOISE_1_LEN];
     let len = state.write_message(&hello.to_bytes(), &mut message)?;
     debug_assert_eq!(len, NOISE_1_LEN);
@@ -169,8 +168,7 @@ mod tests {
             let mut entropy = Seed::new(1).stream("noise");
             let (a, b) = (PrivateKey::generate(&mut entropy), PrivateKey::generate(&mut entropy));
             let prologue = Initiation::header(suite as u8, 77);
-            let (mut ours, first) =
-                initiate(suite, &a, &b.public(), &prologue, &HELLO, &mut entropy).unwrap();
+            let (mut ours, first) = initiate(suite, &a, &b.public(), &prologue, &HELLO, &mut entropy).unwrap();
             // The other end is snow alone, which draws its own ephemeral key.
             let resolver = Resolver { ephemeral: Zeroizing::new([5; 32]) };
             let mut theirs = Builder::with_resolver(suite.noise_name().parse().unwrap(), Box::new(resolver))

@@ -201,12 +201,7 @@ impl Epoch {
 }
 
 impl Peer {
-    pub(crate) fn new(
-        id: PeerId,
-        public: PublicKey,
-        endpoint: Option<SocketAddr>,
-        instance: [u8; 8],
-    ) -> Peer {
+    pub(crate) fn new(id: PeerId, public: PublicKey, endpoint: Option<SocketAddr>, instance: [u8; 8]) -> Peer {
         Peer {
             id,
             public,
@@ -420,14 +415,7 @@ impl Peer {
     }
 
     /// Takes new keys into use.
-    fn establish(
-        &mut self,
-        now: Time,
-        mut session: Session,
-        hello: &Hello,
-        crosses: Option<u32>,
-        shared: &mut Shared,
-    ) {
+    fn establish(&mut self, now: Time, mut session: Session, hello: &Hello, crosses: Option<u32>, shared: &mut Shared) {
         let Some(epoch) = &self.epoch else { return };
         let event = SecureEvent::Established {
             peer: self.id,
@@ -446,9 +434,10 @@ impl Peer {
         // peer starts to use its keys when our next datagram arrives.
         let crossed = !session.initiator
             && shared.identity.public < self.public
-            && self.keys.first().is_some_and(|ours| {
-                ours.initiator && (ours.born >= session.born || Some(ours.index) == crosses)
-            });
+            && self
+                .keys
+                .first()
+                .is_some_and(|ours| ours.initiator && (ours.born >= session.born || Some(ours.index) == crosses));
         if crossed {
             session.expires = session.expires.min(expiry);
             self.keys.insert(1, session);

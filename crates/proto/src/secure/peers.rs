@@ -1,9 +1,7 @@
 //! One end of the tunnel with all its peers: methods and handshakes. `mod.rs` explains the terms.
 
 use super::aead::Suite;
-use super::config::{
-    Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit,
-};
+use super::config::{Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit};
 use super::entropy::{Entropy, array, unit};
 use super::index::IndexTable;
 use super::key::{PrivateKey, PublicKey};
@@ -171,8 +169,7 @@ impl Peers {
             None => return Err(SealError::NoSession),
         };
         let config = &shared.config;
-        let (Some(run), Some(session), Some(to)) = (&mut peer.epoch, peer.keys.first_mut(), peer.endpoint)
-        else {
+        let (Some(run), Some(session), Some(to)) = (&mut peer.epoch, peer.keys.first_mut(), peer.endpoint) else {
             shared.connect(now, peer);
             return Err(SealError::NoSession);
         };
@@ -276,22 +273,16 @@ impl Peers {
         }
         shared.admit(now, from, datagram, message.sender)?;
         let prologue = Initiation::header(message.suite, message.sender);
-        let opened = noise::open_initiation(
-            suite,
-            &shared.identity.private,
-            &prologue,
-            message.noise,
-            &mut *shared.entropy,
-        )
-        .map_err(|_| Rejected::HandshakeForged)?;
+        let opened =
+            noise::open_initiation(suite, &shared.identity.private, &prologue, message.noise, &mut *shared.entropy)
+                .map_err(|_| Rejected::HandshakeForged)?;
         let id = self.by_key.get(&opened.peer).copied().ok_or(Rejected::UnknownPeer(opened.peer))?;
         let peer = get(&mut self.peers, id).ok_or(Rejected::UnknownPeer(opened.peer))?;
         if peer.is_stale(&opened.hello) {
             return Err(Rejected::HandshakeReplayed);
         }
         let hello = peer.hello(Some(opened.hello.instance), shared);
-        let (noise, keys) =
-            noise::respond(suite, opened.state, &hello).map_err(|_| Rejected::HandshakeForged)?;
+        let (noise, keys) = noise::respond(suite, opened.state, &hello).map_err(|_| Rejected::HandshakeForged)?;
         let index = shared.index.allocate(&mut *shared.entropy, id);
         let response = Response { sender: index, receiver: message.sender, noise: &noise }.to_bytes();
         let life = (now, shared.config.reject_after);
@@ -318,8 +309,8 @@ impl Peers {
         let at = at.ok_or(Rejected::Unsolicited)?;
         shared.admit(now, from, datagram, message.sender)?;
         let attempt = &mut peer.attempts[at];
-        let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise)
-            .map_err(|_| Rejected::HandshakeForged)?;
+        let (hello, keys) =
+            noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| Rejected::HandshakeForged)?;
         // The session keeps the attempt's index, so it must not be released with other attempts.
         let attempt = peer.attempts.remove(at);
         let life = (now, shared.config.reject_after);
@@ -334,8 +325,7 @@ impl Peers {
         let id = shared.index.peer(reply.receiver).ok_or(Rejected::Unsolicited)?;
         let peer = get(&mut self.peers, id).ok_or(Rejected::Unsolicited)?;
         let attempt = peer.attempts.iter().find(|a| a.index == reply.receiver).map(|a| mac1_of(&a.message));
-        let pending =
-            || peer.pending.iter().find(|p| p.session.index == reply.receiver).map(|p| mac1_of(&p.response));
+        let pending = || peer.pending.iter().find(|p| p.session.index == reply.receiver).map(|p| mac1_of(&p.response));
         let mac1 = attempt.or_else(pending).ok_or(Rejected::Unsolicited)?;
         let cookie = peer.macs.open_cookie(&reply, &mac1).ok_or(Rejected::HandshakeForged)?;
         peer.cookie = Some((cookie, now));
@@ -382,14 +372,7 @@ impl Shared {
         let suite = self.config.suite;
         let index = self.index.allocate(&mut *self.entropy, peer.id);
         let prologue: [u8; INITIATION_HEADER_LEN] = Initiation::header(suite as u8, index);
-        let made = noise::initiate(
-            suite,
-            &self.identity.private,
-            &peer.public,
-            &prologue,
-            &hello,
-            &mut *self.entropy,
-        );
+        let made = noise::initiate(suite, &self.identity.private, &peer.public, &prologue, &hello, &mut *self.entropy);
         let Ok((state, noise)) = made else {
             // The peer's public key is of low order. No handshake with such a key can succeed.
             self.index.release(index);
@@ -478,11 +461,7 @@ impl Shared {
             return Ok(());
         }
         if self.jar.verify_mac2(now, message, from, &mut *self.entropy) {
-            return if self.gate.admit_address(now, from.ip()) {
-                Ok(())
-            } else {
-                Err(Rejected::AddressLimit)
-            };
+            return if self.gate.admit_address(now, from.ip()) { Ok(()) } else { Err(Rejected::AddressLimit) };
         }
         let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
         if let Some(reply) = reply {

@@ -89,9 +89,8 @@ fn forged_messages_do_not_end_a_handshake() {
 fn too_many_forgeries_are_met_with_cookies() {
     let config = SecureConfig { handshakes_per_second: 3, ..SecureConfig::default() };
     let (_, mut b, initiation) = ends(&config);
-    let verdicts: Vec<_> = (8..40)
-        .map(|at| b.handle_datagram(Time::ZERO, A, &mut forged(&initiation, at, b.public())))
-        .collect();
+    let verdicts: Vec<_> =
+        (8..40).map(|at| b.handle_datagram(Time::ZERO, A, &mut forged(&initiation, at, b.public()))).collect();
     assert!(verdicts[..3].iter().all(|v| *v == Incoming::Rejected(Rejected::HandshakeForged)));
     assert!(verdicts[3..].iter().all(|v| *v == Incoming::Rejected(Rejected::CookieDemanded)));
     assert_eq!(b.counters().cookies_given, 29);

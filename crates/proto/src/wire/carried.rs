@@ -32,18 +32,15 @@ impl<P: Payload> Packet<P> {
 
     /// The packet with a payload of zeros. A source symbol keeps its gap byte.
     fn with_zeros(&self) -> Packet<Symbol> {
-        let zeros = |len: usize, first: u8| {
-            Symbol::build(len, |bytes| bytes.iter_mut().take(1).for_each(|byte| *byte = first))
-        };
+        let zeros =
+            |len: usize, first: u8| Symbol::build(len, |bytes| bytes.iter_mut().take(1).for_each(|byte| *byte = first));
         match self {
             Packet::Source { id, gap, payload } => {
                 Packet::Source { id: *id, gap: *gap, payload: zeros(payload.len(), gap.nibble()) }
             }
-            Packet::Repair { members, coding, payload } => Packet::Repair {
-                members: members.clone(),
-                coding: coding.clone(),
-                payload: zeros(payload.len(), 0),
-            },
+            Packet::Repair { members, coding, payload } => {
+                Packet::Repair { members: members.clone(), coding: coding.clone(), payload: zeros(payload.len(), 0) }
+            }
             Packet::Feedback(feedback) => Packet::Feedback(feedback.clone()),
             Packet::Window(window) => Packet::Window(*window),
             Packet::Probe { padding } => Packet::Probe { padding: *padding },

@@ -153,9 +153,7 @@ pub(crate) fn parse_feedback(body: &[u8], near: &WireContext) -> Result<Feedback
 }
 
 pub(crate) fn window_len(window: &Window) -> usize {
-    3 + varint_len(window.reach)
-        + varint_len(micros(window.report_every))
-        + varint_len(micros(window.deadline))
+    3 + varint_len(window.reach) + varint_len(micros(window.report_every)) + varint_len(micros(window.deadline))
 }
 
 pub(crate) fn emit_window(buffer: &mut [u8], window: &Window) -> Result<usize, EmitError> {

@@ -244,8 +244,7 @@ mod tests {
         let members = Members::stepped(70_000, 16, 256).unwrap();
         let written = emit_repair(&mut buffer, &members, &Coding::Seed(7), &[1, 2, 3]).unwrap();
         assert_eq!(written, 3 + 1 + 2 + 2 + 3);
-        let Ok(Packet::Repair { members: read, coding, payload }) =
-            parse_repair(&buffer[..written], false, 70_100)
+        let Ok(Packet::Repair { members: read, coding, payload }) = parse_repair(&buffer[..written], false, 70_100)
         else {
             panic!("a repair")
         };

@@ -49,9 +49,8 @@ pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
         return Err(NotASymbol::Gap(first));
     }
     let len = packet_len(rest)?;
-    let (inner, padding) = rest
-        .split_at_checked(len)
-        .ok_or(NotASymbol::Packet(NotIp::Length { announced: len, present: rest.len() }))?;
+    let (inner, padding) =
+        rest.split_at_checked(len).ok_or(NotASymbol::Packet(NotIp::Length { announced: len, present: rest.len() }))?;
     if padding.iter().any(|byte| *byte != 0) {
         return Err(NotASymbol::Padding(len));
     }

@@ -128,12 +128,9 @@ fn feedbacks() -> impl Strategy<Value = Packet<Symbol>> {
                 received_bytes: (1 << 41) + totals.3,
                 batch: match batch.0 {
                     0 => Batch::default(),
-                    count => Batch {
-                        count,
-                        lowest: largest - batch.1,
-                        mean_before_us: batch.2,
-                        lowest_before_us: batch.3,
-                    },
+                    count => {
+                        Batch { count, lowest: largest - batch.1, mean_before_us: batch.2, lowest_before_us: batch.3 }
+                    }
                 },
                 acked,
                 acked_from,

@@ -18,11 +18,7 @@ fn config() -> impl Strategy<Value = NcConfig> {
     let redundancy = prop_oneof![
         (1.0..2.5, rounding)
             .prop_map(|(r, rounding)| CombinationRate::Fixed { factor: Factor::new(r).unwrap(), rounding }),
-        Just(CombinationRate::Rule {
-            window: 12,
-            loss: MaskedLoss::Estimated,
-            rounding: Rounding::Accumulator
-        }),
+        Just(CombinationRate::Rule { window: 12, loss: MaskedLoss::Estimated, rounding: Rounding::Accumulator }),
         Just(CombinationRate::Adaptive),
     ];
     let window = prop_oneof![
@@ -31,8 +27,7 @@ fn config() -> impl Strategy<Value = NcConfig> {
         (1..15u32).prop_map(CodingWindow::Oldest)
     ];
     let retransmissions = prop_oneof![Just(Retransmissions::Coded), Just(Retransmissions::AsTheyAre)];
-    let acknowledge =
-        prop_oneof![Just(Acknowledge::EveryArrival), Just(Acknowledge::InnovativeOrRetransmission)];
+    let acknowledge = prop_oneof![Just(Acknowledge::EveryArrival), Just(Acknowledge::InnovativeOrRetransmission)];
     let coefficients = prop_oneof![Just(Coefficients::Nonzero), Just(Coefficients::AlsoZero)];
     (redundancy, window, retransmissions, acknowledge, coefficients, 24u32..200).prop_map(
         |(redundancy, window, retransmissions, acknowledge, coefficients, ahead)| NcConfig {

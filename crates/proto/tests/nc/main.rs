@@ -43,10 +43,8 @@ fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World
 /// for the third combination.
 #[test]
 fn figure_1_of_paper_000() {
-    let (mut sender, mut receiver) = (
-        NcSender::new(NcConfig::default(), Seed::new(1)).unwrap(),
-        NcReceiver::new(NcConfig::default()).unwrap(),
-    );
+    let (mut sender, mut receiver) =
+        (NcSender::new(NcConfig::default(), Seed::new(1)).unwrap(), NcReceiver::new(NcConfig::default()).unwrap());
     let payload = |n: u64| Symbol::from_slice(&[n as u8 + 1; 100]);
     for number in 0..3 {
         sender.handle_inner(Time::ZERO, Segment { number, payload: payload(number) });
@@ -58,10 +56,7 @@ fn figure_1_of_paper_000() {
     for (packet, unseen) in packets.into_iter().zip([1, 2]) {
         receiver.take(Time::from_millis(unseen), packet);
         let ack = receiver.send().unwrap();
-        assert_eq!(
-            (ack.first_unseen, ack.first_undecoded, ack.heard, ack.deficit),
-            (unseen, 0, 3, 3 - unseen)
-        );
+        assert_eq!((ack.first_unseen, ack.first_undecoded, ack.heard, ack.deficit), (unseen, 0, 3, 3 - unseen));
         assert_eq!(receiver.poll_deliver(), None, "seen is not decoded");
         sender.take(Time::from_millis(unseen), ack);
         assert_eq!(sender.poll_deliver(), Some(unseen));
@@ -203,8 +198,7 @@ fn coding_windows_leave_segments_out() {
 
 #[test]
 fn coins_and_zeros_are_drawn() {
-    let redundancy =
-        CombinationRate::Fixed { factor: Factor::new(1.25).unwrap(), rounding: Rounding::CoinFlip };
+    let redundancy = CombinationRate::Fixed { factor: Factor::new(1.25).unwrap(), rounding: Rounding::CoinFlip };
     let counts = through(NcConfig { redundancy, ..NcConfig::default() }, LOSSY, LOSSY, &[]).sender.counts();
     assert!((400..650).contains(&counts.flips_won), "{counts:?}");
     assert_eq!(counts.combinations, counts.segments + counts.flips_won);
@@ -231,10 +225,8 @@ fn coefficients_are_charged_when_asked_for() {
 #[test]
 fn redundancy_follows_the_path_when_it_is_measured() {
     let (rounding, window) = (Rounding::Accumulator, 20);
-    let rule_of = |loss| NcConfig {
-        redundancy: CombinationRate::Rule { window, loss, rounding },
-        ..NcConfig::default()
-    };
+    let rule_of =
+        |loss| NcConfig { redundancy: CombinationRate::Rule { window, loss, rounding }, ..NcConfig::default() };
     let given = through(rule_of(MaskedLoss::Given(Fraction::new(0.1).unwrap())), LOSSY, CLEAN, &[]);
     assert_eq!(given.sender.factor(), Some(rule(0.1, 20)));
     let measured = through(rule_of(MaskedLoss::Estimated), LOSSY, CLEAN, &[]);
@@ -279,10 +271,7 @@ fn relays_keep_the_space() {
             for relay in &world.relays {
                 let counts = relay.counts();
                 assert!(counts.innovative > 1_900 && counts.passed_on == 0, "{relays}: {counts:?}");
-                assert!(
-                    counts.combinations >= counts.packets && counts.most_rows > 0,
-                    "{relays}: {counts:?}"
-                );
+                assert!(counts.combinations >= counts.packets && counts.most_rows > 0, "{relays}: {counts:?}");
             }
         }
         assert!(ends.relays.iter().all(|relay| relay.counts().added == 0));

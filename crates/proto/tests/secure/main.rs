@@ -163,14 +163,12 @@ fn a_restart_begins_a_new_epoch() {
             assert_eq!(survivor.peers.epoch(world.now + survivor.clock_ahead, FIRST), Some(2));
             assert!(survivor.opened.contains(&(FIRST, 2, 0)), "numbers begin anew");
             // After the restart, datagrams and handshakes from before the restart are refused.
-            let before =
-                (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
+            let before = (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
             for flying in old.iter().filter(|f| f.to == address(other as u16)) {
                 let incoming = world.arrive(flying.clone()).unwrap();
                 assert!(matches!(incoming, Incoming::Rejected(_)), "{incoming:?}");
             }
-            let after =
-                (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
+            let after = (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
             assert_eq!(before, after);
             world.settle();
             world.run(secs(3), Some(ms(10)));
@@ -192,9 +190,8 @@ fn a_sealed_datagram_of_a_former_epoch_is_refused() {
     let now = world.now;
     let peers = &mut world.ends[0].peers;
     let mut buffer = [0; HEADER_LEN + TAG_LEN];
-    let mut seal = |epoch, number, len: usize| {
-        peers.seal(now, FIRST, epoch, number, Kind::Probe, &mut buffer[..len]).map(|_| ())
-    };
+    let mut seal =
+        |epoch, number, len: usize| peers.seal(now, FIRST, epoch, number, Kind::Probe, &mut buffer[..len]).map(|_| ());
     let whole = HEADER_LEN + TAG_LEN;
     assert_eq!(seal(1, 9, whole), Err(SealError::Epoch { given: 1, current: 2 }));
     assert_eq!(seal(2, 5, whole), Ok(()));
@@ -267,13 +264,11 @@ fn follows_a_peer_that_roams() {
 
 #[test]
 fn tries_for_ever_says_so_once_and_recovers() {
-    let mut world =
-        World::pair(Seed::new(10), &SecureConfig::default(), Weather { loss: 1.0, ..Weather::calm() });
+    let mut world = World::pair(Seed::new(10), &SecureConfig::default(), Weather { loss: 1.0, ..Weather::calm() });
     world.connect(0);
     world.run(secs(3600), None);
-    let unreachable = |world: &World| {
-        world.ends[0].events.iter().filter(|e| matches!(e, SecureEvent::Unreachable { .. })).count()
-    };
+    let unreachable =
+        |world: &World| world.ends[0].events.iter().filter(|e| matches!(e, SecureEvent::Unreachable { .. })).count();
     assert_eq!(unreachable(&world), 1);
     let counters = world.ends[0].peers.counters();
     let sent = counters.initiations + counters.initiations_repeated;
@@ -282,24 +277,19 @@ fn tries_for_ever_says_so_once_and_recovers() {
     world.weather.loss = 0.0;
     world.run(secs(7), None);
     assert!(world.is_open());
-    assert_eq!(
-        world.ends[0].events.iter().filter(|e| **e == SecureEvent::Reachable { peer: FIRST }).count(),
-        1
-    );
+    assert_eq!(world.ends[0].events.iter().filter(|e| **e == SecureEvent::Reachable { peer: FIRST }).count(), 1);
     assert_eq!(unreachable(&world), 1);
 }
 
 #[test]
 fn retries_quickly_at_first() {
-    let mut world =
-        World::pair(Seed::new(11), &SecureConfig::default(), Weather { loss: 1.0, ..Weather::calm() });
+    let mut world = World::pair(Seed::new(11), &SecureConfig::default(), Weather { loss: 1.0, ..Weather::calm() });
     world.connect(0);
     let sent = |world: &World| {
         let counters = world.ends[0].peers.counters();
         counters.initiations + counters.initiations_repeated
     };
-    for (at, least, most) in [(249, 1, 1), (313, 2, 2), (624, 2, 2), (782, 3, 3), (1186, 3, 3), (1485, 4, 4)]
-    {
+    for (at, least, most) in [(249, 1, 1), (313, 2, 2), (624, 2, 2), (782, 3, 3), (1186, 3, 3), (1485, 4, 4)] {
         world.run(ms(at) - world.now.since(Time::ZERO), None);
         assert!((least..=most).contains(&sent(&world)), "at {at} ms: {}", sent(&world));
     }

@@ -85,8 +85,7 @@ fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
 fn wrong_keys_get_no_answer() {
     let seed = Seed::new(22);
     let stranger = |key: usize, knows: usize| {
-        let mut peers =
-            Peers::new(private(seed, key), SecureConfig::default(), Box::new(seed.stream("stranger")));
+        let mut peers = Peers::new(private(seed, key), SecureConfig::default(), Box::new(seed.stream("stranger")));
         let peer = peers.add(private(seed, knows).public(), Some(address(1))).unwrap();
         peers.connect(ripstop_base::Time::ZERO, peer);
         peers.poll_transmit().unwrap().contents
@@ -130,8 +129,7 @@ fn answers_to_nothing_are_refused() {
 
 #[test]
 fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
-    let config =
-        SecureConfig { handshakes_per_second: 5, handshakes_per_address: 2, ..SecureConfig::default() };
+    let config = SecureConfig { handshakes_per_second: 5, handshakes_per_address: 2, ..SecureConfig::default() };
     let seed = Seed::new(25);
     let mut world = World::pair(seed, &config, Weather::calm());
     let flood = |world: &mut World, n: u64| {

@@ -158,8 +158,7 @@ impl World {
         }
         let copies = 1 + u32::from(self.rng.chance(self.weather.duplicate));
         for _ in 0..copies {
-            let (lost, corrupted) =
-                (self.rng.chance(self.weather.loss), self.rng.chance(self.weather.corrupt));
+            let (lost, corrupted) = (self.rng.chance(self.weather.loss), self.rng.chance(self.weather.corrupt));
             let (shortest, longest) = self.weather.delay;
             let delay = shortest + (longest - shortest).mul_f64(self.rng.unit());
             let mut flying = flying.clone();

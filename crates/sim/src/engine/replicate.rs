@@ -21,10 +21,7 @@ pub fn replicate<T: Send>(runs: u64, threads: usize, run: impl Fn(u64) -> T + Sy
     if threads <= 1 || runs <= 1 {
         work();
     } else {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the runs are independent; each is a function of its seed"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "the runs are independent; each is a function of its seed")]
         std::thread::scope(|scope| {
             (0..threads.min(runs as usize)).for_each(|_| drop(scope.spawn(work)));
         });

@@ -47,12 +47,10 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
         let jitter = [start_jitter(scenario, flow, &named[0]), scenario.run.duration.duration()];
         for name in flow.names() {
             let name = format!("flow/{name}");
-            add_flow(&mut world, flow, &carrier, &name, start_time(seed, flow, jitter, &name)).map_err(
-                |error| {
-                    let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
-                    ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
-                },
-            )?;
+            add_flow(&mut world, flow, &carrier, &name, start_time(seed, flow, jitter, &name)).map_err(|error| {
+                let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
+                ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
+            })?;
         }
     }
     for (asks, answers) in scenario.request_answer_pairs()? {
@@ -72,9 +70,10 @@ fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>
         for (name, config) in [("forth", Some(&link.forth)), ("back", (!link.one_way).then_some(back))] {
             let stream = link_name(scenario, numbers.len(), name);
             let number = config.map(|config| world.add_link(config, &stream)).transpose();
-            numbers.push(number.map_err(|error| {
-                ScenarioError::new(format!("link[{k}].{name}.{}", error.field), error.problem)
-            })?);
+            numbers.push(
+                number
+                    .map_err(|error| ScenarioError::new(format!("link[{k}].{name}.{}", error.field), error.problem))?,
+            );
         }
     }
     Ok(numbers)

@@ -158,8 +158,8 @@ impl<W: Write> Capture<W> {
         let least = transport.header_len();
         let content = (packet.bytes.saturating_sub(IP_HEADER) as usize).clamp(least, MOST_CONTENT);
         let [source, destination] = [conversation.addresses[from], conversation.addresses[to]];
-        let ip = Ipv4Header::new(content as u16, 64, protocol, source, destination)
-            .map_err(|error| error.to_string())?;
+        let ip =
+            Ipv4Header::new(content as u16, 64, protocol, source, destination).map_err(|error| error.to_string())?;
         self.headers.clear();
         ip.write(&mut self.headers).map_err(|error| error.to_string())?;
         transport.write(&mut self.headers).map_err(|error| error.to_string())
@@ -183,8 +183,7 @@ impl Conversation {
     /// full.
     fn byte(&self, number: u64) -> u32 {
         let seen = usize::try_from(number).ok().and_then(|at| self.begins.get(at));
-        seen.copied()
-            .unwrap_or_else(|| (1 + number.wrapping_sub(1).wrapping_mul(u64::from(self.payload))) as u32)
+        seen.copied().unwrap_or_else(|| (1 + number.wrapping_sub(1).wrapping_mul(u64::from(self.payload))) as u32)
     }
 
     /// The shift that fits the receiver's window into 16 bits (RFC 7323, section 2.3).
@@ -230,8 +229,7 @@ impl Conversation {
             let blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));
             let mut blocks = again.into_iter().chain(blocks);
             if let Some(first) = blocks.next() {
-                let sack =
-                    TcpOptionElement::SelectiveAcknowledgement(first, [blocks.next(), blocks.next(), None]);
+                let sack = TcpOptionElement::SelectiveAcknowledgement(first, [blocks.next(), blocks.next(), None]);
                 options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, sack]);
             }
         }

@@ -34,16 +34,10 @@ impl Scenario {
         for (k, link) in self.link.iter().enumerate() {
             let field = format!("link[{k}]");
             if link.between[0] == link.between[1] {
-                return refuse(
-                    format!("{field}.between"),
-                    "both ends are one node; name two different nodes",
-                );
+                return refuse(format!("{field}.between"), "both ends are one node; name two different nodes");
             }
             if link.one_way && link.back.is_some() {
-                return refuse(
-                    format!("{field}.back"),
-                    "a `one-way` link has no `back`; remove one of the two",
-                );
+                return refuse(format!("{field}.back"), "a `one-way` link has no `back`; remove one of the two");
             }
             for (name, config) in [("forth", Some(&link.forth)), ("back", link.back.as_ref())] {
                 if let Some(Err(error)) = config.map(|config| config.check()) {
@@ -89,10 +83,7 @@ impl Scenario {
             }
             if !TUNNEL_MTU.contains(&tunnel.mtu.get()) {
                 let (least, most) = (TUNNEL_MTU.start(), TUNNEL_MTU.end());
-                return refuse(
-                    field("mtu"),
-                    format!("{} is out of range; write {least} to {most} bytes", tunnel.mtu),
-                );
+                return refuse(field("mtu"), format!("{} is out of range; write {least} to {most} bytes", tunnel.mtu));
             }
             topology.of_tunnel(self, k)?;
         }
@@ -156,10 +147,7 @@ impl Scenario {
             (from, to) if from == b && to == a => Ok((k, true)),
             _ => refuse(
                 field("tunnel"),
-                format!(
-                    "the tunnel joins `{a}` and `{b}`, not `{}` and `{}`; name another",
-                    flow.from, flow.to
-                ),
+                format!("the tunnel joins `{a}` and `{b}`, not `{}` and `{}`; name another", flow.from, flow.to),
             ),
         }
     }
@@ -191,19 +179,15 @@ impl Scenario {
         if let Some(sample) = run.sample {
             let samples = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
             if sample.duration().is_zero() || samples > MOST_SAMPLES {
-                let problem = format!(
-                    "{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer time",
-                    run.duration
-                );
+                let problem =
+                    format!("{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer time", run.duration);
                 return wrong("sample", problem);
             }
         }
         for (k, [from, to]) in run.intervals.iter().enumerate() {
             if from.duration() >= to.duration() || to.duration() > run.duration.duration() {
-                let problem = format!(
-                    "{from} to {to}: an interval ends after it begins, and within the run of {}",
-                    run.duration
-                );
+                let problem =
+                    format!("{from} to {to}: an interval ends after it begins, and within the run of {}", run.duration);
                 return wrong(&format!("intervals[{k}]"), problem);
             }
         }
@@ -262,8 +246,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
             return Err(("vegas", format!("{} has no such thresholds; remove them", name_of(flow.tcp))));
         }
         Some(vegas) if vegas.alpha > vegas.beta => {
-            let problem =
-                format!("alpha, {}, is above beta, {}; write alpha at most beta", vegas.alpha, vegas.beta);
+            let problem = format!("alpha, {}, is above beta, {}; write alpha at most beta", vegas.alpha, vegas.beta);
             return Err(("vegas", problem));
         }
         _ => {}
@@ -275,23 +258,14 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         return wrong("ack-every", "TCP/NC acknowledges every combination; remove `ack-every` or `nc`");
     }
     if flow.nc.is_some() && flow.receiver == Reassembly::GoBackN {
-        return wrong(
-            "receiver",
-            "TCP/NC delivers in order, so nothing is dropped; remove `receiver` or `nc`",
-        );
+        return wrong("receiver", "TCP/NC delivers in order, so nothing is dropped; remove `receiver` or `nc`");
     }
     flow.source.check(flow.packet.get())?;
     if flow.start.duration() >= duration {
-        return Err((
-            "start",
-            format!("{} is not within the run of {duration:?}; write an earlier time", flow.start),
-        ));
+        return Err(("start", format!("{} is not within the run of {duration:?}; write an earlier time", flow.start)));
     }
     if flow.stop.is_some_and(|stop| stop.duration() <= flow.start.duration()) {
-        return Err((
-            "stop",
-            format!("the flow stops before it starts, at {}; write a later time", flow.start),
-        ));
+        return Err(("stop", format!("the flow stops before it starts, at {}; write a later time", flow.start)));
     }
     Ok(())
 }
@@ -306,8 +280,7 @@ impl Scenario {
         for (k, flow) in self.flow.iter().enumerate() {
             let SourceSpec::Answers { to, .. } = &flow.source else { continue };
             let wrong = |name: &str, problem: String| refuse(format!("flow[{k}].{name}"), problem);
-            let asks =
-                |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
+            let asks = |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
             let Some(other) = self.flow.iter().position(asks) else {
                 return wrong("source.answers.to", format!("no flow `{to}` has `source.requests`; name one"));
             };
@@ -316,17 +289,13 @@ impl Scenario {
                 return wrong("source.answers.to", format!("another flow answers `{to}`; name another flow"));
             }
             if asking.from != flow.to || asking.to != flow.from {
-                let problem = format!(
-                    "the answers to `{to}` go the other way; write from `{}` to `{}`",
-                    asking.to, asking.from
-                );
+                let problem =
+                    format!("the answers to `{to}` go the other way; write from `{}` to `{}`", asking.to, asking.from);
                 return wrong("from", problem);
             }
             if asking.count != flow.count {
-                let problem = format!(
-                    "{} connections for the {} of `{to}`; write equal numbers",
-                    flow.count, asking.count
-                );
+                let problem =
+                    format!("{} connections for the {} of `{to}`; write equal numbers", flow.count, asking.count);
                 return wrong("count", problem);
             }
             request_answer_pairs.push((other, k));

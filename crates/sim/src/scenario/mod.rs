@@ -29,8 +29,7 @@ pub use report::{
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    ExpectSpec, FlowSpec, LinkSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, TunnelSpec,
-    UdpSpec,
+    ExpectSpec, FlowSpec, LinkSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, TunnelSpec, UdpSpec,
 };
 pub use totals::RunTotals;
 pub use trace::Trace;

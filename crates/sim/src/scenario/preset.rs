@@ -40,8 +40,7 @@ impl Tandem {
             let (from, to) = if answers { (self.hops, 0) } else { (0, self.hops) };
             FlowSpec { from: node(from), to: node(to), tunnel: name.clone(), ..flow.clone() }
         };
-        let tunnel =
-            |tunnel: &TunnelSpec| TunnelSpec { between: [node(0), node(self.hops)], ..tunnel.clone() };
+        let tunnel = |tunnel: &TunnelSpec| TunnelSpec { between: [node(0), node(self.hops)], ..tunnel.clone() };
         Scenario {
             run: self.run.clone(),
             link: (0..self.hops).map(link).collect(),

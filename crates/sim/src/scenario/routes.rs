@@ -34,11 +34,7 @@ impl<'a> Topology<'a> {
     }
 
     /// The links of flow `index`, there and back. The flow must not use a tunnel.
-    pub(super) fn of_flow(
-        &self,
-        scenario: &Scenario,
-        index: usize,
-    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+    pub(super) fn of_flow(&self, scenario: &Scenario, index: usize) -> Result<[Vec<usize>; 2], ScenarioError> {
         let flow = &scenario.flow[index];
         let fields = [format!("flow[{index}].from"), format!("flow[{index}].to")];
         if !flow.route.is_empty() {
@@ -50,21 +46,13 @@ impl<'a> Topology<'a> {
     }
 
     /// The links of tunnel `index`, there and back.
-    pub(super) fn of_tunnel(
-        &self,
-        scenario: &Scenario,
-        index: usize,
-    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+    pub(super) fn of_tunnel(&self, scenario: &Scenario, index: usize) -> Result<[Vec<usize>; 2], ScenarioError> {
         let [from, to] = &scenario.tunnel[index].between;
         self.both_ways([from, to], [0, 1].map(|k| format!("tunnel[{index}].between[{k}]")))
     }
 
     /// The routes with the fewest links between two nodes, there and back.
-    fn both_ways(
-        &self,
-        [from, to]: [&str; 2],
-        fields: [String; 2],
-    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+    fn both_ways(&self, [from, to]: [&str; 2], fields: [String; 2]) -> Result<[Vec<usize>; 2], ScenarioError> {
         let (a, b) = (self.node(from, &fields[0])?, self.node(to, &fields[1])?);
         let [_, field] = fields;
         if a == b {
@@ -115,8 +103,7 @@ impl<'a> Topology<'a> {
         }
         let there = nodes.windows(2).filter_map(|pair| self.direct_link(pair[0], pair[1])).collect();
         nodes.reverse();
-        let back: Option<Vec<usize>> =
-            nodes.windows(2).map(|pair| self.direct_link(pair[0], pair[1])).collect();
+        let back: Option<Vec<usize>> = nodes.windows(2).map(|pair| self.direct_link(pair[0], pair[1])).collect();
         let back = back.or_else(|| self.shortest(to, from)).ok_or_else(|| {
             let problem = format!("no links lead back from `{}` to `{}`; add a link", flow.to, flow.from);
             ScenarioError::new(format!("flow[{index}].route"), problem)
@@ -128,10 +115,7 @@ impl<'a> Topology<'a> {
     fn node(&self, name: &str, field: &str) -> Result<usize, ScenarioError> {
         self.nodes.get(name).copied().ok_or_else(|| {
             let known: Vec<String> = self.nodes.keys().take(20).map(|name| format!("`{name}`")).collect();
-            ScenarioError::new(
-                field,
-                format!("no link names the node `{name}`; write one of {}", known.join(", ")),
-            )
+            ScenarioError::new(field, format!("no link names the node `{name}`; write one of {}", known.join(", ")))
         })
     }
 

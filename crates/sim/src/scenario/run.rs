@@ -14,11 +14,7 @@ use ripstop_base::Seed;
 ///
 /// # Errors
 /// If a setting is invalid.
-pub fn run(
-    scenario: &Scenario,
-    threads: usize,
-    progress: impl Fn() + Sync,
-) -> Result<ScenarioReport, ScenarioError> {
+pub fn run(scenario: &Scenario, threads: usize, progress: impl Fn() + Sync) -> Result<ScenarioReport, ScenarioError> {
     Ok(ScenarioReport::new(scenario, &run_all(scenario, threads, progress)?))
 }
 
@@ -44,11 +40,7 @@ pub fn run_all(
 ///
 /// # Errors
 /// If a setting is invalid.
-pub fn run_once(
-    scenario: &Scenario,
-    k: u64,
-    observer: &mut impl Observer,
-) -> Result<RunTotals, ScenarioError> {
+pub fn run_once(scenario: &Scenario, k: u64, observer: &mut impl Observer) -> Result<RunTotals, ScenarioError> {
     let mut world = build(scenario, Seed::new(scenario.run.seed).run(k))?;
     Ok(RunTotals::of(scenario, &mut world, observer))
 }

@@ -136,8 +136,7 @@ impl ReadTimes {
         let run = &scenario.run;
         let mut spans = vec![[run.warmup, run.duration]];
         spans.extend(run.intervals.iter().copied());
-        let spans: Vec<[Time; 2]> =
-            spans.into_iter().map(|span| span.map(|at| Time::ZERO + at.duration())).collect();
+        let spans: Vec<[Time; 2]> = spans.into_iter().map(|span| span.map(|at| Time::ZERO + at.duration())).collect();
         let mut moments: Vec<Time> = spans.iter().flatten().copied().collect();
         if let Some(sample) = run.sample {
             moments.extend(sample_times(sample.duration(), run.duration.duration()));

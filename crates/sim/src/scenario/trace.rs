@@ -66,13 +66,7 @@ impl<W: Write> Trace<W> {
         match happening {
             Happening::Offered { link, packet, owner: whose, fate, .. } => {
                 let (kind, number) = kind_and_number(packet);
-                write!(
-                    out,
-                    "offered,{},{},{kind},{number},{},",
-                    self.links[*link],
-                    owner(whose),
-                    packet.bytes
-                )?;
+                write!(out, "offered,{},{},{kind},{number},{},", self.links[*link], owner(whose), packet.bytes)?;
                 match fate {
                     Fate::Delivered(delivery) => {
                         writeln!(out, "arrives {:.9},,", delivery.arrival.as_secs_f64())
@@ -83,13 +77,7 @@ impl<W: Write> Trace<W> {
             }
             Happening::Arrived { link, packet, owner: whose, .. } => {
                 let (kind, number) = kind_and_number(packet);
-                writeln!(
-                    out,
-                    "arrived,{},{},{kind},{number},{},,,",
-                    self.links[*link],
-                    owner(whose),
-                    packet.bytes
-                )
+                writeln!(out, "arrived,{},{},{kind},{number},{},,,", self.links[*link], owner(whose), packet.bytes)
             }
             Happening::Window { flow, cwnd, srtt } => {
                 write!(out, "window,,{},,,,,{cwnd:.4},", self.flows[*flow])?;
@@ -98,11 +86,7 @@ impl<W: Write> Trace<W> {
             }
             Happening::Completed { flow, completion } => {
                 let took = completion.ended.since(completion.began).as_secs_f64();
-                writeln!(
-                    out,
-                    "completed,,{},transfer,,{},took {took:.9},,",
-                    self.flows[*flow], completion.bytes
-                )
+                writeln!(out, "completed,,{},transfer,,{},took {took:.9},,", self.flows[*flow], completion.bytes)
             }
             Happening::Received { .. } => Ok(()),
         }

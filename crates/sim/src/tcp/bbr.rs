@@ -380,8 +380,7 @@ impl Bbr {
     }
 
     fn is_phase_over(&self, flow: &FlowState, now: Time, acked: &AckSummary) -> bool {
-        let full_length =
-            flow.delivery.delivered_at.since(self.phase_since) > self.min_rtt.unwrap_or(Duration::MAX);
+        let full_length = flow.delivery.delivered_at.since(self.phase_since) > self.min_rtt.unwrap_or(Duration::MAX);
         if self.pacing_gain == 1.0 {
             return full_length;
         }

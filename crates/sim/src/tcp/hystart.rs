@@ -136,13 +136,7 @@ impl LinuxHyStart {
         // would begin in the middle of a flight after a few rounds. The delay of the flight's later packets would then
         // look like a rise.
         if una > self.window_end {
-            *self = LinuxHyStart {
-                window_end: nxt,
-                round_start: now,
-                last_ack: now,
-                round_min: None,
-                samples: 0,
-            };
+            *self = LinuxHyStart { window_end: nxt, round_start: now, last_ack: now, round_min: None, samples: 0 };
         }
         let (Some(rtt), Some(least)) = (rtt, flow.rtt.min()) else { return };
         if flow.cwnd < LEAST_WINDOW {

@@ -135,10 +135,7 @@ impl FromStr for Variant {
     fn from_str(name: &str) -> Result<Variant, String> {
         let found = Variant::NAMES.iter().find(|(_, known)| *known == name).map(|(variant, _)| *variant);
         found.ok_or_else(|| {
-            format!(
-                "`{name}` is not a TCP; write one of {}",
-                Variant::NAMES.map(|(_, known)| known).join(", ")
-            )
+            format!("`{name}` is not a TCP; write one of {}", Variant::NAMES.map(|(_, known)| known).join(", "))
         })
     }
 }
@@ -208,9 +205,8 @@ impl Sender {
     /// which each of BBR's gain cycles begins.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
         let modern = |algorithm| Family::Modern(Box::new(Modern::new(config, algorithm)));
-        let classic = |algorithm, random: &mut Stream| {
-            Family::Classic(Box::new(Classic::new(algorithm, config, random)))
-        };
+        let classic =
+            |algorithm, random: &mut Stream| Family::Classic(Box::new(Classic::new(algorithm, config, random)));
         let family = match variant {
             Variant::Cubic => modern(Algorithm::Cubic(Cubic::new(Flavour::Rfc))),
             Variant::LinuxCubic => modern(Algorithm::Cubic(Cubic::new(Flavour::Linux))),
@@ -220,9 +216,7 @@ impl Sender {
             Variant::Reno => classic(classic::Algorithm::Reno(Reno::default()), random),
             Variant::NewReno => classic(classic::Algorithm::NewReno(NewReno::default()), random),
             Variant::Sack => classic(classic::Algorithm::Sack(Sack::default()), random),
-            Variant::Vegas => {
-                classic(classic::Algorithm::Vegas(Vegas::new(config.vegas, config.window)), random)
-            }
+            Variant::Vegas => classic(classic::Algorithm::Vegas(Vegas::new(config.vegas, config.window)), random),
         };
         Sender { family }
     }

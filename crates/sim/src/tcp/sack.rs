@@ -133,11 +133,8 @@ impl Sack {
     fn fill(&mut self, core: &mut Core, now: Time) {
         let window = u64::from(core.config.window);
         loop {
-            let open = if self.recovering {
-                self.pipe < core.cwnd as i64
-            } else {
-                core.nxt < self.begun + core.window()
-            };
+            let open =
+                if self.recovering { self.pipe < core.cwnd as i64 } else { core.nxt < self.begun + core.window() };
             if !open {
                 return;
             }

@@ -229,8 +229,7 @@ impl TrafficSource {
     /// thereby arrived.
     pub fn on_delivered(&mut self, now: Time, bytes: u64) -> u32 {
         let mut arrived = 0;
-        while let Some((_, began, bytes)) = self.under_way.front().copied().filter(|(end, ..)| *end <= bytes)
-        {
+        while let Some((_, began, bytes)) = self.under_way.front().copied().filter(|(end, ..)| *end <= bytes) {
             self.under_way.pop_front();
             arrived += 1;
             if !matches!(self.config.pattern, Pattern::Requests { .. } | Pattern::Scheduled { .. }) {
@@ -299,10 +298,7 @@ impl SourceConfig {
     /// The first invalid setting.
     pub fn check(&self) -> Result<(), SourceError> {
         if self.payload == 0 {
-            return Err(SourceError {
-                field: "payload",
-                problem: "0 bytes; a packet carries at least 1 byte",
-            });
+            return Err(SourceError { field: "payload", problem: "0 bytes; a packet carries at least 1 byte" });
         }
         if self.stop <= self.start {
             return Err(SourceError { field: "stop", problem: "must be later than start" });

@@ -280,15 +280,12 @@ mod tests {
 
     #[test]
     fn a_lost_syn_gives_no_round_trip_sample() {
-        let mut sender =
-            Sender::new(Variant::Vegas, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
+        let mut sender = Sender::new(Variant::Vegas, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
         sender.offer(Time::from_secs_f64(1.0), u64::MAX);
         assert_eq!(sender.timeout(), Time::from_secs_f64(4.0));
         sender.on_timeout(sender.timeout());
         sender.on_ack(Time::from_secs_f64(4.0) + Duration::from_millis(100), &Ack::new(1, []));
-        let Algorithm::Vegas(algorithm) = &sender.classic().algorithm else {
-            panic!("the sender runs Vegas")
-        };
+        let Algorithm::Vegas(algorithm) = &sender.classic().algorithm else { panic!("the sender runs Vegas") };
         assert!((algorithm.base_rtt - 0.1).abs() < 1e-12, "{}", algorithm.base_rtt);
     }
 }

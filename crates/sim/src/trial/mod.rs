@@ -154,8 +154,7 @@ impl Trial {
         let (end, complete) = (trial_world.world.now(), trial_world.observer.complete);
         let since_start = |at: Time| at.since(Time::ZERO);
         let requests = self.requests.iter().enumerate();
-        let latency =
-            |(k, due): (usize, &Duration)| trial_world.latency(k).ok_or(end.since(Time::ZERO + *due));
+        let latency = |(k, due): (usize, &Duration)| trial_world.latency(k).ok_or(end.since(Time::ZERO + *due));
         let latencies = requests.map(latency).collect();
         let [first_100kb, first_1mb] = timed_at.map(|at| at.map(since_start));
         let unfired = trial_world.links.iter().flat_map(|link| trial_world.world.unfired(*link)).collect();

@@ -2,9 +2,7 @@
 
 use super::{BulkTraffic, PathKind, REQUEST_BYTES, Scheme, TIMED_BYTES, Trial, TunnelLosses};
 use crate::tcp::{Distribution, Pattern, SenderConfig, Variant};
-use crate::world::{
-    Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
-};
+use crate::world::{Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_link::{Fate, LinkConfigError, LinkCounters};
 use std::time::Duration;
@@ -66,10 +64,7 @@ impl TrialWorld {
                 None => totals.bytes,
             }
         };
-        (
-            of(self.observer.bulk, self.observer.payload.unwrap_or(0)),
-            of(self.observer.requests, REQUEST_BYTES),
-        )
+        (of(self.observer.bulk, self.observer.payload.unwrap_or(0)), of(self.observer.requests, REQUEST_BYTES))
     }
 
     /// Counters of the link in the data direction.

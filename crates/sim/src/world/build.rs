@@ -5,9 +5,7 @@ use super::fabric::{Purpose, TimerKind};
 use super::node::{NodeId, Outlet, SessionId};
 use super::observer::Owner;
 use super::routes::Route;
-use super::session::{
-    Clock, EndpointNode, NcLayer, NcReceiverNode, NcRelayNode, NcSenderNode, SessionEnd, TunnelNode,
-};
+use super::session::{Clock, EndpointNode, NcLayer, NcReceiverNode, NcRelayNode, NcSenderNode, SessionEnd, TunnelNode};
 use super::tcp::{Hosts, TcpConfig, TcpFlow};
 use super::udp::{UdpConfig, UdpFlow, UdpPattern};
 use crate::tcp::SourceError;
@@ -69,12 +67,7 @@ impl World {
     ///
     /// # Panics
     /// If `carrier` names a link, a tunnel or an endpoint that was not added.
-    pub fn add_tcp(
-        &mut self,
-        mut config: TcpConfig,
-        carrier: &Carrier<'_>,
-        name: &str,
-    ) -> Result<usize, FlowError> {
+    pub fn add_tcp(&mut self, mut config: TcpConfig, carrier: &Carrier<'_>, name: &str) -> Result<usize, FlowError> {
         let number = self.flows.len() as u32;
         let node = NodeId::Tcp(self.tcp.flows.len() as u32);
         let outlet = match carrier {
@@ -137,10 +130,7 @@ impl World {
         match (self.flows[requests], self.flows[answers]) {
             (NodeId::Tcp(requests), NodeId::Tcp(answers)) => self.tcp.pair(requests, answers),
             (NodeId::Udp(requests), NodeId::Udp(answers)) => {
-                assert!(
-                    self.udp[answers as usize].answers(),
-                    "the second flow must have the pattern Answers"
-                );
+                assert!(self.udp[answers as usize].answers(), "the second flow must have the pattern Answers");
                 self.udp[requests as usize].peer = Some(answers);
                 self.udp[answers as usize].peer = Some(requests);
             }
@@ -160,10 +150,7 @@ impl World {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
             panic!("a connection of two ways is one of TCP");
         };
-        assert!(
-            self.turns_back(a, b),
-            "the two flows must share one way there and back, in opposite directions"
-        );
+        assert!(self.turns_back(a, b), "the two flows must share one way there and back, in opposite directions");
         self.tcp.join(a, b);
     }
 
@@ -186,13 +173,7 @@ impl World {
     ///
     /// # Panics
     /// If a link was not added, or if `there` or `back` is empty.
-    pub fn add_tunnel(
-        &mut self,
-        config: &TunnelConfig,
-        there: &[usize],
-        back: &[usize],
-        names: [&str; 2],
-    ) -> usize {
+    pub fn add_tunnel(&mut self, config: &TunnelConfig, there: &[usize], back: &[usize], names: [&str; 2]) -> usize {
         assert!(!there.is_empty() && !back.is_empty(), "a tunnel needs links");
         let number = self.tunnels();
         let first = self.tunnels.len() as u32;
@@ -204,11 +185,7 @@ impl World {
             let clock = self.clock(id, name);
             let entropy = self.seed.stream(name).next_u64();
             let session = Tunnel::new(Time::ZERO, config.clone(), entropy);
-            TunnelNode {
-                end: SessionEnd::new(session, Some(clock)),
-                path: (route, side == 1),
-                events: Vec::new(),
-            }
+            TunnelNode { end: SessionEnd::new(session, Some(clock)), path: (route, side == 1), events: Vec::new() }
         });
         for node in nodes {
             if let Some(clock) = &node.end.clock {
@@ -269,10 +246,7 @@ impl World {
                 Outlet::Session(if *backwards { [second, first] } else { ends })
             }
             Carrier::Endpoints { from, to } => {
-                assert!(
-                    *from.max(to) < self.endpoints.len(),
-                    "the carrier has an endpoint that was not added"
-                );
+                assert!(*from.max(to) < self.endpoints.len(), "the carrier has an endpoint that was not added");
                 Outlet::Session([*from, *to].map(|end| SessionId::Endpoint(end as u32)))
             }
         }
@@ -303,8 +277,7 @@ impl World {
             let end = SessionEnd::new(relay, None);
             self.nc_relays.push(NcRelayNode { end, route, behind: *behind as u16 });
         }
-        let (sender_end, receiver_end) =
-            (SessionEnd::new(nc_sender, None), SessionEnd::new(nc_receiver, None));
+        let (sender_end, receiver_end) = (SessionEnd::new(nc_sender, None), SessionEnd::new(nc_receiver, None));
         let relays = relays.collect();
         self.nc_senders.push(NcSenderNode { end: sender_end, flow: number, route, relays });
         self.nc_receivers.push(NcReceiverNode { end: receiver_end, flow: number, route });

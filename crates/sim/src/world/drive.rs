@@ -20,9 +20,7 @@ use super::fabric::TimerKind;
 use super::node::{Entering, Handoff, NodeId, Outlet, SessionId};
 use super::observer::Observer;
 use super::packet::{Body, Ecn, NetworkPacket};
-use super::session::{
-    EndpointNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode,
-};
+use super::session::{EndpointNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode};
 use ripstop_base::Time;
 use ripstop_proto::session::{Received, Session};
 
@@ -70,12 +68,7 @@ impl World {
     }
 
     /// Handles an alarm of a session: its time-out is due, or a late session gets the processor.
-    pub(super) fn wake_session(
-        &mut self,
-        session: SessionId,
-        timer: TimerKind,
-        observer: &mut impl Observer,
-    ) {
+    pub(super) fn wake_session(&mut self, session: SessionId, timer: TimerKind, observer: &mut impl Observer) {
         match timer {
             TimerKind::Processor => for_session!(self, session, run(observer)),
             _ => for_session!(self, session, call(observer)),

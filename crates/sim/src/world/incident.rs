@@ -49,9 +49,7 @@ impl World {
     /// If the endpoint or the tunnel was not added.
     pub fn schedule(&mut self, at: Time, incident: Incident) {
         match incident {
-            Incident::Restart { endpoint }
-            | Incident::Roam { endpoint }
-            | Incident::Nuisance { endpoint } => {
+            Incident::Restart { endpoint } | Incident::Roam { endpoint } | Incident::Nuisance { endpoint } => {
                 assert!(endpoint < self.endpoints.len(), "the incident names an endpoint that was not added");
             }
             Incident::LateProcessor { tunnel, .. } => {

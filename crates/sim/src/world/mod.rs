@@ -137,9 +137,7 @@ impl World {
                     self.tcp.wake(k, timer, alarm, &mut self.fabric, observer);
                 }
                 Purpose::Timer(NodeId::Udp(k), _) => self.wake_source(k, observer),
-                Purpose::Timer(NodeId::Session(session), timer) => {
-                    self.wake_session(session, timer, observer)
-                }
+                Purpose::Timer(NodeId::Session(session), timer) => self.wake_session(session, timer, observer),
                 Purpose::Incident(k) => self.happen(k, observer),
             }
             self.settle(observer);

@@ -43,24 +43,12 @@ pub struct LinkTotals {
 impl Pipe {
     /// A pipe without packets. `alarm` will ring when its next packet arrives.
     pub(super) fn new(link: Link, alarm: Alarm) -> Pipe {
-        Pipe {
-            link,
-            alarm,
-            travelling: VecDeque::with_capacity(64),
-            damaged: 0,
-            marked: 0,
-            free: Time::ZERO,
-            busy: 0,
-        }
+        Pipe { link, alarm, travelling: VecDeque::with_capacity(64), damaged: 0, marked: 0, free: Time::ZERO, busy: 0 }
     }
 
     /// The link's counters, and how long it was sending.
     pub(super) fn totals(&self) -> LinkTotals {
-        LinkTotals {
-            counters: *self.link.counters(),
-            busy: Duration::from_nanos(self.busy),
-            marked: self.marked,
-        }
+        LinkTotals { counters: *self.link.counters(), busy: Duration::from_nanos(self.busy), marked: self.marked }
     }
 
     /// Offers the link a packet of `bytes` bytes.

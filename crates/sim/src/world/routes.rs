@@ -52,12 +52,7 @@ impl Route {
     /// A route there over the links `there`, and back over the links `back`.
     pub(super) fn new(there: &[usize], back: &[usize], ends: [NodeId; 2], owner: Owner) -> Route {
         let hop = |link: &usize| Hop { link: *link as u32, through: false };
-        Route {
-            ways: [there, back].map(|way| way.iter().map(hop).collect()),
-            ends,
-            relays: Vec::new(),
-            owner,
-        }
+        Route { ways: [there, back].map(|way| way.iter().map(hop).collect()), ends, relays: Vec::new(), owner }
     }
 }
 
@@ -95,8 +90,7 @@ impl Routes {
             for (back, way) in route.ways.iter().enumerate() {
                 for (k, hop) in way.iter().enumerate() {
                     let is_relayed = back == 0 && route.relays.iter().any(|(behind, _)| *behind == k);
-                    let from =
-                        if k == 0 || is_relayed { Feeder::Others } else { Feeder::Link(way[k - 1].link) };
+                    let from = if k == 0 || is_relayed { Feeder::Others } else { Feeder::Link(way[k - 1].link) };
                     let feeder = &mut feeders[hop.link as usize];
                     let same = *feeder == Feeder::Nobody || *feeder == from;
                     *feeder = if same { from } else { Feeder::Others };

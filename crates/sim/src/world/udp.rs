@@ -79,14 +79,7 @@ pub struct UdpConfig {
 impl UdpConfig {
     /// Packets of `len` bytes with this pattern, from time zero and without end.
     pub fn new(pattern: UdpPattern, len: u32) -> UdpConfig {
-        UdpConfig {
-            pattern,
-            len: (len, len),
-            header: 0,
-            immediate: false,
-            start: Time::ZERO,
-            stop: Time::NEVER,
-        }
+        UdpConfig { pattern, len: (len, len), header: 0, immediate: false, start: Time::ZERO, stop: Time::NEVER }
     }
 
     /// A greedy source of packets of `len` bytes, which keeps 40 packets queued.
@@ -138,13 +131,7 @@ pub(super) struct UdpFlow {
 
 impl UdpFlow {
     /// A source with its settings. `draws` is its random stream.
-    pub(super) fn new(
-        number: u32,
-        config: UdpConfig,
-        outlet: Outlet,
-        timer: Alarm,
-        draws: Stream,
-    ) -> UdpFlow {
+    pub(super) fn new(number: u32, config: UdpConfig, outlet: Outlet, timer: Alarm, draws: Stream) -> UdpFlow {
         let requests = if let UdpPattern::Requests(due) = &config.pattern { due.len() } else { 0 };
         UdpFlow {
             number,

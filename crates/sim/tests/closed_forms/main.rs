@@ -134,9 +134,7 @@ fn drop_tail_is_m_d_1_k() {
             }
             let exact = m_d_1_k(rho, k as usize);
             let names = ["loss", "mean wait", "mean number waiting"];
-            for ((sample, want), name) in
-                samples.iter().zip([exact.loss, exact.wait, exact.waiting]).zip(names)
-            {
+            for ((sample, want), name) in samples.iter().zip([exact.loss, exact.wait, exact.waiting]).zip(names) {
                 let statistic = sample.statistic();
                 let (got, ci) = (
                     statistic.mean.expect("the mean is known"),
@@ -204,8 +202,7 @@ fn random_matrices_have_the_rank_of_theory() {
                     let row: Vec<u64> = (0..K).map(|_| random.below(q as u64)).collect();
                     let members: Vec<u64> = (0..K).filter(|i| row[*i as usize] > 0).collect();
                     if !members.is_empty() {
-                        let coefficients =
-                            members.iter().map(|i| elements[row[*i as usize] as usize - 1]).collect();
+                        let coefficients = members.iter().map(|i| elements[row[*i as usize] as usize - 1]).collect();
                         break (
                             Members::new(members, K..K).expect("the members are in ascending order"),
                             Coding::Explicit(coefficients),
@@ -306,9 +303,7 @@ fn coding_carries_the_smaller_of_c_minus_losses_and_c_over_r() {
     // Paper 000, section VI-C: min{C(1-p), C/R} in packets, with C one packet per slot.
     const SLOTS: u64 = 800;
     const RUNS: u64 = 10;
-    for (p, redundancy) in
-        [(0.2, 1.0), (0.2, 1.1), (0.2, 1.4), (0.0, 1.25), (0.1, 1.05), (0.1, 1.3), (0.4, 2.0)]
-    {
+    for (p, redundancy) in [(0.2, 1.0), (0.2, 1.1), (0.2, 1.4), (0.0, 1.25), (0.1, 1.05), (0.1, 1.3), (0.4, 2.0)] {
         let want = (1.0_f64 - p).min(1.0 / redundancy);
         let rates = (0..RUNS).map(|run| streaming(p, redundancy, SLOTS, SEED.run(run)));
         let (got, _) = mean(rates);

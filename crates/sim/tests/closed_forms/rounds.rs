@@ -214,8 +214,7 @@ mod tests {
                 assert!((cycle.acknowledged as f64 - sent).abs() < 1.0 + 1e-9, "{cycle:?}");
                 assert!(cycle.last_acknowledged < cycle.last_sent);
                 if let Some(before) = before {
-                    let grown =
-                        before.last_window + before.last_acknowledged as f64 / before.last_sent as f64;
+                    let grown = before.last_window + before.last_acknowledged as f64 / before.last_sent as f64;
                     // (4), and a window of 1 after time-outs.
                     let want = if before.time_outs > 0 { 1.0 } else { (grown / 2.0).max(1.0) };
                     assert!((cycle.first_window - want).abs() < 1e-12, "{before:?} {cycle:?}");

@@ -19,11 +19,7 @@ fn cycles(p: f64, spacing: Spacing, window: f64, time_out: Option<f64>, n: usize
 /// The mean of a quantity over cycles. Its standard error comes from the means of batches, because
 /// the window makes neighbouring cycles depend on each other.
 fn over(cycles: &[Cycle], of: impl Fn(&Cycle) -> f64) -> (f64, f64) {
-    mean(
-        cycles
-            .chunks_exact(cycles.len() / 100)
-            .map(|batch| batch.iter().map(&of).sum::<f64>() / batch.len() as f64),
-    )
+    mean(cycles.chunks_exact(cycles.len() / 100).map(|batch| batch.iter().map(&of).sum::<f64>() / batch.len() as f64))
 }
 
 /// A receiver's window without limit.
@@ -35,12 +31,7 @@ const T_O: f64 = 3.75;
 fn between_losses_equation_2_holds() {
     for p in [1e-4, 0.01, 0.1, 0.4] {
         let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 100_000);
-        assert_mean(
-            over(&td, |c| c.acknowledged as f64),
-            packets_between_losses(p),
-            0.0,
-            &format!("(2) at {p}"),
-        );
+        assert_mean(over(&td, |c| c.acknowledged as f64), packets_between_losses(p), 0.0, &format!("(2) at {p}"));
         // With time-outs the equation misses the packet that ended them: 1 more for each.
         let to = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 100_000);
         let excess = over(&to, |c| c.acknowledged as f64 - f64::from(u8::from(c.after_time_out)));
@@ -80,10 +71,8 @@ fn windows_follow_equations_3_to_5() {
 /// all j != k. Then `E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]`. (Ott, Kemperman and Mathis,
 /// 1996: 1.31 = 1 / 0.7635.)
 fn independent_losses_constant() -> f64 {
-    let weight =
-        |k: i32| -> f64 { (0..40).filter(|j| *j != k).map(|j| 1.0 / (1.0 - 4f64.powi(k - j))).product() };
-    let root: f64 =
-        (0..20).map(|k| weight(k) * 0.5f64.powi(k)).sum::<f64>() * std::f64::consts::PI.sqrt() / 2.0;
+    let weight = |k: i32| -> f64 { (0..40).filter(|j| *j != k).map(|j| 1.0 / (1.0 - 4f64.powi(k - j))).product() };
+    let root: f64 = (0..20).map(|k| weight(k) * 0.5f64.powi(k)).sum::<f64>() * std::f64::consts::PI.sqrt() / 2.0;
     root / 2f64.sqrt()
 }
 
@@ -91,18 +80,11 @@ fn independent_losses_constant() -> f64 {
 fn equation_9_holds_for_even_losses_only() {
     let constant = independent_losses_constant();
     assert!((1.0 / constant - 1.3098).abs() < 1e-4, "{constant}");
-    for (p, n, slack) in
-        [(1e-6, 10_000, 1e-4), (1e-5, 50_000, 1e-4), (1e-4, 100_000, 2e-4), (1e-3, 200_000, 1e-3)]
-    {
+    for (p, n, slack) in [(1e-6, 10_000, 1e-4), (1e-5, 50_000, 1e-4), (1e-4, 100_000, 2e-4), (1e-3, 200_000, 1e-3)] {
         // Under its own assumptions r is nearly constant and the loss falls anywhere in its round.
         // The remaining error is that a is a whole number.
         let even = cycles(p, Spacing::Even, NO_LIMIT, None, n);
-        assert_mean(
-            over(&even, |c| c.rounds as f64),
-            rounds_between_losses(p),
-            slack,
-            &format!("(9), even, {p}"),
-        );
+        assert_mean(over(&even, |c| c.rounds as f64), rounds_between_losses(p), slack, &format!("(9), even, {p}"));
         // With section III's independent losses E[r^2] exceeds E[r]^2, and r is shorter by 6.5 %
         // for the same packets.
         let free = cycles(p, Spacing::Independent, NO_LIMIT, None, n);
@@ -157,9 +139,7 @@ fn time_outs_follow_equation_13_window_by_window() {
     // (16) takes the mean window, rounded down, for the window. But P(TO | W) is far from linear in
     // W. At a mean of 8.6, nearly all time-outs come from small windows: 0.0018 was measured, and
     // (16) gives 1.7e-9. At a mean of 2.5, (16) takes every loss for a time-out.
-    for (p, measured) in
-        [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)]
-    {
+    for (p, measured) in [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)] {
         let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 200_000);
         let share = over(&all, |c| f64::from(u8::from(c.time_outs > 0)));
         let exact = over(&all, |c| time_out_probability(c.sent_after as f64, p));

@@ -13,11 +13,7 @@ pub(crate) const LINKS: [usize; 2] = [0, 1];
 
 /// A world with a tunnel and no traffic. Links and tunnel have the same random streams as in
 /// `ripstop demo`.
-pub(crate) fn tunnel(
-    config: &TunnelConfig,
-    links: [&LinkConfig; 2],
-    seed: Seed,
-) -> Result<World, LinkConfigError> {
+pub(crate) fn tunnel(config: &TunnelConfig, links: [&LinkConfig; 2], seed: Seed) -> Result<World, LinkConfigError> {
     let mut world = World::new(seed);
     for (link, name) in links.into_iter().zip(["link/0", "link/1"]) {
         world.add_link(link, name)?;
@@ -41,9 +37,7 @@ pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> Worl
     let payload = config.inner_mtu() - STAMPED_HEADERS;
     let (sender, hosts) = (SenderConfig::linux(), Hosts::Kernels);
     let flow = TcpConfig { variant, sender, hosts, payload, ack_every: 2, ..TcpConfig::default() };
-    world
-        .add_tcp(flow, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, "flow")
-        .expect("the flow is valid");
+    world.add_tcp(flow, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, "flow").expect("the flow is valid");
     world
 }
 

@@ -30,10 +30,9 @@ fn sessions(first: u64) {
     (first..first + RUNS).for_each(|seed| tally.add(&HostileSession::run(seed)));
     let problems = tally.problems();
     assert!(problems.is_empty(), "\n{}\n{tally}", problems.join("\n"));
-    for name in
-        ["loss", "fec", "fec.loss", "jitter", "reorder", "duplicate", "corrupt", "blackouts", "schedule"]
-            .into_iter()
-            .chain(["restart", "roam", "nuisance"])
+    for name in ["loss", "fec", "fec.loss", "jitter", "reorder", "duplicate", "corrupt", "blackouts", "schedule"]
+        .into_iter()
+        .chain(["restart", "roam", "nuisance"])
     {
         assert!(tally.happened(name) > 0, "no `{name}` in the {RUNS} seeds from {first} on\n{tally}");
     }
@@ -91,12 +90,8 @@ fn faults_and_losses_are_problems() {
     let mut tally = Tally::default();
     tally.add(&session);
     let problems = tally.problems().join("\n");
-    for words in [
-        "seed 3: it stumbled",
-        "were lost in calm sessions",
-        "worst seeds: 3 (",
-        "`jitter` was configured 30",
-    ] {
+    for words in ["seed 3: it stumbled", "were lost in calm sessions", "worst seeds: 3 (", "`jitter` was configured 30"]
+    {
         assert!(problems.contains(words), "the problems lack `{words}`: {problems}");
     }
 }

@@ -68,9 +68,8 @@ pub(crate) fn read(text: &str) -> Vec<(Setting, Cell)> {
         let params = params.split(' ').filter_map(|pair| pair.split_once('='));
         let params = params.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let metric = next().to_owned();
-        let mut number = || {
-            next().parse::<f64>().unwrap_or_else(|_| panic!("ns2.csv: a figure is not a number in: {line}"))
-        };
+        let mut number =
+            || next().parse::<f64>().unwrap_or_else(|_| panic!("ns2.csv: a figure is not a number in: {line}"));
         let (mean, ci95, n) = (number(), number(), number());
         let ci95 = if ci95.is_finite() { ci95 } else { 0.0 };
         (Setting { case, params }, Cell { metric, mean, ci95, n: n as u64 })

@@ -28,9 +28,8 @@ pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
 
 /// The link with a block code of paper 003, section 4.3.
 fn code(setting: &Setting, run: RunSpec) -> Scenario {
-    let share = |name: &str| {
-        Fraction::new(setting.number(name).expect("a share from 0 to 1")).expect("a share from 0 to 1")
-    };
+    let share =
+        |name: &str| Fraction::new(setting.number(name).expect("a share from 0 to 1")).expect("a share from 0 to 1");
     let units = |name: &str| setting.number(name).expect("the setting has units") as u32;
     let loss = match setting.case.as_str() {
         "003-F13" => Loss::gilbert(share("L"), share("q")),
@@ -61,11 +60,7 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
         rate: Rate::from_bps((setting.number("C").unwrap_or(2.0) * 1e6) as u64),
         delay: Span::from(Duration::from_millis(100)),
         queue: Some(waiting(200)),
-        loss: if q > 0.0 {
-            Loss::bernoulli(Fraction::new(q).expect("a share from 0 to 1"))
-        } else {
-            Loss::None
-        },
+        loss: if q > 0.0 { Loss::bernoulli(Fraction::new(q).expect("a share from 0 to 1")) } else { Loss::None },
         ..LinkConfig::default()
     };
     let back = match setting.get("errack") {

@@ -26,10 +26,7 @@ fn go_back_n_drops_packets_out_of_order() {
 #[test]
 fn disorder_is_acknowledged_at_once() {
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
-    assert_eq!(
-        acks(&mut receiver, &[0, 1, 2, 3, 5, 4, 6]),
-        [Some(1), None, Some(3), None, Some(4), Some(6), None]
-    );
+    assert_eq!(acks(&mut receiver, &[0, 1, 2, 3, 5, 4, 6]), [Some(1), None, Some(3), None, Some(4), Some(6), None]);
     assert_eq!(receiver.flush().map(|ack| ack.next), Some(7));
     assert_eq!(receiver.flush(), None);
 }

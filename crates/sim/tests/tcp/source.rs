@@ -2,9 +2,7 @@
 //! as complete.
 
 use ripstop_base::{Rate, Seed, Time};
-use ripstop_sim::tcp::{
-    Completion, Demand, Distribution, Packing, Pattern, Period, SourceConfig, TrafficSource,
-};
+use ripstop_sim::tcp::{Completion, Demand, Distribution, Packing, Pattern, Period, SourceConfig, TrafficSource};
 use std::time::Duration;
 
 const MS: fn(u64) -> Time = Time::from_millis;
@@ -71,10 +69,7 @@ fn the_next_request_waits_for_the_answer_and_the_think_time() {
     server.on_arrival(MS(150));
     server.on_arrival(MS(150));
     let Some(Demand::Offer(bytes)) = server.poll(MS(150)) else { panic!("the server sends no answer") };
-    assert!(
-        server.poll(MS(150)).is_some() && server.poll(MS(150)).is_none(),
-        "two requests have two answers"
-    );
+    assert!(server.poll(MS(150)).is_some() && server.poll(MS(150)).is_none(), "two requests have two answers");
     assert_eq!(server.on_delivered(MS(200), bytes), 1);
     assert_eq!(server.poll_completion().map(|c| (c.began, c.ended)), Some((MS(150), MS(200))));
     client.on_arrival(MS(200));
@@ -89,17 +84,13 @@ fn the_next_request_waits_for_the_answer_and_the_think_time() {
 fn scheduled_requests_do_not_wait_for_answers() {
     let pattern = Pattern::Scheduled { length: Distribution::Fixed(100) };
     let config = SourceConfig { pattern, packing: Packing::Exact, start: MS(10), ..SourceConfig::default() };
-    let mut client =
-        TrafficSource::new(config, Seed::new(1).stream("source")).expect("the settings are valid");
+    let mut client = TrafficSource::new(config, Seed::new(1).stream("source")).expect("the settings are valid");
     assert_eq!(client.next_due(), Time::NEVER);
     client.schedule(&[MS(5), MS(20), MS(20)]);
     client.schedule(&[MS(30)]);
     assert_eq!((client.next_due(), client.poll(MS(10))), (MS(10), Some(Demand::Offer(100))));
     assert_eq!(client.next_due(), MS(20));
-    assert_eq!(
-        [0; 3].map(|_| client.poll(MS(25))),
-        [Some(Demand::Offer(100)), Some(Demand::Offer(100)), None]
-    );
+    assert_eq!([0; 3].map(|_| client.poll(MS(25))), [Some(Demand::Offer(100)), Some(Demand::Offer(100)), None]);
     assert_eq!(client.on_delivered(MS(26), 250), 2);
     client.on_arrival(MS(40));
     assert_eq!(
@@ -120,10 +111,7 @@ fn an_error_names_the_invalid_setting() {
         (SourceConfig { payload: 0, ..base }, "payload: 0 bytes; a packet carries"),
         (SourceConfig { stop: Time::ZERO, ..base }, "stop: must be later"),
         (SourceConfig { pattern: Pattern::File(0), ..base }, "source.file: the file has 0 bytes"),
-        (
-            SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base },
-            "source.on-off.on: a time of 0 s",
-        ),
+        (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "source.on-off.on: a time of 0 s"),
         (
             SourceConfig { pattern: Pattern::Answers { length: Distribution::Fixed(0) }, ..base },
             "source.answers.length: ",

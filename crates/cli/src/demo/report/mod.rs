@@ -183,12 +183,7 @@ impl BulkFacts {
 }
 
 impl FileReport {
-    pub(crate) fn new(
-        source: &Source,
-        arrived_bytes: u64,
-        arrived: Option<Arrived>,
-        limit: Duration,
-    ) -> FileReport {
+    pub(crate) fn new(source: &Source, arrived_bytes: u64, arrived: Option<Arrived>, limit: Duration) -> FileReport {
         FileReport {
             size_bytes: source.bytes,
             arrived_bytes,
@@ -207,8 +202,7 @@ impl FileReport {
 impl Wire {
     pub(crate) fn of(snapshot: &EmulatorSnapshot) -> Wire {
         let (forth, back) = (&snapshot.left_to_right, &snapshot.right_to_left);
-        let dropped =
-            |d: &ripstop_net::emulate::EmulatedDirectionReport| d.no_room + d.overflowed.unwrap_or(0);
+        let dropped = |d: &ripstop_net::emulate::EmulatedDirectionReport| d.no_room + d.overflowed.unwrap_or(0);
         let later = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
         Wire {
             offered_packets: forth.link.offered,
@@ -234,18 +228,7 @@ impl ContenderReport {
     ) -> ContenderReport {
         let sha256_ok = file.as_ref().and_then(FileReport::sha256_ok);
         let over_runs = None;
-        ContenderReport {
-            name,
-            inner_cc,
-            bulk,
-            share: None,
-            requests,
-            over_runs,
-            sha256_ok,
-            file,
-            wire,
-            tunnel,
-        }
+        ContenderReport { name, inner_cc, bulk, share: None, requests, over_runs, sha256_ok, file, wire, tunnel }
     }
 
     /// Adds the means over independent runs.
@@ -351,8 +334,7 @@ impl Report {
             let both = [("quiet", c.requests.quiet.as_ref()), ("beside bulk", Some(&c.requests.beside_bulk))];
             for (when, stats) in both {
                 let Some(stats) = stats else { continue };
-                let mut row =
-                    vec![format!("{}, {when}", c.name), stats.n.to_string(), stats.unanswered.to_string()];
+                let mut row = vec![format!("{}, {when}", c.name), stats.n.to_string(), stats.unanswered.to_string()];
                 row.extend([stats.p50_s, stats.p90_s, stats.p99_s].map(|p| or_dash(p, output::time)));
                 table.row(row);
             }
@@ -381,10 +363,9 @@ impl FileReport {
                 self.sha256.as_deref().and_then(|hash| hash.get(..16)).unwrap_or_default()
             ),
             (Some(_), _) => format!("{name}: THE FILE ARRIVED DAMAGED: its SHA-256 differs\n"),
-            (None, _) => format!(
-                "{name}: {arrived} of the file of {size} had arrived after {}\n",
-                output::time(self.limit_s)
-            ),
+            (None, _) => {
+                format!("{name}: {arrived} of the file of {size} had arrived after {}\n", output::time(self.limit_s))
+            }
         }
     }
 }
@@ -410,11 +391,7 @@ mod tests {
             cpu: Duration::from_millis(4),
             retransmits: 3,
         };
-        let facts = BulkFacts::between(
-            &mark(2, 400_000, 0, 700_000),
-            &mark(10, 1_400_000, 10_000, 1_811_000),
-            &whole,
-        );
+        let facts = BulkFacts::between(&mark(2, 400_000, 0, 700_000), &mark(10, 1_400_000, 10_000, 1_811_000), &whole);
         assert_eq!(facts.goodput_bps, 1e6);
         assert_eq!(facts.goodput_whole_run_bps, 8.0 * 1.4e6 / 10.0);
         assert!((facts.sent_per_useful.unwrap() - 1.1).abs() < 1e-12);

@@ -27,8 +27,7 @@ impl Verdict {
     pub(crate) fn of(contenders: &[ContenderReport]) -> Option<Verdict> {
         let winner = best(contenders.iter())?;
         let others = || contenders.iter().filter(|c| c.name != winner.name);
-        let rival =
-            best(others().filter(|c| c.tunnel.is_some() != winner.tunnel.is_some())).or(best(others()));
+        let rival = best(others().filter(|c| c.tunnel.is_some() != winner.tunnel.is_some())).or(best(others()));
         let slower = rival.or(others().next());
         let goodput = winner.bulk.goodput_bps;
         let ratio = rival.map(|rival| goodput / rival.bulk.goodput_bps);
@@ -41,11 +40,7 @@ impl Verdict {
                 let other = output::rate(slower.bulk.goodput_bps);
                 match ratio {
                     r if r < 1.0 + EQUAL => {
-                        format!(
-                            "{name} ({rate}) and {} ({other}) are equal within {:.0} %",
-                            slower.name,
-                            100.0 * EQUAL
-                        )
+                        format!("{name} ({rate}) and {} ({other}) are equal within {:.0} %", slower.name, 100.0 * EQUAL)
                     }
                     r if r < 2.0 => {
                         format!(
@@ -114,8 +109,7 @@ fn repaired(contender: &ContenderReport) -> String {
 fn lost(contender: &ContenderReport) -> String {
     let wire = &contender.wire;
     let lost = if wire.lost_packets == 0 { "none".to_owned() } else { wire.lost_packets.to_string() };
-    let run =
-        if contender.over_runs.is_some_and(|runs| runs.goodput_bps.n > 1) { " in the first run" } else { "" };
+    let run = if contender.over_runs.is_some_and(|runs| runs.goodput_bps.n > 1) { " in the first run" } else { "" };
     format!("the link lost {lost} of {}'s {} packets{run}", contender.name, wire.offered_packets)
 }
 
@@ -186,13 +180,7 @@ mod tests {
         ContenderReport::new(name, Some(cc), bulk, requests, None, wire, None)
     }
 
-    fn tunnel(
-        name: &'static str,
-        cc: &'static str,
-        mbps: f64,
-        recovered: u64,
-        given_up: u64,
-    ) -> ContenderReport {
+    fn tunnel(name: &'static str, cc: &'static str, mbps: f64, recovered: u64, given_up: u64) -> ContenderReport {
         let facts = TunnelFacts { recovered_packets: recovered, given_up_packets: given_up };
         let mut contender = contender(name, cc, mbps, recovered + given_up);
         contender.bulk.tcp_retransmitted_packets = Some(0);
@@ -250,10 +238,7 @@ mod tests {
     fn small_differences_are_no_victory() {
         let all = [contender("bbr", "bbr", 18.0, 50), tunnel("ripstop", "cubic", 18.1, 50, 0)];
         let said = sentence(&all);
-        assert!(
-            said.starts_with("ripstop (18.1 Mbit/s) and bbr (18.0 Mbit/s) are equal within 3 %: "),
-            "{said}"
-        );
+        assert!(said.starts_with("ripstop (18.1 Mbit/s) and bbr (18.0 Mbit/s) are equal within 3 %: "), "{said}");
     }
 
     #[test]

@@ -92,9 +92,9 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         all.filter(|(verdict, _)| is(**verdict)).map(|(_, n)| n).sum()
     };
     match (count(&PaperVerdict::is_wrong), count(&|verdict| verdict == PaperVerdict::NotRun)) {
-        (0, not_run) if flags.require_all && not_run > 0 => Err(Failure::Work(format!(
-            "{not_run} verdicts need experiments that were not run: `ripstop papers run`"
-        ))),
+        (0, not_run) if flags.require_all && not_run > 0 => {
+            Err(Failure::Work(format!("{not_run} verdicts need experiments that were not run: `ripstop papers run`")))
+        }
         (0, _) => Ok(()),
         (n, _) => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
     }

@@ -51,11 +51,8 @@ fn paper(paper: &CheckedPaper<'_>) -> String {
         text += "\n  wrong in print\n";
     }
     for erratum in &paper.errata {
-        let _ = writeln!(
-            text,
-            "  {}: {}\n                   right: {}",
-            erratum.place, erratum.printed, erratum.corrected
-        );
+        let _ =
+            writeln!(text, "  {}: {}\n                   right: {}", erratum.place, erratum.printed, erratum.corrected);
     }
     text + "\n"
 }

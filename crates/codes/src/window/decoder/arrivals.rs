@@ -113,13 +113,7 @@ impl<P: Payload> Decoder<P> {
     /// Reduces a repair by the rows of the current component, and adds it as a row if the result is
     /// not zero. `unknown` gives the indices in `Decoder::unknown` of the unknown members in the
     /// repair's tail ([`Members::tail`]).
-    fn eliminate(
-        &mut self,
-        members: &Members,
-        coding: &Coding,
-        payload: P,
-        unknown: Range<usize>,
-    ) -> Arrival {
+    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P, unknown: Range<usize>) -> Arrival {
         self.claim_columns(members);
         let slot = P::CONTENT.then(|| self.current.space.claim_slot());
         self.current.space.begin(slot);
@@ -232,8 +226,7 @@ impl<P: Payload> Decoder<P> {
     /// must be held, because it is subtracted from the repair.
     pub(super) fn holds(&self, members: &Members) -> bool {
         let tail = members.tail();
-        if members.singles().is_empty() && tail.start >= self.released.max(self.base) && self.gone.is_empty()
-        {
+        if members.singles().is_empty() && tail.start >= self.released.max(self.base) && self.gone.is_empty() {
             return true;
         }
         let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();

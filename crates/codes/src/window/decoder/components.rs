@@ -140,12 +140,7 @@ impl<P: Payload> Decoder<P> {
     /// `unheard` is the number of members above the highest symbol heard of. Returns false if the
     /// memory of all rows would exceed [`Limits::matrix`](super::Limits::matrix) after these
     /// components are joined and the repair's row is added.
-    pub(super) fn find_concerned(
-        &mut self,
-        members: &Members,
-        unknown: Range<usize>,
-        unheard: usize,
-    ) -> bool {
+    pub(super) fn find_concerned(&mut self, members: &Members, unknown: Range<usize>, unheard: usize) -> bool {
         let mut concerned = std::mem::take(&mut self.others.concerned);
         concerned.clear();
         if self.rows() > 0 {

@@ -132,8 +132,7 @@ impl<P> Raw<P> {
                 match &self.coding {
                     Coding::Seed(seed) => Generator::new(*seed).fill(start, out),
                     Coding::Explicit(bytes) => {
-                        let skip =
-                            self.members.singles().len() + (start - self.members.tail().start) as usize;
+                        let skip = self.members.singles().len() + (start - self.members.tail().start) as usize;
                         out.copy_from_slice(&bytes[skip..skip + out.len()]);
                     }
                 }
@@ -244,8 +243,7 @@ impl<P: Payload> Decoder<P> {
         slots.clear();
         let involved = |slot: &usize| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0);
         slots.extend((0..transforms.columns()).filter(involved));
-        let raws: Vec<&Raw<P>> =
-            slots.iter().filter_map(|slot| self.current.raws.get(*slot)?.as_ref()).collect();
+        let raws: Vec<&Raw<P>> = slots.iter().filter_map(|slot| self.current.raws.get(*slot)?.as_ref()).collect();
         let payloads = self.combine_raws(&mut work, transforms, &slots, &raws, also);
         self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
         work.slots = slots;

@@ -13,10 +13,7 @@ impl<P: Payload> Decoder<P> {
     /// combines all rows, and all known symbols whose payload is held. Each row and symbol gets a
     /// factor from `draw`, which must not return 0. The number of members is not limited. None when
     /// nothing is known.
-    pub(in crate::window) fn recombine_all(
-        &mut self,
-        mut draw: impl FnMut() -> u8,
-    ) -> Option<(Members, Coding, P)> {
+    pub(in crate::window) fn recombine_all(&mut self, mut draw: impl FnMut() -> u8) -> Option<(Members, Coding, P)> {
         let start = self.base.max(self.origin);
         // The combination's coefficients, one for each symbol from `start` on, in scratch memory.
         let mut sum = std::mem::take(&mut self.buffer);

@@ -190,12 +190,10 @@ mod tests {
                 }
                 let start = first + random.below(next - first + 1);
                 let singles: Vec<u64> = (first..start).filter(|_| random.chance(0.03)).take(60).collect();
-                let members =
-                    Members::new(singles, start..(next + random.below(3)).min(first + 150)).unwrap();
+                let members = Members::new(singles, start..(next + random.below(3)).min(first + 150)).unwrap();
                 let count = random.below(40) as u16;
                 // Equal seeds now and then, which make the matrix singular.
-                let seeds: Vec<u16> =
-                    (0..count).map(|i| 50 * step + i + u16::from(random.chance(0.02))).collect();
+                let seeds: Vec<u16> = (0..count).map(|i| 50 * step + i + u16::from(random.chance(0.02))).collect();
                 let Ok(payloads) = encoder.repairs(&members, &seeds) else { continue };
                 let coding = |seed: u16| match seed % 5 {
                     0 => Coding::Explicit(Coding::Seed(seed).all(&members)),
@@ -203,8 +201,7 @@ mod tests {
                 };
                 let repairs: Vec<(Coding, Symbol)> = seeds.iter().map(|s| coding(*s)).zip(payloads).collect();
                 let mut all = one.clone();
-                let arrivals: Vec<Arrival> =
-                    repairs.iter().map(|(c, p)| one.repair(&members, c, p.clone())).collect();
+                let arrivals: Vec<Arrival> = repairs.iter().map(|(c, p)| one.repair(&members, c, p.clone())).collect();
                 assert_eq!(all.repairs(&members, repairs), arrivals, "run {run}: arrivals differ");
                 at_once += all.counters().simultaneous - one.counters().simultaneous;
                 let (mut one_told, mut all_told) = (one.clone(), all.clone());
@@ -241,9 +238,6 @@ mod tests {
         assert_eq!(decoder.repairs(&far, vec![repair(1), repair(2)]), [Arrival::Beyond; 2]);
         assert_eq!(decoder.repairs(&Members::range(10..20), vec![repair(1)]), [Arrival::Old]);
         let wrong = vec![repair(1), (Coding::Explicit(vec![1]), symbol.clone())];
-        assert_eq!(
-            decoder.repairs(&Members::range(100..102), wrong),
-            [Arrival::Innovative, Arrival::Unusable]
-        );
+        assert_eq!(decoder.repairs(&Members::range(100..102), wrong), [Arrival::Innovative, Arrival::Unusable]);
     }
 }

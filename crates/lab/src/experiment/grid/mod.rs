@@ -90,9 +90,7 @@ impl GridSpec {
                     });
                     let axis = GridAxis { levels: levels.collect::<LabResult<_>>()? };
                     if axis.levels.is_empty() {
-                        return Err(
-                            source.wrong(at, "cases: there is none; leave it out, or write [[cases]]")
-                        );
+                        return Err(source.wrong(at, "cases: there is none; leave it out, or write [[cases]]"));
                     }
                     let first = cases.iter().map(|case| case.span().start).min().unwrap_or(at);
                     found.push((first, axis));

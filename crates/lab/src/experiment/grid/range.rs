@@ -25,12 +25,7 @@ pub(super) fn is_range(table: &DeTable<'_>) -> bool {
 ///
 /// # Errors
 /// The range is not valid. The message has file, line, column, key, and what would be right.
-pub(super) fn values(
-    source: &SourceText,
-    key: &str,
-    at: usize,
-    table: &DeTable<'_>,
-) -> LabResult<Vec<(usize, Value)>> {
+pub(super) fn values(source: &SourceText, key: &str, at: usize, table: &DeTable<'_>) -> LabResult<Vec<(usize, Value)>> {
     let wrong = |at: usize, problem: String| source.wrong(at, format!("{key}: {problem}"));
     for name in table.keys() {
         if !FIELDS.contains(&name.get_ref().as_ref()) {
@@ -75,10 +70,7 @@ pub(super) fn values(
             _ => return Err(wrong(at, format!("there is no scale `{scale}`; write \"linear\" or \"log\""))),
         },
         Some((at, other)) => {
-            return Err(wrong(
-                at,
-                format!("there is no scale `{}`; write \"linear\" or \"log\"", written(&other)),
-            ));
+            return Err(wrong(at, format!("there is no scale `{}`; write \"linear\" or \"log\"", written(&other))));
         }
     };
     let round = match field("round")? {
@@ -160,14 +152,8 @@ mod tests {
             ("{ from = 20, to = 24, steps = 3 }", &["20", "22", "24"][..]),
             ("{ from = 0, to = 1, steps = 4 }", &["0", "0.333333", "0.666667", "1"]),
             ("{ from = \"0%\", to = \"5%\", steps = 3 }", &["0%", "2.5%", "5%"]),
-            (
-                "{ from = \"10ms\", to = \"1000ms\", steps = 3, scale = \"log\" }",
-                &["10ms", "100ms", "1000ms"],
-            ),
-            (
-                "{ from = 10, to = 1000, steps = 4, scale = \"log\", round = true }",
-                &["10", "46", "215", "1000"],
-            ),
+            ("{ from = \"10ms\", to = \"1000ms\", steps = 3, scale = \"log\" }", &["10ms", "100ms", "1000ms"]),
+            ("{ from = 10, to = 1000, steps = 4, scale = \"log\", round = true }", &["10", "46", "215", "1000"]),
             ("{ from = 3, to = 1, steps = 3, scale = \"linear\" }", &["3", "2", "1"]),
         ] {
             assert_eq!(of(range).unwrap(), want, "{range}");

@@ -144,10 +144,7 @@ fn figures_10_to_12() {
     // ((K-1) (R+1)), with R = N - K.
     for (r, least) in [(1, 0.5263), (2, 0.7018), (3, 0.7895), (4, 0.8421)] {
         let at = |q: f64| bursty(20, q).throughput(20 + r).unwrap();
-        assert!(
-            at(least) < at(least - 0.01) && at(least) < at(least + 0.01),
-            "R {r}: the minimum is elsewhere"
-        );
+        assert!(at(least) < at(least - 0.01) && at(least) < at(least + 0.01), "R {r}: the minimum is elsewhere");
     }
 }
 

@@ -2,8 +2,8 @@
 //! the file itself, such as a missing file, names only the path.
 
 use super::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU,
-    PeerSettings, StatusSocket,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU, PeerSettings,
+    StatusSocket,
 };
 use ipnet::IpNet;
 use ripstop_base::{Place, Span, Word};
@@ -132,8 +132,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         name,
         tunnel,
         metrics: reader.optional("metrics", interface.metrics.as_ref(), |text| {
-            text.parse()
-                .map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
+            text.parse().map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
         })?,
         status: Some(status),
         peers,
@@ -181,11 +180,7 @@ impl Reader<'_> {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    fn private_key(
-        &mut self,
-        at: Range<usize>,
-        interface: &Interface,
-    ) -> Result<PrivateKey, DaemonConfigError> {
+    fn private_key(&mut self, at: Range<usize>, interface: &Interface) -> Result<PrivateKey, DaemonConfigError> {
         match (&interface.private_key, &interface.private_key_file) {
             (Some(key), None) => {
                 self.warnings.extend(open_to_others(self.path));
@@ -193,16 +188,13 @@ impl Reader<'_> {
             }
             (None, Some(file)) => {
                 let path = self.beside(file.get_ref());
-                let key =
-                    super::read_key(&path).map_err(|error| self.wrong("private-key-file", file, error))?;
+                let key = super::read_key(&path).map_err(|error| self.wrong("private-key-file", file, error))?;
                 self.warnings.extend(open_to_others(&path));
                 Ok(key)
             }
-            (Some(_), Some(second)) => Err(self.wrong(
-                "private-key-file",
-                second,
-                "there is a private-key already; keep one of them",
-            )),
+            (Some(_), Some(second)) => {
+                Err(self.wrong("private-key-file", second, "there is a private-key already; keep one of them"))
+            }
             (None, None) => Err(self.at(
                 at,
                 "[interface] has no private-key: write private-key = \"...\" or private-key-file = \"...\"; \
@@ -256,9 +248,8 @@ impl Reader<'_> {
             (Some(listen), None) => {
                 let example = "for example \"0.0.0.0:5182\" or \"[::]:5182\"";
                 listen.get_ref().parse().map(Listen::At).map_err(|_| {
-                    let problem =
-                        format_args!("`{}` is not an address with a port; write {example}", listen.get_ref())
-                            .to_string();
+                    let problem = format_args!("`{}` is not an address with a port; write {example}", listen.get_ref())
+                        .to_string();
                     self.wrong("listen", listen, problem)
                 })
             }
@@ -270,18 +261,12 @@ impl Reader<'_> {
         }
     }
 
-    fn tunnel(
-        &mut self,
-        interface: &Interface,
-        header: u32,
-        has_v6: bool,
-    ) -> Result<TunnelConfig, DaemonConfigError> {
+    fn tunnel(&mut self, interface: &Interface, header: u32, has_v6: bool) -> Result<TunnelConfig, DaemonConfigError> {
         let mut tunnel = TunnelConfig { header, ..TunnelConfig::default() };
         if let Some(mtu) = &interface.mtu {
             let overhead = tunnel.path_mtu - tunnel.inner_mtu();
             let value: u32 = mtu.get_ref().parse().ok().filter(|mtu| *mtu <= 65_535).ok_or_else(|| {
-                let problem =
-                    format!("`{}` is not a size in bytes; the path's MTU, for example 1500", mtu.get_ref());
+                let problem = format!("`{}` is not a size in bytes; the path's MTU, for example 1500", mtu.get_ref());
                 self.wrong("mtu", mtu, problem)
             })?;
             tunnel.path_mtu = value;
@@ -311,8 +296,7 @@ impl Reader<'_> {
             if let Some(bulk) = self.optional("max-overhead.bulk", most.bulk.as_ref(), overhead)? {
                 tunnel.max_overhead_bulk = bulk;
             }
-            let interactive =
-                self.optional("max-overhead.interactive", most.interactive.as_ref(), overhead)?;
+            let interactive = self.optional("max-overhead.interactive", most.interactive.as_ref(), overhead)?;
             if let Some(interactive) = interactive {
                 tunnel.max_overhead_interactive = interactive;
             }
@@ -337,8 +321,7 @@ impl Reader<'_> {
                 let problem = "[[peer]] has no public-key; `ripstop keys show` on the other host prints it";
                 return Err(self.at(at, problem));
             };
-            let public: PublicKey =
-                key.get_ref().parse().map_err(|error| self.wrong("public-key", key, error))?;
+            let public: PublicKey = key.get_ref().parse().map_err(|error| self.wrong("public-key", key, error))?;
             if public == *own {
                 return Err(self.wrong(
                     "public-key",
@@ -347,8 +330,7 @@ impl Reader<'_> {
                 ));
             }
             if let Some(twin) = peers.iter().find(|other| other.public == public) {
-                let problem =
-                    format!("the peer `{}` has this key already; every peer needs its own key", twin.name);
+                let problem = format!("the peer `{}` has this key already; every peer needs its own key", twin.name);
                 return Err(self.wrong("public-key", key, problem));
             }
             let name = peer.name.as_ref().map_or_else(|| public.to_string(), |name| name.get_ref().clone());
@@ -393,23 +375,21 @@ impl Reader<'_> {
         addresses: &[IpNet],
     ) -> Result<Vec<IpPrefix>, DaemonConfigError> {
         if peer.allowed_ips.is_empty() {
-            let problem = "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
+            let problem =
+                "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
             return Err(self.at(at, problem));
         }
         let mut allowed_ips = Vec::new();
         for item in &peer.allowed_ips {
-            let prefix: IpPrefix =
-                item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
+            let prefix: IpPrefix = item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
             if let Some(owner) = prefixes.insert(prefix, name.to_owned()) {
-                let problem =
-                    format!("{prefix} belongs to the peer `{owner}` already; a prefix has one peer");
+                let problem = format!("{prefix} belongs to the peer `{owner}` already; a prefix has one peer");
                 return Err(self.wrong("allowed-ips", item, problem));
             }
             let is_v6 = prefix.address().is_ipv6();
             if !addresses.iter().any(|address| address.addr().is_ipv6() == is_v6) {
                 let (family, example) = if is_v6 { ("IPv6", "fd77::1/64") } else { ("IPv4", "10.77.0.1/24") };
-                let problem =
-                    format!("{prefix}: the interface has no {family} address; add for example \"{example}\"");
+                let problem = format!("{prefix}: the interface has no {family} address; add for example \"{example}\"");
                 return Err(self.wrong("allowed-ips", item, problem));
             }
             allowed_ips.push(prefix);

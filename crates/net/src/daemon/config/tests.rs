@@ -124,10 +124,7 @@ fn missing_settings_are_named() {
         (&format!("[interface]\nprivate-key = \"{}\"", *key), "has no address"),
         (&format!("[interface]\nprivate-key = \"{}\"\naddress = [\"10.0.0.1\"]", *key), "10.77.0.1/24"),
         (&with("", "[[peer]]\nallowed-ips = [\"10.0.0.0/8\"]"), "no public-key"),
-        (
-            &with("", &format!("[[peer]]\npublic-key = \"{}\"", super::tests::key(5).public())),
-            "no allowed-ips",
-        ),
+        (&with("", &format!("[[peer]]\npublic-key = \"{}\"", super::tests::key(5).public())), "no allowed-ips"),
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.starts_with("t.toml:") && error.contains(words), "{text}\n{error}");
@@ -146,15 +143,11 @@ fn a_small_mtu_warns_where_ipv6_is_used() {
 
 #[test]
 fn endpoints_are_hosts_with_ports() {
-    for (text, host) in
-        [("a.example:1", "a.example"), ("10.0.0.1:5182", "10.0.0.1"), ("[fd00::1]:5182", "fd00::1")]
-    {
+    for (text, host) in [("a.example:1", "a.example"), ("10.0.0.1:5182", "10.0.0.1"), ("[fd00::1]:5182", "fd00::1")] {
         let endpoint = HostPort::parse(text).unwrap();
         assert_eq!((endpoint.host.as_str(), endpoint.to_string().as_str()), (host, text));
     }
-    for text in
-        ["", "a", "a:", ":1", "a:0", "a:65536", "fd00::1:5182", "[a]:1", "[fd00::1]", "a b:1", "[::1:1"]
-    {
+    for text in ["", "a", "a:", ":1", "a:0", "a:65536", "fd00::1:5182", "[a]:1", "[fd00::1]", "a b:1", "[::1:1"] {
         assert_eq!(HostPort::parse(text), None, "{text}");
     }
 }
@@ -162,8 +155,7 @@ fn endpoints_are_hosts_with_ports() {
 /// docs/operators/example.toml, with or without the settings in its comments.
 fn example(with_comments: bool) -> String {
     let text =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
-            .unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
         // These two exclude `private-key` and `port`, which the text already sets.
@@ -194,11 +186,9 @@ fn the_documents_have_every_field() {
     let example = example(false);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/configuration.md");
     let document = std::fs::read_to_string(path).unwrap();
-    for (text, least) in [
-        (with("colour = 1", ""), 13),
-        (with("", "colour = 1"), 5),
-        (with("max-overhead = { colour = 1 }", ""), 2),
-    ] {
+    for (text, least) in
+        [(with("colour = 1", ""), 13), (with("", "colour = 1"), 5), (with("max-overhead = { colour = 1 }", ""), 2)]
+    {
         let error = parse(&text).unwrap_err();
         // `patience` is the former name of `deadline`.
         let fields = error.split('`').skip(3).step_by(2).filter(|field| *field != "patience");
@@ -206,8 +196,7 @@ fn the_documents_have_every_field() {
         assert!(fields.len() >= least, "{error}");
         for field in fields {
             assert!(example.contains(&format!("{field} = ")), "docs/operators/example.toml has no `{field}`");
-            let is_part =
-                ["bulk", "interactive"].contains(&field) && document.contains(&format!("{field} = "));
+            let is_part = ["bulk", "interactive"].contains(&field) && document.contains(&format!("{field} = "));
             let has_row = document.contains(&format!("| `{field}` |"));
             assert!(is_part || has_row, "docs/operators/configuration.md has no `{field}`");
         }
@@ -223,9 +212,7 @@ fn no_single_typing_error_causes_a_panic() {
         for new in ["", "\"", "é"] {
             let slipped = [&text[..at], new, &text[at + old.len_utf8()..]].concat();
             if let Err(error) = DaemonConfig::parse(&slipped, Path::new("t.toml")) {
-                let DaemonConfigError::Content { line, column, problem, .. } = error else {
-                    panic!("{error}")
-                };
+                let DaemonConfigError::Content { line, column, problem, .. } = error else { panic!("{error}") };
                 assert!((1..=lines + 2).contains(&line) && column >= 1 && !problem.is_empty(), "{slipped}");
                 refused += 1;
             }

@@ -8,9 +8,8 @@ impl PacketLoop {
     /// Logs the event and acts on it.
     pub(super) fn handle_event(&mut self, event: EndpointEvent) {
         let now = self.shared.worker.now();
-        let named = |peers: &[PeerState], id: PeerId| {
-            peers.get(id.index()).map_or_else(String::new, |p| p.name.clone())
-        };
+        let named =
+            |peers: &[PeerState], id: PeerId| peers.get(id.index()).map_or_else(String::new, |p| p.name.clone());
         match event {
             EndpointEvent::Connected { peer, again } => {
                 let name = named(&self.peers, peer);

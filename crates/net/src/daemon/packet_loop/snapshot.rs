@@ -23,12 +23,7 @@ impl PacketLoop {
                 tcp_offload: self.tun.offload().0,
                 udp_segments: self.udp.segments(),
             },
-            peers: self
-                .peers
-                .iter()
-                .zip(&self.config.peers)
-                .map(|(peer, c)| self.peer(peer, c.public, now))
-                .collect(),
+            peers: self.peers.iter().zip(&self.config.peers).map(|(peer, c)| self.peer(peer, c.public, now)).collect(),
             udp: self.udp.counters(),
             device: self.device,
             totals: Totals::of(&self.endpoint.counters(), secure),
@@ -36,12 +31,7 @@ impl PacketLoop {
         }
     }
 
-    fn peer(
-        &self,
-        peer: &PeerState,
-        public: ripstop_proto::secure::PublicKey,
-        now: Time,
-    ) -> DaemonPeerStatus {
+    fn peer(&self, peer: &PeerState, public: ripstop_proto::secure::PublicKey, now: Time) -> DaemonPeerStatus {
         let mut status = DaemonPeerStatus {
             name: peer.name.clone(),
             public_key: public.to_string(),

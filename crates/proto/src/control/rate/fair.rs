@@ -391,9 +391,7 @@ impl Fair {
             State::Cruise if !self.standing => 1.0,
             State::Cruise => match self.mode {
                 Mode::Fair => 1.0 - (self.queue.delay() / self.min_rtt).clamp(0.05, 0.3),
-                Mode::Scavenge if self.last.since(self.last_short_queue).as_secs_f64() > 6.0 * self.srtt => {
-                    0.2
-                }
+                Mode::Scavenge if self.last.since(self.last_short_queue).as_secs_f64() > 6.0 * self.srtt => 0.2,
                 Mode::Scavenge => (1.0 - 3.0 * self.queue.delay() / self.min_rtt).clamp(0.25, 0.95),
             },
         }
@@ -535,11 +533,7 @@ impl Fair {
         let n = f64::from(round.all.packets);
         let queued = 2 * round.queued.packets > round.all.packets;
         let floor = self.erasure.get();
-        let runs = if queued {
-            0.0
-        } else {
-            (2.0 * self.losses.burst - 1.0).max(0.0) * self.losses.share.max(floor)
-        };
+        let runs = if queued { 0.0 } else { (2.0 * self.losses.burst - 1.0).max(0.0) * self.losses.share.max(floor) };
         let chance = 2.0 * ((self.dispersion.max(1.0) * floor).max(runs) * n).sqrt();
         f64::from(round.all.lost) > floor * n + chance + slack * n
     }
@@ -695,8 +689,7 @@ impl Fair {
                 let queued = self.queue.delay() > 0.2 * self.min_rtt + 0.003;
                 let exceeded = self.exceeds(self.up, 0.02);
                 if spent > least && (full || queued || exceeded || spent > 2.5 * least) {
-                    self.calm =
-                        if exceeded { (self.calm * 2.0).min(8.0) } else { (self.calm / 2.0).max(1.0) };
+                    self.calm = if exceeded { (self.calm * 2.0).min(8.0) } else { (self.calm / 2.0).max(1.0) };
                     self.check_after_up = !exceeded;
                     self.enter(State::Down);
                 }
@@ -742,17 +735,11 @@ mod tests {
         let half = Settled { packets: 40, lost: 20 };
         let round = Round { all: half, ..Round::EMPTY };
         fair.losses = Losses { share: 0.25, burst: 1.0 };
-        assert!(
-            fair.round_exceeds(&round, 0.02),
-            "for independent losses, 20 of 40 lost must count as an overshoot"
-        );
+        assert!(fair.round_exceeds(&round, 0.02), "for independent losses, 20 of 40 lost must count as an overshoot");
         fair.losses.burst = 15.0;
         assert!(!fair.round_exceeds(&round, 0.02) && !fair.round_exceeds(&round, OVERRUN));
         let queued = Round { queued: half, ..round };
-        assert!(
-            fair.round_exceeds(&queued, 0.02),
-            "drops of a long queue must not be excused as runs of losses"
-        );
+        assert!(fair.round_exceeds(&queued, 0.02), "drops of a long queue must not be excused as runs of losses");
         let large = Round { all: Settled { packets: 4_000, lost: 2_000 }, ..Round::EMPTY };
         assert!(fair.round_exceeds(&large, 0.02), "2000 of 4000 lost are more than runs of 15 explain");
     }

@@ -63,10 +63,9 @@ pub struct Report {
 impl Report {
     /// Sum of `settled` over all gain classes.
     pub fn settled_total(&self) -> Settled {
-        self.settled.iter().fold(Settled::default(), |sum, s| Settled {
-            packets: sum.packets + s.packets,
-            lost: sum.lost + s.lost,
-        })
+        self.settled
+            .iter()
+            .fold(Settled::default(), |sum, s| Settled { packets: sum.packets + s.packets, lost: sum.lost + s.lost })
     }
 }
 

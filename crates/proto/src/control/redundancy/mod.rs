@@ -271,11 +271,7 @@ impl Spread {
     /// The part of `flight` that one repair concerns: every `step`-th symbol.
     fn thin(self, flight: Flight) -> Flight {
         let Flight { deficit, sources, repairs } = flight;
-        Flight {
-            deficit: deficit.div_ceil(self.step),
-            sources: sources / self.step,
-            repairs: repairs / self.step,
-        }
+        Flight { deficit: deficit.div_ceil(self.step), sources: sources / self.step, repairs: repairs / self.step }
     }
 }
 
@@ -380,9 +376,7 @@ impl Guard {
     fn is_masked(&mut self, flight: Flight, losses: Losses, unmasked: f64) -> bool {
         let Flight { deficit, sources, repairs } = flight;
         let same = (self.losses, self.unmasked) == (losses, unmasked);
-        if same
-            && (self.largest.deficit, self.largest.repairs) == (deficit, repairs)
-            && sources <= self.largest.sources
+        if same && (self.largest.deficit, self.largest.repairs) == (deficit, repairs) && sources <= self.largest.sources
         {
             return true;
         }
@@ -417,16 +411,9 @@ impl ExactRule {
     /// are, the more certain each one must be, because all later packets wait for the last group.
     pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
         let turns = groups.clamp(1, INTERLEAVED) as f64;
-        let unmasked = if waiting < IDLE {
-            IDLE_UNMASKED.min(GROUPS_UNMASKED / groups.max(1) as f64)
-        } else {
-            BULK_UNMASKED
-        };
-        ExactRule {
-            losses: Losses { burst: (losses.burst / turns).max(1.0), ..losses },
-            unmasked,
-            found: Vec::new(),
-        }
+        let unmasked =
+            if waiting < IDLE { IDLE_UNMASKED.min(GROUPS_UNMASKED / groups.max(1) as f64) } else { BULK_UNMASKED };
+        ExactRule { losses: Losses { burst: (losses.burst / turns).max(1.0), ..losses }, unmasked, found: Vec::new() }
     }
 
     /// Number of repairs that a group with `holes` holes needs.

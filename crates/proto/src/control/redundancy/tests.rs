@@ -113,8 +113,7 @@ fn spans_are_spread_where_the_path_holds_many_and_losses_come_in_runs() {
     // With a step of 8, a run of 8 packets hits one symbol of each of 8 repairs.
     let runs = Losses { share: 0.05, burst: 8.0 };
     let wanted = |losses, spread: Spread| {
-        let all =
-            |repairs| Flight { deficit: 0, sources: spread.step * SPAN, repairs: spread.step * repairs };
+        let all = |repairs| Flight { deficit: 0, sources: spread.step * SPAN, repairs: spread.step * repairs };
         let ahead = Backlog::Waiting(0.0);
         let due = |r: &u32| BulkRule::default().is_due(all(*r), all(*r), losses, spread, ahead, 0.0);
         (0..200).find(|repairs| !due(repairs)).expect("the rule never stops asking for repairs")

@@ -133,8 +133,7 @@ impl RedundancyController {
                 // The loss estimate falls to 0 after a time without loss, so it is checked for 0 at
                 // each segment.
                 let (packets, _) = self.loss.totals();
-                if loss == MaskedLoss::Estimated && (packets >= self.look || self.loss.proactive(now) == 0.0)
-                {
+                if loss == MaskedLoss::Estimated && (packets >= self.look || self.loss.proactive(now) == 0.0) {
                     self.look = packets + EVERY;
                     self.factor = match self.loss.proactive(now) {
                         0.0 => Factor::ONE,
@@ -193,9 +192,7 @@ impl RedundancyController {
         }
         let p = self.loss.proactive(now);
         let (heard, arrived, deficit) = match &self.last {
-            Some(ack) if ack.highest + 1 >= self.written_off.packets => {
-                (ack.heard, ack.highest + 1, ack.deficit)
-            }
+            Some(ack) if ack.highest + 1 >= self.written_off.packets => (ack.heard, ack.highest + 1, ack.deficit),
             Some(ack) => (ack.heard, self.written_off.packets, 0),
             None => (0, 0, 0),
         };
@@ -259,8 +256,7 @@ mod tests {
     fn the_coin_is_fair_but_uneven() {
         let factor = Factor::new(2.25).unwrap();
         let mut controller = controller(CombinationRate::Fixed { factor, rounding: Rounding::CoinFlip });
-        let due: Vec<u32> =
-            (0..40_000).map(|n| controller.due(Time::ZERO, Sent::default(), n, false)).collect();
+        let due: Vec<u32> = (0..40_000).map(|n| controller.due(Time::ZERO, Sent::default(), n, false)).collect();
         assert!(due.iter().all(|due| (2..=3).contains(due)));
         assert!((9_600..10_400).contains(&controller.flips_won), "{}", controller.flips_won);
     }
@@ -287,14 +283,8 @@ mod tests {
                     seen = (seen + 1).min(heard);
                     let deficit = heard - seen;
                     lacking += deficit;
-                    let ack = NcAck {
-                        first_unseen: seen,
-                        first_undecoded: seen,
-                        heard,
-                        deficit,
-                        highest: number,
-                        received,
-                    };
+                    let ack =
+                        NcAck { first_unseen: seen, first_undecoded: seen, heard, deficit, highest: number, received };
                     controller.on_ack(now, &ack);
                 }
             }
@@ -319,11 +309,8 @@ mod tests {
 
     #[test]
     fn the_rule_follows_a_measured_loss() {
-        let redundancy = CombinationRate::Rule {
-            window: 50,
-            loss: MaskedLoss::Estimated,
-            rounding: Rounding::Accumulator,
-        };
+        let redundancy =
+            CombinationRate::Rule { window: 50, loss: MaskedLoss::Estimated, rounding: Rounding::Accumulator };
         let mut controller = controller(redundancy);
         let mut random = Seed::new(2).stream("path");
         let mut received = 0;
@@ -352,14 +339,8 @@ mod tests {
     #[test]
     fn late_packets_are_not_lost_ones() {
         let mut controller = controller(CombinationRate::Adaptive);
-        let ack = |highest, received| NcAck {
-            first_unseen: 0,
-            first_undecoded: 0,
-            heard: 0,
-            deficit: 0,
-            highest,
-            received,
-        };
+        let ack =
+            |highest, received| NcAck { first_unseen: 0, first_undecoded: 0, heard: 0, deficit: 0, highest, received };
         // Packet 3 arrives after 4: it is counted as lost once, and then the loss of 8 is not
         // counted.
         for (highest, received) in [(0, 1), (1, 2), (2, 3), (4, 4), (4, 5), (7, 8), (9, 9)] {

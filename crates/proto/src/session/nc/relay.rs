@@ -119,9 +119,7 @@ impl<P: Payload> Session for NcRelay<P> {
         self.counts.packets += 1;
         let arrival = match (&packet.coding, packet.members.first()) {
             (Some(coding), _) => self.recoder.repair(&packet.members, coding, packet.payload.clone()),
-            (None, Some(segment)) if packet.members.len() == 1 => {
-                self.recoder.source(segment, packet.payload.clone())
-            }
+            (None, Some(segment)) if packet.members.len() == 1 => self.recoder.source(segment, packet.payload.clone()),
             (None, _) => Arrival::Unusable,
         };
         match arrival {
@@ -140,11 +138,7 @@ impl<P: Payload> Session for NcRelay<P> {
         self.counts.most_rows = self.counts.most_rows.max(self.recoder.rows() as u64);
         let left = self.accumulator.take(self.factor);
         self.counts.added += u64::from(left.saturating_sub(1));
-        self.jobs.push_back(Job::Combine {
-            number: packet.number,
-            retransmission: packet.retransmission,
-            left,
-        });
+        self.jobs.push_back(Job::Combine { number: packet.number, retransmission: packet.retransmission, left });
     }
 
     fn handle_timeout(&mut self, _now: Time) {}

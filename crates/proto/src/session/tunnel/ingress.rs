@@ -387,15 +387,8 @@ mod tests {
             q.drops = QueueDrops::default();
             dropped
         };
-        assert!(
-            serve(|t| if t == 0 { 40 } else { 1 }) > 0,
-            "CoDel does not drop from a queue of 40 ms that lasts 3 s"
-        );
-        assert_eq!(
-            serve(|t| if t % 100 == 0 { 60 } else { 0 }),
-            0,
-            "CoDel drops from bursts that drain in time"
-        );
+        assert!(serve(|t| if t == 0 { 40 } else { 1 }) > 0, "CoDel does not drop from a queue of 40 ms that lasts 3 s");
+        assert_eq!(serve(|t| if t % 100 == 0 { 60 } else { 0 }), 0, "CoDel drops from bursts that drain in time");
     }
 
     #[test]

@@ -259,9 +259,7 @@ impl<P: InnerPacket> Tunnel<P> {
     ///
     /// CoDel may drop some of the packets instead, as it does when packets are sent.
     pub fn take_waiting(&mut self) -> Vec<P> {
-        std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX))
-            .map(|queued| queued.payload)
-            .collect()
+        std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX)).map(|queued| queued.payload).collect()
     }
 
     /// Length of the largest inner packet that the tunnel takes, bytes.

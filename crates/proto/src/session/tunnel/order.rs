@@ -75,9 +75,7 @@ struct Waiting<P> {
 impl<P> InOrder<P> {
     pub(super) fn new() -> InOrder<P> {
         InOrder {
-            flows: (0..BUCKETS)
-                .map(|_| Flow { last: None, last_immediate: None, waiting: VecDeque::new() })
-                .collect(),
+            flows: (0..BUCKETS).map(|_| Flow { last: None, last_immediate: None, waiting: VecDeque::new() }).collect(),
             blocked: BTreeMap::new(),
             arrivals: VecDeque::new(),
             waiting: 0,
@@ -88,14 +86,7 @@ impl<P> InOrder<P> {
 
     /// Takes the packet of symbol `id`, which has just become known. `missing` holds all symbols
     /// that are still missing, without `id`.
-    pub(super) fn arrive(
-        &mut self,
-        now: Time,
-        id: u64,
-        gap: Gap,
-        packet: Delivered<P>,
-        missing: &BTreeSet<u64>,
-    ) {
+    pub(super) fn arrive(&mut self, now: Time, id: u64, gap: Gap, packet: Delivered<P>, missing: &BTreeSet<u64>) {
         let index = bucket_of(packet.meta.flow);
         let flow = &mut self.flows[usize::from(index)];
         if packet.meta.order == Order::Immediate {
@@ -186,8 +177,7 @@ impl<P> InOrder<P> {
             let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
             // Wait for the nearest missing symbol. When it is known, it is the flow's previous
             // symbol, or the search goes on with the missing symbols before it.
-            let blocker =
-                if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
+            let blocker = if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
             if let Some(id) = blocker {
                 let waiters = self.blocked.entry(id).or_default();
                 if !waiters.contains(&index) {
@@ -232,9 +222,7 @@ mod tests {
         flows
             .iter()
             .enumerate()
-            .map(|(id, flow)| {
-                (*flow, Gap::from_distance(last.insert(*flow, id).map_or(0, |l| (id - l) as u64)))
-            })
+            .map(|(id, flow)| (*flow, Gap::from_distance(last.insert(*flow, id).map_or(0, |l| (id - l) as u64))))
             .collect()
     }
 
@@ -249,11 +237,7 @@ mod tests {
             let (flow, gap) = sent[id as usize];
             out.arrive(Time::ZERO, id, gap, packet(id, flow, Order::InOrder), &missing);
         }
-        assert_eq!(
-            drain(&mut out),
-            [0, 2],
-            "a must be delivered (its previous symbol, 0, is known), and b must wait"
-        );
+        assert_eq!(drain(&mut out), [0, 2], "a must be delivered (its previous symbol, 0, is known), and b must wait");
         let (flow, gap) = sent[1];
         out.arrive(Time::ZERO, 1, gap, packet(1, flow, Order::InOrder), &BTreeSet::new());
         assert_eq!(drain(&mut out), [1, 3]);

@@ -30,9 +30,7 @@ pub(super) fn apply_outcome<P: InnerPacket>(
         Outcome::Received(Content::Probe(padding)) => {
             events.push_back(TunnelEvent::Probe { padding, received: true });
         }
-        Outcome::Lost(Content::Probe(padding)) => {
-            events.push_back(TunnelEvent::Probe { padding, received: false })
-        }
+        Outcome::Lost(Content::Probe(padding)) => events.push_back(TunnelEvent::Probe { padding, received: false }),
         _ => {}
     }
 }

@@ -140,13 +140,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.counts.datagrams += 1;
         self.received_bytes += u64::from(bytes);
         self.counts.marked += u64::from(ce);
-        self.reporter.arrive(
-            now,
-            number,
-            self.numbers.largest == Some(number),
-            eliciting,
-            self.counts.datagrams,
-        );
+        self.reporter.arrive(now, number, self.numbers.largest == Some(number), eliciting, self.counts.datagrams);
         true
     }
 

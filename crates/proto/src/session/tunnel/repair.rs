@@ -15,8 +15,8 @@ use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    Backlog, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, INTERLEAVED, RECENT, RECENT_PACKETS, Redundancy,
-    SPAN, Spread, interactive_repairs, tail_wait,
+    Backlog, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, INTERLEAVED, RECENT, RECENT_PACKETS, Redundancy, SPAN,
+    Spread, interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -206,13 +206,7 @@ impl Repairs {
     /// `bulk` and `interactive` limit the proactive repair bytes per source byte. `packet` is the
     /// path's MTU, bytes. `random` gives the dither: random offsets of the times of proactive
     /// repairs.
-    pub(super) fn new(
-        redundancy: Redundancy,
-        bulk: f64,
-        interactive: f64,
-        packet: u32,
-        random: Stream,
-    ) -> Repairs {
+    pub(super) fn new(redundancy: Redundancy, bulk: f64, interactive: f64, packet: u32, random: Stream) -> Repairs {
         Repairs {
             redundancy,
             random,
@@ -307,8 +301,7 @@ impl Repairs {
             !group.holes.is_empty()
         });
         let groups = &self.groups;
-        self.group_of
-            .retain(|id, group| groups.get(group).is_some_and(|g| g.holes.binary_search(id).is_ok()));
+        self.group_of.retain(|id, group| groups.get(group).is_some_and(|g| g.holes.binary_search(id).is_ok()));
         let fresh: Vec<u64> = holes.iter().copied().filter(|id| !self.group_of.contains_key(id)).collect();
         let mut rest = &fresh[..];
         while !rest.is_empty() {
@@ -398,11 +391,7 @@ impl Repairs {
 
     /// A repair to send as a probe: for the oldest group of holes, or else for the newest symbols
     /// in flight. `None`: there is nothing to repair.
-    pub(super) fn plan_probe<P: InnerPacket>(
-        &self,
-        sources: &Sources<P>,
-        path: &PathView,
-    ) -> Option<PlannedRepair> {
+    pub(super) fn plan_probe<P: InnerPacket>(&self, sources: &Sources<P>, path: &PathView) -> Option<PlannedRepair> {
         if let Some((group, state)) = self.groups.iter().next() {
             return Some(Self::exact(*group, state, sources, path));
         }
@@ -475,8 +464,7 @@ impl Repairs {
     ) -> Option<PlannedRepair> {
         let wanted = self.interactive_wanted(path);
         let open = |covered: u8| u32::from(covered) < wanted;
-        if wanted == 0
-            || !sources.interactive().any(|(_, sent, covered)| open(covered) && due_at(sent, covered) <= now)
+        if wanted == 0 || !sources.interactive().any(|(_, sent, covered)| open(covered) && due_at(sent, covered) <= now)
         {
             return None;
         }
@@ -506,12 +494,7 @@ impl Repairs {
         }
     }
 
-    fn plan_bulk<P: InnerPacket>(
-        &mut self,
-        now: Time,
-        sources: &Sources<P>,
-        path: &PathView,
-    ) -> Option<PlannedRepair> {
+    fn plan_bulk<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &PathView) -> Option<PlannedRepair> {
         let spread = Spread::of(path.packets, path.proactive);
         self.step = spread.step;
         let (end, step) = (sources.next(), u64::from(spread.step));
@@ -532,13 +515,9 @@ impl Repairs {
                     all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
                     all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
                 }
-                let recent = Flight {
-                    deficit: 0,
-                    sources: self.recent.len() as u32,
-                    repairs: self.recent_repairs.len() as u32,
-                };
-                let left =
-                    if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
+                let recent =
+                    Flight { deficit: 0, sources: self.recent.len() as u32, repairs: self.recent_repairs.len() as u32 };
+                let left = if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
                 // The dither moves a repair by at most half the distance between two repairs.
                 let dither = self.dither / path.proactive.share.max(0.01);
                 self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)

@@ -346,9 +346,7 @@ impl SentHistory {
         if self.largest.is_some_and(|l| feedback.largest <= l.number) {
             return;
         }
-        let Some(record) =
-            feedback.largest.checked_sub(self.first).and_then(|i| self.records.get(i as usize))
-        else {
+        let Some(record) = feedback.largest.checked_sub(self.first).and_then(|i| self.records.get(i as usize)) else {
             return;
         };
         let base = record.base.or(self.origin);

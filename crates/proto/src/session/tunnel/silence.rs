@@ -107,9 +107,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// When to send a tail probe, because no report about the last datagrams has come.
     pub(super) fn tail_probe_due(&self) -> Option<Time> {
         let possible = self.silence.tail == TailProbe::Possible && self.silence.probes == 0;
-        (possible && self.is_waiting()).then(|| {
-            self.sent_history.last_eliciting() + self.sent_history.tail_timeout(self.announced.report_every)
-        })
+        (possible && self.is_waiting())
+            .then(|| self.sent_history.last_eliciting() + self.sent_history.tail_timeout(self.announced.report_every))
     }
 
     /// Sends the tail probe: a repair of symbols that may be missing, or else an empty probe.

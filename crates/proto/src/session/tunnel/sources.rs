@@ -87,12 +87,7 @@ impl<P: InnerPacket> Sources<P> {
         };
         payload.set_gap(gap);
         self.encoder.push(payload.clone());
-        self.sources.push_back(Source {
-            state: State::InFlight,
-            bytes: payload.len() as u32,
-            sent: now,
-            covered: 0,
-        });
+        self.sources.push_back(Source { state: State::InFlight, bytes: payload.len() as u32, sent: now, covered: 0 });
         self.in_flight += 1;
         if queued.class == Class::Interactive {
             self.interactive.push_back(id);

@@ -73,8 +73,7 @@ impl FlowReport {
         runs: &[RunTotals],
     ) -> FlowReport {
         let seconds = to.since(from).as_secs_f64();
-        let statistic =
-            |value: &dyn Fn(&FlowSpan<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
+        let statistic = |value: &dyn Fn(&FlowSpan<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
         let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
         // Runs in which nothing was counted (n is 0) are left out of the mean.
         let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
@@ -160,9 +159,8 @@ pub struct NcReport {
 
 impl NcReport {
     fn new(all: &[&NcStatus]) -> Option<NcReport> {
-        let statistic = |value: &dyn Fn(&NcStatus) -> f64| {
-            all.iter().map(|status| value(status)).collect::<Sample>().statistic()
-        };
+        let statistic =
+            |value: &dyn Fn(&NcStatus) -> f64| all.iter().map(|status| value(status)).collect::<Sample>().statistic();
         (!all.is_empty()).then(|| NcReport {
             combinations: statistic(&|s| s.sender.combinations as f64),
             redundant: statistic(&|s| s.receiver.redundant as f64),

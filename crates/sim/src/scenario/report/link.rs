@@ -37,8 +37,7 @@ pub struct LinkReport {
 impl LinkReport {
     /// The report of a link over a span of `seconds` of each run.
     pub(super) fn new(name: String, runs: &[LinkSpan], seconds: f64) -> LinkReport {
-        let statistic =
-            |value: &dyn Fn(&LinkSpan) -> f64| runs.iter().map(value).collect::<Sample>().statistic();
+        let statistic = |value: &dyn Fn(&LinkSpan) -> f64| runs.iter().map(value).collect::<Sample>().statistic();
         let count = |value: fn(&LinkCounters) -> u64| statistic(&|span| did(span, value) as f64);
         let sent = runs.iter().filter(|span| did(span, |c| c.serialised) > 0);
         LinkReport {

@@ -64,10 +64,7 @@ impl ScenarioReport {
         let whole = interval(scenario, &times, 0, runs);
         ScenarioReport {
             goodput_bps: whole.goodput_bps,
-            throughput_units_per_s: scenario
-                .run
-                .unit
-                .map(|unit| throughput(scenario, &times, unit.get(), runs)),
+            throughput_units_per_s: scenario.run.unit.map(|unit| throughput(scenario, &times, unit.get(), runs)),
             flows: whole.flows,
             links: whole.links,
             tunnels: whole.tunnels,

@@ -56,12 +56,7 @@ pub struct LinkSeries {
 }
 
 impl Series {
-    pub(super) fn new(
-        scenario: &Scenario,
-        times: &ReadTimes,
-        sample: Duration,
-        runs: &[RunTotals],
-    ) -> Series {
+    pub(super) fn new(scenario: &Scenario, times: &ReadTimes, sample: Duration, runs: &[RunTotals]) -> Series {
         let moments: Vec<Time> = sample_times(sample, scenario.run.duration.duration()).collect();
         let n = runs.len() as f64;
         // The totals of each run in a piece.
@@ -111,9 +106,7 @@ impl Series {
             name,
             queue_packets: moments[1..]
                 .iter()
-                .map(|at| {
-                    runs.iter().map(|run| run.snapshots[times.index(*at)].queues[k] as f64).sum::<f64>() / n
-                })
+                .map(|at| runs.iter().map(|run| run.snapshots[times.index(*at)].queues[k] as f64).sum::<f64>() / n)
                 .collect(),
         };
         Series {

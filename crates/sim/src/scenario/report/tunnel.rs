@@ -85,12 +85,7 @@ pub struct DirectionReport {
 
 impl TunnelReport {
     /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by direction.
-    pub(super) fn new(
-        scenario: &Scenario,
-        k: usize,
-        runs: &[&TunnelSpan],
-        useful: &[[u64; 2]],
-    ) -> TunnelReport {
+    pub(super) fn new(scenario: &Scenario, k: usize, runs: &[&TunnelSpan], useful: &[[u64; 2]]) -> TunnelReport {
         let spec = &scenario.tunnel[k];
         let directions = [0, 1].map(|side| {
             let [from, to] = [side, 1 - side].map(|end| spec.between[end].clone());
@@ -100,13 +95,7 @@ impl TunnelReport {
     }
 }
 
-fn direction(
-    from: String,
-    to: String,
-    side: usize,
-    runs: &[&TunnelSpan],
-    useful: &[[u64; 2]],
-) -> DirectionReport {
+fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful: &[[u64; 2]]) -> DirectionReport {
     // The sending end counts what is sent, and the receiving end counts what arrives.
     let did = |end: usize, value: &dyn Fn(&Status) -> u64| {
         let runs = runs.iter().map(|ends| &ends[end]);
@@ -114,9 +103,8 @@ fn direction(
     };
     let sent = |value: &dyn Fn(&Status) -> u64| did(side, value);
     let arrived = |value: &dyn Fn(&Status) -> u64| did(1 - side, value);
-    let last = |value: &dyn Fn(&Status) -> f64| {
-        runs.iter().map(|ends| value(&ends[side].1)).collect::<Sample>().statistic()
-    };
+    let last =
+        |value: &dyn Fn(&Status) -> f64| runs.iter().map(|ends| value(&ends[side].1)).collect::<Sample>().statistic();
     let residual = |ends: &&TunnelSpan| {
         let (start, end) = &ends[1 - side];
         let of = |value: fn(&Status) -> u64| (value(end) - value(start)) as f64;

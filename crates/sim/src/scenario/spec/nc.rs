@@ -8,8 +8,7 @@ use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
 use crate::world::NcLayer;
 use ripstop_proto::session::nc::{
-    Acknowledge, CodingWindow, CombinationRate, Factor, MaskedLoss, NcConfig, NcConfigError, Retransmissions,
-    Rounding,
+    Acknowledge, CodingWindow, CombinationRate, Factor, MaskedLoss, NcConfig, NcConfigError, Retransmissions, Rounding,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -118,9 +117,7 @@ impl NcSpec {
         let rounding = self.rounding;
         let redundancy = match self.redundancy {
             NcRedundancy::Fixed(factor) => CombinationRate::Fixed { factor, rounding },
-            NcRedundancy::Rule => {
-                CombinationRate::Rule { window: flow.window, loss: MaskedLoss::Estimated, rounding }
-            }
+            NcRedundancy::Rule => CombinationRate::Rule { window: flow.window, loss: MaskedLoss::Estimated, rounding },
             NcRedundancy::Auto => CombinationRate::Adaptive,
         };
         let window = match (self.window_last, self.window_oldest) {
@@ -155,11 +152,7 @@ impl NcSpec {
 
     /// The relays. Each entry has the number of links before the relay, and how many combinations the relay sends for
     /// each one that arrives.
-    fn relays(
-        &self,
-        nodes: &[String],
-        losses: &[f64],
-    ) -> Result<Vec<(usize, Factor)>, (&'static str, String)> {
+    fn relays(&self, nodes: &[String], losses: &[f64]) -> Result<Vec<(usize, Factor)>, (&'static str, String)> {
         let inner = &nodes[1..nodes.len() - 1];
         if self.recode == Recode::EndToEnd && !self.recode_at.is_empty() {
             return Err((
@@ -170,10 +163,7 @@ impl NcSpec {
         if let Some(stranger) = self.recode_at.iter().find(|name| !inner.contains(name)) {
             return Err((
                 "recode-at",
-                format!(
-                    "`{stranger}` is not between the ends of the flow; write one of {}",
-                    inner.join(", ")
-                ),
+                format!("`{stranger}` is not between the ends of the flow; write one of {}", inner.join(", ")),
             ));
         }
         let here = |name: &String| self.recode_at.is_empty() || self.recode_at.contains(name);

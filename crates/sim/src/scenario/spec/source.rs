@@ -76,8 +76,7 @@ impl SourceSpec {
         if let SourceSpec::OnOff { on, rate, .. } = self {
             let packet = rate.time_for(payload as usize);
             if on.mean().duration() < packet {
-                let problem =
-                    format!("{on} is shorter than a packet at {rate}, {packet:?}; write a longer time");
+                let problem = format!("{on} is shorter than a packet at {rate}, {packet:?}; write a longer time");
                 return Err(("source.on-off.on", problem));
             }
         }

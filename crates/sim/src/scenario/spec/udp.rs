@@ -58,10 +58,7 @@ impl UdpSpec {
             ("source", flow.source != usual.source),
         ];
         if let Some((field, _)) = of_tcp.iter().find(|(_, given)| *given) {
-            return Err((
-                field,
-                "the field belongs to TCP, and the flow is `udp`; remove one of the two".into(),
-            ));
+            return Err((field, "the field belongs to TCP, and the flow is `udp`; remove one of the two".into()));
         }
         if self.rate().bps() == 0 {
             return Err(("udp", "a rate of 0 sends nothing; write for example `1Mbit/s`".into()));
@@ -77,8 +74,7 @@ impl UdpSpec {
         }
         match self {
             UdpSpec::OnOff { on, .. } if on.mean().duration() < interval => {
-                let problem =
-                    format!("{on} is shorter than the {interval:?} between two packets; write a longer time");
+                let problem = format!("{on} is shorter than the {interval:?} between two packets; write a longer time");
                 Err(("udp.on-off.on", problem))
             }
             _ => Ok(()),

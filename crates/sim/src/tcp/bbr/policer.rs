@@ -98,8 +98,7 @@ impl Bbr {
         let rate = delivered / time.as_secs_f64();
         let difference = (rate - policer.rate).abs();
         if policer.rate > 0.0
-            && (difference <= POLICER_RATIO * policer.rate
-                || difference * PACING_MARGIN <= POLICER_DIFFERENCE)
+            && (difference <= POLICER_RATIO * policer.rate || difference * PACING_MARGIN <= POLICER_DIFFERENCE)
         {
             policer.rate = (rate + policer.rate) / 2.0;
             policer.used = true;

@@ -179,8 +179,7 @@ impl Modern {
         let waits = self.assess(now, &news);
         // A packet has arrived that was sent before the last transmission of the first unacknowledged packet. So that
         // transmission may still be on its way.
-        let delivers =
-            news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
+        let delivers = news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
         if (news.in_order || delivers) && !waits {
             self.set_timer(now, true);
         }

@@ -45,9 +45,7 @@ impl Rack {
         min_rtt: Option<Duration>,
     ) {
         let rtt = now.since(sent);
-        if self.newest.is_some_and(|(newest, _)| order <= newest)
-            || ambiguous && min_rtt.is_some_and(|min| rtt < min)
-        {
+        if self.newest.is_some_and(|(newest, _)| order <= newest) || ambiguous && min_rtt.is_some_and(|min| rtt < min) {
             return;
         }
         self.newest = Some((order, sent));

@@ -120,11 +120,7 @@ mod tests {
         delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();
         assert_eq!((first.delivered, first.interval), (1, Duration::from_millis(100)));
-        stamps
-            .iter()
-            .enumerate()
-            .skip(1)
-            .for_each(|(k, s)| delivery.on_delivered(k as u64, ms(k as u64), *s));
+        stamps.iter().enumerate().skip(1).for_each(|(k, s)| delivery.on_delivered(k as u64, ms(k as u64), *s));
         let sample = delivery.sample(ms(118), None).unwrap();
         assert_eq!((sample.prior_delivered, sample.delivered), (0, 10));
         assert_eq!(sample.interval, Duration::from_millis(118));

@@ -172,8 +172,7 @@ impl Scoreboard {
 
     /// Marks `number` lost. Returns whether the packet was on the path until now.
     pub(super) fn mark_lost(&mut self, number: u64) -> bool {
-        let Some(packet) = number.checked_sub(self.una).and_then(|at| self.packets.get_mut(at as usize))
-        else {
+        let Some(packet) = number.checked_sub(self.una).and_then(|at| self.packets.get_mut(at as usize)) else {
             return false;
         };
         if !packet.is_on_path() {

@@ -12,8 +12,7 @@ use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;
 use ripstop_codes::window::Members;
 use ripstop_proto::session::nc::{
-    Factor, NcAck, NcConfig, NcReceiver, NcRelay, NcSender, ReceiverCounts, RelayCounts, Segment,
-    SenderCounts,
+    Factor, NcAck, NcConfig, NcReceiver, NcRelay, NcSender, ReceiverCounts, RelayCounts, Segment, SenderCounts,
 };
 use std::convert::Infallible;
 

@@ -160,12 +160,7 @@ impl SessionNode for EndpointNode {
 
 impl EndpointNode {
     /// An endpoint without peers. `clock` has its alarms.
-    pub(in crate::world) fn new(
-        number: u32,
-        config: EndpointConfig,
-        seed: Seed,
-        clock: super::Clock,
-    ) -> EndpointNode {
+    pub(in crate::world) fn new(number: u32, config: EndpointConfig, seed: Seed, clock: super::Clock) -> EndpointNode {
         let session = EndpointSession {
             endpoint: endpoint(number, &config, seed, 0),
             buffer: vec![0; MAX_DATAGRAM].into(),

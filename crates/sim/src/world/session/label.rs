@@ -38,8 +38,7 @@ impl LabelledPacket {
     /// The packet's label. None if [`LabelledPacket::new`] makes no such packet.
     pub(in crate::world) fn label(&self) -> Option<Label> {
         let content = self.0.content();
-        let four =
-            |at: usize| u32::from_be_bytes([content[at], content[at + 1], content[at + 2], content[at + 3]]);
+        let four = |at: usize| u32::from_be_bytes([content[at], content[at + 1], content[at + 2], content[at + 3]]);
         let sequence = (u64::from(content[10]) << 40) | (u64::from(content[11]) << 32) | u64::from(four(12));
         Some(Label { flow: four(2), sequence, len: four(6), immediate: content[1] == 1 })
             .filter(|label| (1..=65_535).contains(&label.len) && content[1] <= 1)

@@ -63,11 +63,7 @@ pub(super) trait SessionNode: Sized {
 
     /// Turns a flow's packet into the session's inner packet. None if the session takes no such packet, which is the
     /// default.
-    fn enter(
-        &mut self,
-        _entering: Entering,
-        _fabric: &mut Fabric,
-    ) -> Option<<Self::Session as Session>::Inner> {
+    fn enter(&mut self, _entering: Entering, _fabric: &mut Fabric) -> Option<<Self::Session as Session>::Inner> {
         None
     }
 
@@ -78,11 +74,7 @@ pub(super) trait SessionNode: Sized {
     fn pack(&mut self, packet: <Self::Session as Session>::Outgoing, fabric: &mut Fabric) -> Option<Packed>;
 
     /// Turns a delivery of the session into a handoff to the host of its flow. None if no flow has sent this packet.
-    fn leave(
-        &mut self,
-        delivered: <Self::Session as Session>::Delivered,
-        fabric: &mut Fabric,
-    ) -> Option<Handoff>;
+    fn leave(&mut self, delivered: <Self::Session as Session>::Delivered, fabric: &mut Fabric) -> Option<Handoff>;
 
     /// Records an event of the session.
     fn note(&mut self, now: Time, event: <Self::Session as Session>::Event);

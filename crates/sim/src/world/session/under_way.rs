@@ -19,14 +19,7 @@ pub(in crate::world) struct UnderWay {
 
 impl UnderWay {
     /// Keeps a packet of flow `flow` that enters a session, and returns its label.
-    pub(in crate::world) fn send(
-        &mut self,
-        flow: u32,
-        back: bool,
-        len: u32,
-        immediate: bool,
-        body: Body,
-    ) -> Label {
+    pub(in crate::world) fn send(&mut self, flow: u32, back: bool, len: u32, immediate: bool, body: Body) -> Label {
         let flow = inner_flow(flow, back);
         let (first, kept) = self.flows.entry(flow).or_default();
         let sequence = *first + kept.len() as u64;

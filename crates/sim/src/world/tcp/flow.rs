@@ -3,8 +3,8 @@
 use super::kernel::{Hosts, Kernel};
 use crate::engine::Alarm;
 use crate::tcp::{
-    Ack, Completion, Demand, Mechanisms, Packing, Pattern, Reassembly, Receiver, Sender, SenderConfig,
-    SourceConfig, SourceError, TrafficSource, Variant,
+    Ack, Completion, Demand, Mechanisms, Packing, Pattern, Reassembly, Receiver, Sender, SenderConfig, SourceConfig,
+    SourceError, TrafficSource, Variant,
 };
 use crate::world::node::Outlet;
 use crate::world::totals::{FlowDelays, FlowTotals};

@@ -186,10 +186,7 @@ mod tests {
         };
         assert_eq!(told(kernels, Variant::Cubic), (2, 52 + 4 + 16));
         assert_eq!(told(kernels, Variant::NewReno), (0, 52));
-        assert_eq!(
-            (told(Hosts::Agents, Variant::Sack), told(Hosts::Agents, Variant::Reno)),
-            ((2, 56), (0, 40))
-        );
+        assert_eq!((told(Hosts::Agents, Variant::Sack), told(Hosts::Agents, Variant::Reno)), ((2, 56), (0, 40)));
     }
 
     #[test]
@@ -199,9 +196,6 @@ mod tests {
         for ack in [Ack::new(2, []), Ack::new(4, []), blocks, Ack::new(7, []), Ack::new(9, [])] {
             kernel.acknowledge(ack);
         }
-        assert_eq!(
-            (Vec::from(kernel.ready), kernel.merged),
-            (vec![Ack::new(4, []), blocks, Ack::new(9, [])], 2)
-        );
+        assert_eq!((Vec::from(kernel.ready), kernel.merged), (vec![Ack::new(4, []), blocks, Ack::new(9, [])], 2));
     }
 }

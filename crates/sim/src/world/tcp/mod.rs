@@ -286,23 +286,14 @@ impl TcpFlows {
 
     /// Sends a packet of flow `k`: onto its route, or into the session that carries the flow.
     #[inline]
-    fn send(
-        &mut self,
-        k: u32,
-        back: bool,
-        bytes: u32,
-        body: Body,
-        fabric: &mut Fabric,
-        observer: &mut impl Observer,
-    ) {
+    fn send(&mut self, k: u32, back: bool, bytes: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &self.flows[k as usize];
         match flow.outlet {
             Outlet::Route(route) => fabric.send(route, back, Ecn::NotCapable, bytes, body, observer),
             Outlet::Coding(session) => {
                 if let Body::Data(number) = body {
                     let bytes = flow.payload(number);
-                    let entering =
-                        Entering { flow: flow.number, back, to: session, bytes, immediate: false, body };
+                    let entering = Entering { flow: flow.number, back, to: session, bytes, immediate: false, body };
                     fabric.handoffs.push_back(Handoff::Enter(session, entering));
                 }
             }

@@ -73,12 +73,11 @@ impl HostileSession {
     /// Runs the session of the master seed `seed`. A panic becomes a fault.
     pub(crate) fn run(seed: u64) -> HostileSession {
         let scenario = HostileScenario::random(Seed::new(seed));
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
-                let words = panic.downcast_ref::<String>().map(String::as_str);
-                let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
-                Outcome { faults: vec![format!("panicked: {words}")], ..Outcome::default() }
-            });
+        let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
+            let words = panic.downcast_ref::<String>().map(String::as_str);
+            let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+            Outcome { faults: vec![format!("panicked: {words}")], ..Outcome::default() }
+        });
         HostileSession { seed, scenario, outcome }
     }
 
@@ -132,8 +131,7 @@ impl HostileScenario {
             let (here, there) = if side == Side::Left { (left, right) } else { (right, left) };
             self.judge_side(world, side, here, there, outcome);
         }
-        outcome.residual =
-            outcome.sent.saturating_sub(outcome.delivered + outcome.queue_drops + outcome.excused);
+        outcome.residual = outcome.sent.saturating_sub(outcome.delivered + outcome.queue_drops + outcome.excused);
     }
 
     /// Adds the faults and the totals of the packets that `side` sent. `here` is what this side
@@ -160,38 +158,23 @@ impl HostileScenario {
         if outcome.unconnected {
             // The session began too late to be at rest yet.
         } else if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
-            outcome.faults.push(format!(
-                "{side:?}: not at rest: {:?} outstanding, {:?} waiting",
-                mine.outstanding, mine.backlog
-            ));
+            outcome
+                .faults
+                .push(format!("{side:?}: not at rest: {:?} outstanding, {:?} waiting", mine.outstanding, mine.backlog));
         }
         if theirs.receiving != (0, 0, 0) && !outcome.unconnected {
-            outcome.faults.push(format!(
-                "{side:?}: at rest the peer still has {:?} (undecoded, rows, held)",
-                theirs.receiving
-            ));
+            outcome
+                .faults
+                .push(format!("{side:?}: at rest the peer still has {:?} (undecoded, rows, held)", theirs.receiving));
         }
         let drops = dropped(mine) + here.waited_in_vain;
-        let known = drops
-            + theirs.order.delivered
-            + theirs.order.superseded
-            + theirs.order.late
-            + theirs.received.given_up;
-        if self.restarts() == 0
-            && here.sessions == 1
-            && there.sessions == 1
-            && known != into
-            && !outcome.unconnected
-        {
+        let known =
+            drops + theirs.order.delivered + theirs.order.superseded + theirs.order.late + theirs.received.given_up;
+        if self.restarts() == 0 && here.sessions == 1 && there.sessions == 1 && known != into && !outcome.unconnected {
             outcome.faults.push(format!("{side:?}: {into} packets went in, {known} are accounted for"));
         }
-        let earlier: u64 = world
-            .world
-            .before_restart(side as usize)
-            .iter()
-            .filter_map(|s| s.tunnel.as_ref())
-            .map(dropped)
-            .sum();
+        let earlier: u64 =
+            world.world.before_restart(side as usize).iter().filter_map(|s| s.tunnel.as_ref()).map(dropped).sum();
         outcome.sent += into;
         outcome.delivered += out;
         outcome.queue_drops += drops + earlier;
@@ -236,10 +219,9 @@ impl HostileScenario {
                 Mishap::Roam => {
                     ("roam", there.map(|(_, event)| event).any(|e| matches!(e, EndpointEvent::Roamed { .. })))
                 }
-                Mishap::Nuisance => (
-                    "nuisance",
-                    world.world.endpoint_counters(*side as usize).1.rejected.iter().sum::<u64>() > 0,
-                ),
+                Mishap::Nuisance => {
+                    ("nuisance", world.world.endpoint_counters(*side as usize).1.rejected.iter().sum::<u64>() > 0)
+                }
             });
         }
         all
@@ -248,8 +230,7 @@ impl HostileScenario {
     /// The longest stall that heavy loss, a slow path and a handshake may cause after an
     /// interruption.
     fn longest_excusable_stall(&self) -> Duration {
-        let rtt =
-            self.links.iter().map(|link| link.delay.duration() + link.jitter.duration()).sum::<Duration>();
+        let rtt = self.links.iter().map(|link| link.delay.duration() + link.jitter.duration()).sum::<Duration>();
         Duration::from_secs(10) + 20 * rtt
     }
 
@@ -258,11 +239,7 @@ impl HostileScenario {
         let cuts = self.links.iter().flat_map(|link| &link.blackouts);
         let cuts = cuts.map(|cut| (Time::ZERO + cut.at.duration(), cut.length.duration()));
         let mishaps = self.mishaps.iter().map(|(at, _, _)| (*at, Duration::ZERO));
-        cuts.chain(mishaps)
-            .filter(|(at, _)| *at <= now)
-            .map(|(at, length)| at + length)
-            .max()
-            .unwrap_or(Time::ZERO)
+        cuts.chain(mishaps).filter(|(at, _)| *at <= now).map(|(at, length)| at + length).max().unwrap_or(Time::ZERO)
     }
 }
 

@@ -132,9 +132,7 @@ impl HostileScenario {
             let (from, to) = (side as usize, side.other() as usize);
             let carrier = Carrier::Endpoints { from, to };
             let named = self.traffic[from].iter().enumerate();
-            named
-                .map(|(k, source)| world.add_udp(source.clone(), &carrier, &format!("traffic/{from}/{k}")))
-                .collect()
+            named.map(|(k, source)| world.add_udp(source.clone(), &carrier, &format!("traffic/{from}/{k}"))).collect()
         };
         let flows = Side::BOTH.map(&mut add);
         for (at, side, mishap) in &self.mishaps {
@@ -186,14 +184,7 @@ fn share(value: f64) -> Fraction {
 }
 
 /// A link with random impairments. `length` is the length of the session in seconds.
-fn random_link(
-    r: &mut Stream,
-    rate: Rate,
-    delay: Duration,
-    heavy: bool,
-    blackout: bool,
-    length: f64,
-) -> LinkConfig {
+fn random_link(r: &mut Stream, rate: Rate, delay: Duration, heavy: bool, blackout: bool, length: f64) -> LinkConfig {
     let p = if heavy { 0.3 + 0.3 * r.unit() } else { 0.3 * r.unit() * r.unit() };
     let burst = 1.0 + 7.0 * r.unit();
     let loss = if r.chance(0.4) && p > 0.0 {
@@ -210,16 +201,10 @@ fn random_link(
         rate,
         queue: Some(QueueLimit::Bytes(queue as u64)),
         delay: Span::from(delay),
-        jitter: if r.chance(0.4) {
-            Span::from(delay.mul_f64(0.2 * r.unit()))
-        } else {
-            Span::from(Duration::ZERO)
-        },
+        jitter: if r.chance(0.4) { Span::from(delay.mul_f64(0.2 * r.unit())) } else { Span::from(Duration::ZERO) },
         loss,
         reorder: r.chance(0.3).then(|| Reorder { probability: share(0.1 * r.unit()), extra_delay: extra }),
-        duplicate: r
-            .chance(0.3)
-            .then(|| Duplicate { probability: share(0.1 * r.unit()), extra_delay: extra }),
+        duplicate: r.chance(0.3).then(|| Duplicate { probability: share(0.1 * r.unit()), extra_delay: extra }),
         corrupt: if r.chance(0.3) { share(0.05 * r.unit()) } else { Fraction::ZERO },
         blackouts: if blackout {
             vec![Blackout {
@@ -291,10 +276,7 @@ fn random_traffic(r: &mut Stream, mtu: u32, rate: Rate, stop: Time) -> UdpConfig
     let pattern = match r.below(4) {
         0 => UdpPattern::Greedy { backlog: 1 + r.below(60) as usize },
         1 => UdpPattern::Poisson { per_second: (packets * r.unit()).clamp(1.0, 2_000.0) },
-        2 => UdpPattern::Periodic {
-            every: Duration::from_millis(1 + r.below(300)),
-            burst: 1 + r.below(20) as u32,
-        },
+        2 => UdpPattern::Periodic { every: Duration::from_millis(1 + r.below(300)), burst: 1 + r.below(20) as u32 },
         _ => UdpPattern::Poisson { per_second: 1.0 + 30.0 * r.unit() },
     };
     let least = 20 + r.below(u64::from(mtu) - 20) as u32;

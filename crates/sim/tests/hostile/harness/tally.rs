@@ -128,10 +128,7 @@ impl Tally {
             ));
         }
         if self.unconnected > 5 + self.sessions / 100 {
-            problems.push(format!(
-                "in {} of {} sessions no handshake completed",
-                self.unconnected, self.sessions
-            ));
+            problems.push(format!("in {} of {} sessions no handshake completed", self.unconnected, self.sessions));
         }
         for (name, (configured, fired)) in &self.impairments {
             if *fired == 0 && *configured >= ENOUGH {
@@ -181,13 +178,10 @@ impl fmt::Display for Tally {
         if !self.worst.is_empty() {
             writeln!(f, "worst calm seeds: {}", self.worst_words())?;
         }
-        let stalls =
-            self.stalls.iter().take(5).map(|(stall, seed)| format!("{:.2} s ({seed})", stall.as_secs_f64()));
+        let stalls = self.stalls.iter().take(5).map(|(stall, seed)| format!("{:.2} s ({seed})", stall.as_secs_f64()));
         writeln!(f, "longest stalls on a whole path (seed): {}", stalls.collect::<Vec<_>>().join(", "))?;
-        let impairments = self
-            .impairments
-            .iter()
-            .map(|(name, (configured, fired))| format!("{name} {fired} of {configured}"));
+        let impairments =
+            self.impairments.iter().map(|(name, (configured, fired))| format!("{name} {fired} of {configured}"));
         write!(f, "happened: {}", impairments.collect::<Vec<_>>().join(", "))
     }
 }

@@ -233,9 +233,7 @@ impl Echelon {
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
         match (self.pivots.first(), self.pivots.last()) {
-            (Some(first), Some(last))
-                if self.pivots_ascend && (last - first) as usize == self.pivots.len() - 1 =>
-            {
+            (Some(first), Some(last)) if self.pivots_ascend && (last - first) as usize == self.pivots.len() - 1 => {
                 let (to, from) = overlap(*first, self.factors.len(), start, coefficients);
                 self.factors[to..][..from.len()].copy_from_slice(from);
             }
@@ -338,8 +336,7 @@ impl Echelon {
         let coefficients = &bytes(&self.work)[..self.columns.len()];
         if self.ordered && self.order == Pivots::Lowest {
             // Searches eight bytes at a time: their OR is zero if all of them are.
-            let start =
-                coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;
+            let start = coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;
             let column = start + coefficients[start..].iter().position(|c| *c != 0)?;
             return Some((column, self.columns[column]));
         }
