@@ -31,6 +31,7 @@ pub mod run;
 pub mod store;
 pub mod study;
 pub mod table;
+pub mod trial;
 
 #[cfg(test)]
 #[path = "../build/tokens.rs"]

@@ -4,10 +4,8 @@
 //! - [`tcp`]: TCP senders and receivers, and the traffic that applications offer to them.
 //! - [`world`]: nodes and links on one clock. The shipped tunnel and endpoint code runs in it.
 //! - [`scenario`]: worlds described as data, run, and reported.
-//! - [`trial`]: the measurement that the demonstration shows, in virtual time.
 
 pub mod engine;
 pub mod scenario;
 pub mod tcp;
-pub mod trial;
 pub mod world;

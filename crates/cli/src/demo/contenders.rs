@@ -1,8 +1,8 @@
 //! The contenders of the demonstration.
 
 use clap::ValueEnum;
+use ripstop_lab::trial::{PathKind, Scheme};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::trial::{PathKind, Scheme};
 
 /// A way to carry the transfer over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,13 +8,13 @@ use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::progress::Progress;
 use ripstop_base::Seed;
+use ripstop_lab::trial::{BulkTraffic, Measured, Trial};
 use ripstop_link::Fate;
 use ripstop_net::testbed::measure::TransferSetup;
 use ripstop_net::workload::file::GENERATED_BYTES;
 use ripstop_net::workload::requests::{RequestReport, Schedule};
 use ripstop_sim::engine::{Sample, replicate};
 use ripstop_sim::scenario::delay_statistic;
-use ripstop_sim::trial::{BulkTraffic, Measured, Trial};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -60,6 +60,8 @@ pub use packet::{
     Body, Combination, Ecn, NetworkPacket, SealedDatagram, TCP_IP_HEADERS, TunnelDatagram, UDP_IP_HEADERS,
 };
 pub use pipe::LinkTotals;
+/// The settings of a tunnel session, which [`World`] takes.
+pub use ripstop_proto::session::tunnel::TunnelConfig;
 pub use session::{LabelledPacket, NcLayer, NcMoment, NcStatus, TunnelStatus};
 pub use tcp::{Hosts, STAMPED_HEADERS, TcpConfig};
 pub use totals::{FlowDelays, FlowTotals};

@@ -6,13 +6,13 @@
 //! the snapshots:
 //!
 //! ```text
-//! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares
+//! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares
 //! ```
 
 use ripstop_base::{Fraction, Rate, Seed};
+use ripstop_lab::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn shares_match_the_snapshot() {
 fn shares_of_cubic_inside_match_the_snapshot() {
     let mut text = String::from(
         "# The same of one TCP connection (Linux's CUBIC) through the tunnel, without its own headers.\n\
-         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares\n",
     );
     rows(
         &mut text,
@@ -71,7 +71,7 @@ fn shares_of_cubic_inside_match_the_snapshot() {
 fn shares_of_bbr_inside_match_the_snapshot() {
     let mut text = String::from(
         "# The same of one TCP connection (BBR) through the tunnel, without its own headers.\n\
-         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares\n",
     );
     rows(
         &mut text,
@@ -85,7 +85,7 @@ fn table() -> String {
     let mut text = String::from(
         "# Share of C(1-p), and sent/useful over h/(1-p), of one bulk source through the tunnel alone in virtual time,\n\
          # by the loss p of both directions: the two figures of a cell. Over [max(2 s, 20 RTT), max(10 s, 60 RTT)], seed 1.\n\
-         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares\n",
     );
     rows(&mut text, &LINKS.map(|(name, rate, rtt, burst)| (name, move |p| measure(rate, rtt, p, burst))));
     text
@@ -159,7 +159,7 @@ fn compare(name: &str, text: &str) {
     assert!(
         stored == text,
         "the figures differ from {}.\nstored:\n{stored}\nnow:\n{text}\nIf the change is intended: UPDATE_SNAPSHOTS=1 cargo \
-         test -p ripstop-sim --test shares, and state the reason in the commit.",
+         test -p ripstop-lab --test shares, and state the reason in the commit.",
         path.display()
     );
 }

@@ -2,10 +2,10 @@
 //! add up, equal seeds give equal runs, and all contenders meet the same losses.
 
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
+use ripstop_lab::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use ripstop_link::{DropReason, Fate, Link, LinkConfig, Loss};
 use ripstop_sim::scenario::{FlowSpec, RunSpec, ScenarioReport, Tandem, TunnelSpec, run_once};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use ripstop_sim::world::Happening;
 use std::time::Duration;
 

@@ -1,10 +1,12 @@
 //! The world of a trial, and the observer that records events while it runs.
 
 use super::{BulkTraffic, PathKind, REQUEST_BYTES, Scheme, TIMED_BYTES, Trial, TunnelLosses};
-use crate::tcp::{Distribution, Pattern, SenderConfig, Variant};
-use crate::world::{Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_link::{Fate, LinkConfigError, LinkCounters};
+use ripstop_sim::tcp::{Distribution, Pattern, SenderConfig, Variant};
+use ripstop_sim::world::{
+    Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
+};
 use std::time::Duration;
 
 /// A kernel acknowledges every second packet (RFC 5681, section 4.2).

@@ -5,11 +5,11 @@
 
 mod world;
 
-use crate::tcp::Variant;
-use crate::world::STAMPED_HEADERS;
 use ripstop_base::{DelayHistogram, Seed, Time};
 use ripstop_link::{Fate, LinkConfig, LinkConfigError, LinkCounters};
-use ripstop_proto::session::tunnel::TunnelConfig;
+use ripstop_sim::tcp::Variant;
+use ripstop_sim::world::STAMPED_HEADERS;
+use ripstop_sim::world::TunnelConfig;
 use std::time::Duration;
 use world::TrialWorld;
 
@@ -110,7 +110,7 @@ pub struct Measured {
     pub fates: [Vec<Fate>; 2],
     /// Impairments that are configured on either link and never fired.
     pub unfired: Vec<&'static str>,
-    /// Packets that came out of the tunnel wrongly ([`World::strays`](crate::world::World::strays)). Must be 0.
+    /// Packets that came out of the tunnel wrongly ([`World::strays`](ripstop_sim::world::World::strays)). Must be 0.
     pub violations: usize,
 }
 
