@@ -73,11 +73,15 @@ impl FecFlags {
         })
     }
 
-    /// The code for people, appended to the words for the link; empty without a code.
+    /// A description of the block code in words. The caller appends it to the description of the link. Empty without a
+    /// block code.
     pub(crate) fn words(&self) -> String {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return String::new() };
-        let after = self.stay_bad.map(|q| format!(", after a lost one {q}")).unwrap_or_default();
-        format!(", {k} units of {} forth as {n}, {} of them lost{after}", self.unit, self.unit_loss)
+        let after = self.stay_bad.map(|q| format!(", {q} of those after a lost unit")).unwrap_or_default();
+        format!(
+            ", in the data direction {k} units of {} sent as {n}, {} of the units lost{after}",
+            self.unit, self.unit_loss
+        )
     }
 }
 
@@ -123,7 +127,10 @@ mod tests {
         let loss = Loss::gilbert(share(0.01), share(0.75));
         let fec = Fec { unit: Bytes::new(48), ..Fec::new(22, 20, loss) };
         assert_eq!(bursty.code().unwrap(), Some(fec));
-        assert_eq!(bursty.words(), ", 20 units of 48B forth as 22, 1% of them lost, after a lost one 75%");
+        assert_eq!(
+            bursty.words(),
+            ", in the data direction 20 units of 48B sent as 22, 1% of the units lost, 75% of those after a lost unit"
+        );
     }
 
     #[test]

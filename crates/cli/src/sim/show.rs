@@ -27,7 +27,7 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
     text += &tunnels(&report.tunnels);
     text += &expectations(&result.expectations);
     text + &format!(
-        "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time, {} virtual seconds in each)\n",
+        "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time; {} virtual seconds per second of CPU time)\n",
         if result.runs == 1 { "1 run".to_owned() } else { format!("{} runs", result.runs) },
         result.scenario.run.duration,
         result.seed,

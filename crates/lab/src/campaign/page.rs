@@ -42,7 +42,7 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     let fitted_to = if fitted.seed == campaign.seed {
         "links of this very seed".to_owned()
     } else {
-        format!("links of seed {}, which the report does not contain", fitted.seed)
+        format!("other links, drawn from seed {}", fitted.seed)
     };
     let slow = campaign.max_rate_bps.map_or(String::new(), |rate| format!(" (only links of at most {rate} bit/s)"));
     let all = hits(judged.iter());
@@ -210,9 +210,9 @@ fn special(one: &JudgedLink<'_>) -> &'static str {
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
     if deviation > 0.5 * error || deviation > 0.5 {
-        "single runs deviate from their mean by about the error"
+        "single runs deviate from their mean by more than half of the error"
     } else if mean < 0.5 * predicted && path.burst > 2.0 {
-        "losses in bursts, and all runs get less than predicted"
+        "losses in bursts, and the mean of the runs is less than half of the prediction"
     } else if path.queue_packets() < SMALL_QUEUE {
         "a queue of a few packets"
     } else if path.packets() < SMALL_BDP {

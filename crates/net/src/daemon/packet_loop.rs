@@ -1,6 +1,7 @@
 //! The thread that moves packets.
 //!
-//! The thread wakes when a descriptor is readable or the endpoint's next time-out is due. Each pass
+//! The thread wakes when a descriptor is readable, when a blocked socket is writable again, or when
+//! a time-out of the endpoint or a look-up of a name is due. Each pass
 //! of its loop is a *turn*: it reads up to [`MAX_READS`] times from the socket and from the device,
 //! and then sends all outputs. So all packets that waited for one wake-up share its cost.
 
@@ -25,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most read calls per turn from the socket and from the device each, before the outputs are sent.
+/// The largest number of read calls in one turn, counted separately for the socket and the device.
 /// A call brings up to 64 KB from the device and up to 512 KB from the socket. Twice the value
 /// doubles the longest time that a packet waits for the rest of its turn. Half the value makes
 /// twice as many turns while much data waits. With little traffic the value has no effect: a read
@@ -36,12 +37,12 @@ const MAX_READS: usize = 8;
 /// fast senders. A longer one hides a backlog from the tunnel's queues, which have active queue
 /// management (AQM).
 const DEVICE_QUEUE_PACKETS: u32 = 2_000;
-/// Time between two look-ups of the name of a peer that does not answer. A changed DNS entry is
-/// noticed at most this much late. Half the value doubles the load on the name server, which is
-/// small either way.
+/// Time between two look-ups of a peer's name, while the look-up fails or the peer is unreachable. A
+/// changed DNS entry is then noticed at most this much later. Half the value doubles the load on the
+/// name server, which is small either way.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Shortest wait while the socket is blocked; see [`wait`]. This limits a blocked process to 100
-/// wake-ups a second. The wait ends early when the socket becomes writable, so the value delays
+/// Shortest wait while the socket is blocked; see [`wait`]. Timers then wake the thread at most 100
+/// times a second. The wait ends early when the socket becomes writable, so the value delays
 /// only timers.
 const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
 /// Time between two warnings about rejected datagrams. It keeps an attacker from filling the log.
@@ -111,8 +112,9 @@ impl PacketLoop {
         shared: Arc<Shared>,
     ) -> Result<PacketLoop, DaemonError> {
         let udp = match config.listen {
-            Listen::Everywhere(port) => Udp::bind_any(port)
-                .map_err(DaemonError::system(format!("listening on UDP port {port} (another port: `port = ...`)")))?,
+            Listen::Everywhere(port) => Udp::bind_any(port).map_err(DaemonError::system(format!(
+                "listening on UDP port {port} (to use another port, set `port` in [interface])"
+            )))?,
             Listen::At(address) => {
                 Udp::bind(address).map_err(DaemonError::system(format!("listening on UDP {address}")))?
             }
@@ -138,7 +140,7 @@ impl PacketLoop {
                 },
             )?;
             if address.is_some_and(|address| !udp.reaches(&address)) {
-                tracing::warn!(peer = %peer.name, "the peer has an IPv6 address, but this host has no IPv6");
+                tracing::warn!(peer = %peer.name, "the peer's address cannot be reached from this host's socket: it is of another address family");
             }
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
             peers.push(PeerState::new(id, peer.name.clone(), lookup, now));
@@ -334,7 +336,8 @@ impl PacketLoop {
         }
     }
 
-    /// Sets the device's MTU to the smallest MTU of all peers.
+    /// Sets the device's MTU to the smallest inner MTU that is known of any peer. A device with an IPv6 address gets at
+    /// least 1280.
     fn update_device_mtu(&mut self) {
         let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
         let mtu = device_mtu(&self.config, least.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
@@ -394,7 +397,7 @@ impl PacketLoop {
             if rejected > self.rejected.0 {
                 tracing::warn!(
                     datagrams = rejected - self.rejected.0,
-                    "datagrams were dropped because they did not authenticate; `ripstop status --json` shows the reasons"
+                    "datagrams were rejected; `ripstop status --json` counts them by reason"
                 );
             }
             self.rejected = (rejected, now);
@@ -437,8 +440,8 @@ impl ReadBuffers {
 }
 
 /// How long to wait when the next time-out is due in `due`. With `more` data to read there is no
-/// wait. While the socket is blocked, nothing is taken from the endpoint, so its time-out may lie
-/// in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by that
+/// wait. While the socket is blocked, no datagrams are taken from the endpoint, so the endpoint's
+/// time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by that
 /// time. The wait ends early when the socket becomes writable.
 fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     match due {

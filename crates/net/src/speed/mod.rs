@@ -1,9 +1,10 @@
 //! How fast this machine does the tunnel's computations, compared with what the machine can do at
 //! best.
 //!
-//! All computations take turns of a fraction of a millisecond, in many rounds. A figure's *anchor*
-//! is a simpler computation that it is compared with, such as XOR. The ratio of a figure to its
-//! anchor is the median over all rounds, so that other load on the machine affects both.
+//! The measurement has many rounds. In each round, every computation runs once, for a fraction of a millisecond. A
+//! *figure* is the measured speed of one computation. Its *anchor* is a simpler computation, such as XOR, whose speed
+//! it is compared with. Both are measured in the same round, so that other load on the machine affects both. The
+//! reported ratio is the median over all rounds.
 
 mod cases;
 mod figures;

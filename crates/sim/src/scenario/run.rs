@@ -36,7 +36,7 @@ pub fn run_all(
     runs.into_iter().collect()
 }
 
-/// Makes run `k` of `scenario` alone. The `observer` is told what happens in it.
+/// Executes only run number `k` of `scenario`. The `observer` is told what happens in this run.
 ///
 /// # Errors
 /// If a setting is invalid.

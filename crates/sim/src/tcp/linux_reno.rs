@@ -4,8 +4,8 @@
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
-/// The share of the window kept after a loss (RFC 5681, equation (4)). A larger share takes more of a shared path than
-/// Reno does. A smaller share takes less.
+/// The part of the congestion window that is kept after a loss. RFC 5681, equation (4), takes half of the data in
+/// flight; this takes half of the window. With a larger value a flow gets more of a shared path than a Reno flow.
 const BETA: f64 = 0.5;
 /// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only when the window is below
 /// about twice this value.

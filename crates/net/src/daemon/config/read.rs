@@ -21,11 +21,11 @@ use std::time::Duration;
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-/// The smallest useful inner MTU, in bytes. The inner MTU is the size of the largest packet that
-/// the tunnel carries. Every IPv4 host accepts datagrams of this size (RFC 791).
+/// The smallest inner MTU that is allowed: 576 bytes, the datagram size that every IPv4 host accepts (RFC 791). The
+/// inner MTU is the size of the largest packet that the tunnel carries.
 const MIN_INNER_MTU: u32 = 576;
-/// Largest configuration file, in bytes. The limit only guards against reading a wrong file; real
-/// ones have a few kilobytes.
+/// The largest file that is read, in bytes: a configuration or a private key. The limit only guards against a wrong
+/// path; a real configuration has a few kilobytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The sections of the file. Most values are still texts, which are checked later.
@@ -84,7 +84,7 @@ pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigErro
     let mut text = Zeroizing::new(String::new());
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
     if text.len() as u64 > MAX_FILE {
-        return Err(wrong(format!("is not a configuration: it has more than {MAX_FILE} bytes")));
+        return Err(wrong(format!("is too large: it has more than {MAX_FILE} bytes")));
     }
     Ok(text)
 }
@@ -94,7 +94,7 @@ pub(super) fn open_to_others(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     (mode & 0o077 != 0).then(|| {
         let shown = path.display();
-        format!("{shown} holds a private key and others may read it: `chmod 600 {shown}`")
+        format!("{shown} holds a private key, and other users have access to it: `chmod 600 {shown}`")
     })
 }
 
@@ -266,7 +266,10 @@ impl Reader<'_> {
         if let Some(mtu) = &interface.mtu {
             let overhead = tunnel.path_mtu - tunnel.inner_mtu();
             let value: u32 = mtu.get_ref().parse().ok().filter(|mtu| *mtu <= 65_535).ok_or_else(|| {
-                let problem = format!("`{}` is not a size in bytes; the path's MTU, for example 1500", mtu.get_ref());
+                let problem = format!(
+                    "`{}` is not an MTU; write the path's MTU in bytes, at most 65535, for example 1500",
+                    mtu.get_ref()
+                );
                 self.wrong("mtu", mtu, problem)
             })?;
             tunnel.path_mtu = value;

@@ -48,7 +48,7 @@ impl fmt::Display for RateMode {
 
 /// The settings of one end of a tunnel.
 ///
-/// Each end has its own settings. Only the sizes must be compatible.
+/// Each end has its own settings. The handshake tells each end the other's largest inner packet; nothing else must agree.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// Length of the largest datagram that the path carries, bytes. The IP header is included.
@@ -87,8 +87,8 @@ pub struct TunnelConfig {
     /// ([`Limits::matrix`](ripstop_codes::window::Limits)).
     ///
     /// This memory grows with the square of the number of repairs that depend on each other. The
-    /// payloads of these repairs need memory in addition, for up to as many repairs as symbols are
-    /// outstanding.
+    /// payloads of these repairs need additional memory. The decoder holds at most one repair for each
+    /// outstanding symbol.
     pub matrix_bytes: usize,
 }
 
