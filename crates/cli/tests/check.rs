@@ -265,7 +265,7 @@ fn figures_of_closed_forms_are_listed_shown_and_drawn() {
     let output = run(&["papers", "check", "002", "003", "--pages", pages.path().to_str().unwrap()]);
     assert!(output.status.success(), "{}", stderr(&output));
     let page = std::fs::read_to_string(pages.path().join("003-models.md")).unwrap();
-    for words in ["## Numbers", "## Trends", "## Wrong in print", "figures/003.fig10.svg", "| 43.74 | 43.7409 |"] {
+    for words in ["## Numbers", "## Trends", "## Misprints", "figures/003.fig10.svg", "| 43.74 | 43.7409 |"] {
         assert!(page.contains(words), "no {words} in {page}");
     }
     let figures = entries(&pages.path().join("figures"));
