@@ -19,7 +19,7 @@ pub(crate) struct Flags {
     /// Name of the tunnel's device [default: the device of the only running tunnel]
     #[arg(value_name = "NAME", conflicts_with = "socket")]
     name: Option<String>,
-    /// Ask at this socket: the `status` setting of the tunnel's configuration
+    /// Path of the status socket, as `status` in the tunnel's configuration gives it
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Print the daemon's answer, one JSON object (docs/schemas/status.schema.json)

@@ -1,12 +1,12 @@
 //! The binomial distribution for real arguments. No digits are lost in differences, and nothing
 //! underflows unless the result itself does.
 //!
-//! Functions return a probability together with its complement, each with full relative accuracy. A
-//! probability of 1e-200 has as many correct digits as one of 0.3.
+//! [`incomplete_beta`] returns a probability together with its complement, so that the smaller one
+//! keeps its digits. A probability of 1e-200 has as many correct digits as one of 0.3.
 
 use std::f64::consts::PI;
 
-/// A probability and its complement. Each has full relative accuracy.
+/// A probability and its complement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// The probability.
@@ -28,7 +28,8 @@ impl Tail {
 }
 
 /// I_x(a, b), the regularised incomplete beta function, with its complement 1 - I_x(a, b) =
-/// I_(1-x)(b, a). The relative error of the smaller one stays below 1e-12 for a + b up to 1e6.
+/// I_(1-x)(b, a). For a and b from 1 on, as they are for binomial tails, and a + b up to 1e6, the
+/// relative error of the smaller of the two stays below 1e-12.
 ///
 /// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. I_x(a, b) is the distribution
 /// function of the beta distribution. For a <= 0 this distribution has all its mass at 0, and I is
@@ -40,8 +41,8 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if b.is_nan() || b <= 0.0 || x.is_nan() || x <= 0.0 {
         return Tail::NEVER;
     }
-    // The continued fraction converges quickly for x left of the mean of the beta distribution.
-    // Right of the mean, compute the complement I_(1-x)(b, a) and swap.
+    // The continued fraction converges quickly for x up to (a + 1) / (a + b + 2), which is close to
+    // the mean of the beta distribution. Beyond, compute the complement I_(1-x)(b, a) and swap.
     if x <= (a + 1.0) / (a + b + 2.0) {
         let tail = (power_term(a, b, x) * b / (a + b) * continued_fraction(a, b, x)).min(1.0);
         Tail { is: tail, is_not: 1.0 - tail }
@@ -91,7 +92,7 @@ fn deviance(x: f64, mean: f64) -> f64 {
     let v = (x - mean) / (x + mean);
     if v.abs() >= 0.1 {
         if mean <= 0.0 {
-            // If the mean underflows, the power with this exponent underflows too.
+            // The mean n x has underflowed to 0. Then x^a underflows too, for a from 1 on.
             return f64::INFINITY;
         }
         let ratio = x / mean;
@@ -117,8 +118,8 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     // Lentz's method replaces a denominator of almost 0 by this value, so that no division by 0
     // happens.
     const TINY: f64 = 1e-300;
-    // The largest number of terms. Near the mean the fraction takes about sqrt(a + b) terms, and
-    // this limit is enough for a + b = 1e10. Half the limit is enough for 2.5e9.
+    // The largest number of terms. Near the mean the fraction takes at most about sqrt(a + b)
+    // terms: 100 000 for a + b = 1e10. The limit is five times that.
     const TERMS: u32 = 500_000;
     let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
     let mut c = 1.0;

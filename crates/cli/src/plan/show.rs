@@ -103,12 +103,12 @@ fn row(scheme: &SchemePlan, simulated: bool, verified: bool) -> Vec<String> {
 }
 
 fn notes(plan: &PlanAnswer) -> String {
-    let mut text = "\nerror: the closed form's goodput beside the simulator's on links with such losses, median and 95th percentile \
-                    (docs/plan-report.md)\n"
+    let mut text = "\nerror: how far the closed form's goodput is from the simulator's on links with such losses, \
+                    median and 95th percentile (docs/plan-report.md)\n"
         .to_owned();
     for scheme in &plan.schemes {
         let settings = scheme.settings.as_ref().map_or(String::new(), |settings| format!("; {settings}"));
-        let only = if scheme.available { "" } else { "; in the simulator or on paper only" };
+        let only = if scheme.available { "" } else { "; this scheme exists only in the simulator or on paper" };
         let why = scheme.not_predicted.map_or(String::new(), |why| format!("; not predicted: {why}"));
         let _ = writeln!(text, "{}: {}{settings}{only}{why}", scheme.scheme, scheme.model);
     }
@@ -140,7 +140,7 @@ fn advice(plan: &PlanAnswer) -> String {
     for caution in &plan.cautions {
         let _ = writeln!(text, "- {caution}");
     }
-    let _ = writeln!(text, "- compared with simulations: {}", plan.domain);
+    let _ = writeln!(text, "- the closed forms were compared with simulations of these links: {}", plan.domain);
     text
 }
 

@@ -18,7 +18,7 @@ pub trait Payload: Clone {
     /// need these records, which take most of its time and memory when many rows wait.
     ///
     /// Without content, a decoder does not know the length of a symbol that it decodes. It takes
-    /// the length of the longest repair that waited, or was decoded, together with the symbol.
+    /// the length of the longest repair of the symbol's component, the one that completed it included.
     const CONTENT: bool = true;
 
     /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum of

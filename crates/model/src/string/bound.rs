@@ -26,7 +26,7 @@ pub struct EqualLoad {
     /// rho*: the share of time in which each forward link carries packets. It is the end-to-end
     /// throughput divided by mu_data.
     pub rho: f64,
-    /// x_1 to x_n: the attempt ratios of the forward links, then of the last reverse link. Empty
+    /// x_1 to x_n: the attempt ratios of the forward links, then of the reverse link. Empty
     /// for a single node.
     pub attempts: Vec<f64>,
 }

@@ -1,7 +1,8 @@
 //! The traffic on the link under test: sockets of the kernel's own TCP in two namespaces.
 //!
-//! Each workload has its own threads and a flag that stops them. No call blocks longer than `POLL_INTERVAL`
-//! without checking the flag. Data goes from the client to the server.
+//! Each workload has its own threads and a flag that stops them. No call except `connect` blocks
+//! longer than `POLL_INTERVAL` without checking the flag. `connect` blocks for at most its limit.
+//! Data goes from the client to the server.
 
 pub mod bulk;
 pub mod file;
@@ -16,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest time that a read or write blocks before it checks the stop flag.
+/// Longest time that an accept, a read, a write or a sleep blocks before it checks the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The two hosts of a workload, the server's address, and the congestion control of its TCP.
+/// The two hosts of a workload, the server's address, and the congestion control of the workload's sockets.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The client's host. The client sends the data.

@@ -242,7 +242,7 @@ fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Mal
         if member {
             acked.push(at..end);
         } else if i == 0 {
-            // `largest` itself is always a member.
+            // A set that is not empty begins with `largest` as a member.
             return Err(wrong);
         }
     }

@@ -16,8 +16,8 @@ pub struct Tandem {
     pub forth: LinkConfig,
     /// The settings of every link in the other direction.
     pub back: LinkConfig,
-    /// The flows. Their ends are set to the ends of the chain. Answers go from the last node to the first, and other
-    /// flows from the first to the last.
+    /// The flows. Their ends are set to the ends of the chain. A flow of answers goes from the last node to the
+    /// first, and other flows go from the first to the last.
     pub flows: Vec<FlowSpec>,
     /// The tunnel that carries all flows between the ends of the chain. Its ends are set as well.
     pub tunnel: Option<TunnelSpec>,
@@ -68,7 +68,8 @@ pub struct FecPath {
     pub other_loss: Loss,
     /// The number of code blocks that a packet fills.
     pub packet_blocks: u32,
-    /// The flow. Its ends and its packet size are set to those of the link.
+    /// The flow. The preset sets its ends to those of the link, and its packet size so that a packet with its headers
+    /// fills `packet_blocks` blocks.
     pub flow: FlowSpec,
 }
 

@@ -1,5 +1,6 @@
-//! Makes new combinations of everything that a decoder holds, for a relay to send on. `mod.rs`
-//! explains rows, pivots and components; `echelon/mod.rs` explains transforms.
+//! Makes new combinations for a relay to send on: of everything that a decoder holds, or of what it
+//! knows about a range of symbols. `mod.rs` explains rows, pivots and components; `echelon/mod.rs`
+//! explains transforms.
 
 use super::{Cell, Decoder, Place};
 use crate::window::{Coding, MAX_SINGLES, Members};

@@ -62,7 +62,8 @@ impl ErasureFloor {
         self.at.fade(keep);
     }
 
-    /// Takes in packets that were sent at a gain of `class` and reported while the queue was short.
+    /// Counts packets that were sent at a gain of `class` and reported while the queue was short. Packets of the class
+    /// `Above` are ignored.
     pub(super) fn add(&mut self, class: GainClass, settled: Settled) {
         match class {
             GainClass::Below => self.below.add(settled),
@@ -75,8 +76,10 @@ impl ErasureFloor {
         }
         let mut floor = (self.below.lost + self.at.lost) / packets;
         if self.below.packets >= 20.0 {
-            // A policer drops packets sent at its rate, but not those sent below it. So the floor
-            // is at most the loss among packets sent below the rate, plus two standard deviations.
+            // A policer drops packets sent at the estimated rate, which may slightly exceed its own, but not packets
+            // sent below it. So the floor is at most the share lost of the packets sent below the estimated rate, plus
+            // two standard deviations of that share. The variance counts as at least .25 / n0, so that it is not 0
+            // without a loss.
             let n0 = self.below.packets;
             let p0 = self.below.lost / n0;
             floor = floor.min(p0 + 2.0 * ((p0 * (1.0 - p0)).max(0.25 / n0) / n0).sqrt());
