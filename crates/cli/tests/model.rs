@@ -302,7 +302,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("mesh --rate 0", &["--rate", "greater than 0"]),
     ("mesh --basic-rate 0", &["--basic-rate", "greater than 0"]),
     ("mesh --flows 0", &["--flows", "1 or more"]),
-    ("mesh --weights 1,2 --flows 3", &["--weights", "2 of 3"]),
+    ("mesh --weights 1,2 --flows 3", &["--weights", "2 values for 3 flows"]),
     ("mesh --weights 1,0", &["--weights", "greater than 0"]),
     ("mesh --caps 0", &["--caps", "greater than 0"]),
     ("mesh --caps x", &["--caps", "`inf`"]),

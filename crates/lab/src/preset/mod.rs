@@ -232,7 +232,7 @@ mod tests {
             (Preset::Tandem, &[("wmax", "0")], "wmax", "a window of 0 packets"),
             (Preset::Tandem, &[("redundancy", "1.2")], "redundancy", "needs --nc as well"),
             (Preset::Tandem, &[("nc", "true"), ("tunnel", "true")], "nc", "does not go with --tunnel"),
-            (Preset::Tandem, &[("receiver", "none")], "receiver", "there are buffer, go-back-n"),
+            (Preset::Tandem, &[("receiver", "none")], "receiver", "write one of buffer, go-back-n"),
             (Preset::Tandem, &[("loss", "0"), ("loss", "1%")], "loss", "takes one value"),
             (Preset::Tandem, &[("los", "0")], "los", "no parameter `los`"),
             (Preset::Fec, &[("n", "19")], "n", "19 units cannot carry the 20"),

@@ -379,7 +379,7 @@ holds = ["ASSERTION"]
         assert_eq!(falling([1.0, 0.5, 0.2]).claims[0].verdict, Verdict::Reproduced);
         let wrong = falling([1.0, 0.5, 0.7]);
         assert_eq!(wrong.claims[0].verdict, Verdict::Failed);
-        assert_eq!(wrong.claims[0].assertions[0].values, "[1 0.5 0.7] (not from 0.02 to 0.03)");
+        assert_eq!(wrong.claims[0].assertions[0].values, "[1 0.5 0.7] (fails from x = 0.02 to x = 0.03)");
         let fails = "1 > 2\"]\nfails = true\nbecause = \"x\"#";
         let fails = fails.replace('#', "").replace("x\"", "x\"\n#");
         assert_eq!(judged("", &fails, [1.0; 3], false).claims[0].verdict, Verdict::Differs);

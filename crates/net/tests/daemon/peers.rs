@@ -93,7 +93,7 @@ fn a_peer_is_found_by_name() {
             daemon.map(|_| ()).unwrap_err().to_string()
         };
         let words = refused("name = \"third\"");
-        assert!(words.contains("UDP port 5182") && words.contains("port = ..."), "{words}");
+        assert!(words.contains("UDP port 5182") && words.contains("set `port` in [interface]"), "{words}");
         let words = refused("port = 5184");
         assert!(words.contains("rip0"), "{words}");
     });
