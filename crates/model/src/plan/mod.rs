@@ -17,7 +17,7 @@
 //! * [`efficiency`]: the factors by which all other causes reduce the goodput.
 //! * [`weights`]: the fitted weights of these factors and of the delays.
 //! * [`delay`]: the delays of packets and requests.
-//! * [`nc`]: TCP/NC.
+//! * [`nc`][]: TCP/NC.
 //! * [`block`]: block codes below TCP.
 //! * [`advice`]: the choice of a scheme, and warnings.
 //! * [`campaign`]: the results of a campaign as data.
