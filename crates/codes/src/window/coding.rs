@@ -95,6 +95,23 @@ impl Generator {
         self.fill(members.tail().start, tail);
     }
 
+    /// The coefficients of the consecutive identifiers `ids`. They are written to `buffer`, which
+    /// grows if necessary.
+    #[inline]
+    pub(super) fn run(self, ids: Range<u64>, buffer: &mut Vec<u8>) -> &[u8] {
+        let (skip, len) = ((ids.start & 7) as usize, (ids.end - ids.start) as usize);
+        let size = (skip + len).next_multiple_of(8);
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let mut counter = self.key.wrapping_add((ids.start >> 3).wrapping_mul(STEP));
+        for eight in buffer[..size].as_chunks_mut().0 {
+            *eight = nonzero(mix(counter)).to_le_bytes();
+            counter = counter.wrapping_add(STEP);
+        }
+        &buffer[skip..][..len]
+    }
+
     /// Fills `out` with the coefficients of the consecutive identifiers from `start` on.
     #[inline]
     pub(super) fn fill(self, start: u64, out: &mut [u8]) {

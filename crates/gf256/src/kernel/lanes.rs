@@ -57,8 +57,10 @@ pub(super) trait Lanes {
         s1: Self::Source,
         f1: Self::Factor,
     ) -> Self::Vector;
-    /// `sum` plus the bytes of `a` at the positions where `b` has bit 7 set.
-    unsafe fn add_where(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// A vector with 0xff at the positions where `vector` has bit 7 set, and 0 elsewhere.
+    unsafe fn mask(vector: Self::Vector) -> Self::Vector;
+    /// The bits that both vectors have.
+    unsafe fn and(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Every byte shifted left by one bit.
     unsafe fn shift(vector: Self::Vector) -> Self::Vector;
     /// Hints that the cache line at `from` will be read soon. `from` need not be valid.
@@ -102,8 +104,21 @@ pub(super) trait Engine: Lanes {
     /// Adds `coefficients[i]` times `src` to row i, for all i. `rows` holds the rows one after the
     /// other, with `len` bytes each.
     unsafe fn scatter(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]);
-    /// The dot product of `a` and `b`, which have `len` bytes each.
-    unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8;
+    /// Adds `coefficients[i]` times `src` to row i, for each i in `which`. `src` has `len` bytes.
+    /// There is a row for each of `coefficients`, and row i begins at byte `i * stride` of `rows`.
+    /// Panics if `which` has an index beyond `coefficients`.
+    unsafe fn scatter_some(
+        rows: *mut u8,
+        stride: usize,
+        len: usize,
+        src: *const u8,
+        which: &[u32],
+        coefficients: &[u8],
+    );
+    /// Adds to `sums[i]` the dot product of `a` and row i, for each i in `which`. `a` has `len`
+    /// bytes. There is a row for each of `sums`, and row i begins at byte `i * stride` of `rows`.
+    /// Panics if `which` has an index beyond `sums`.
+    unsafe fn dots(a: *const u8, len: usize, rows: *const u8, stride: usize, which: &[u32], sums: &mut [u8]);
     /// Runs `rounds` rounds of [`Lanes::CHAINS`] multiplications on registers. Returns a byte that
     /// depends on all of them, so that the compiler keeps them.
     unsafe fn registers(rounds: usize) -> u8;
@@ -162,9 +177,29 @@ macro_rules! engine {
             }
 
             $(#[target_feature(enable = $features)])?
-            unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8 {
+            unsafe fn scatter_some(
+                rows: *mut u8,
+                stride: usize,
+                len: usize,
+                src: *const u8,
+                which: &[u32],
+                coefficients: &[u8],
+            ) {
                 // SAFETY: passed on to the caller.
-                unsafe { $crate::kernel::stream::dot::<$lanes>(a, b, len) }
+                unsafe { $crate::kernel::stream::scatter_some::<$lanes>(rows, stride, len, src, which, coefficients) }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn dots(
+                a: *const u8,
+                len: usize,
+                rows: *const u8,
+                stride: usize,
+                which: &[u32],
+                sums: &mut [u8],
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { $crate::kernel::stream::dots::<$lanes>(a, len, rows, stride, which, sums) }
             }
 
             $(#[target_feature(enable = $features)])?

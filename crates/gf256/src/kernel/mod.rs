@@ -3,7 +3,7 @@
 //!
 //! `isa.rs` names the instruction sets. `lanes.rs` defines the few operations that a kernel needs,
 //! and `x86.rs` implements them. `fused.rs` and `stream.rs` hold the algorithms. `portable.rs` is a
-//! kernel without special instructions.
+//! kernel without special instructions. `some_rows.rs` has the operations on some rows of a matrix.
 
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod fused;
@@ -14,6 +14,8 @@ mod lanes;
 #[allow(unsafe_code, reason = "stands in for the vector code")]
 mod model;
 mod portable;
+#[allow(unsafe_code, reason = "calls vector code")]
+mod some_rows;
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod stream;
 #[cfg(test)]
@@ -304,26 +306,6 @@ impl Kernel {
                 }
             }
         }
-    }
-
-    /// The dot product of the bytes of `a` and `b`, up to the length of the shorter slice.
-    #[allow(unsafe_code, reason = "calls vector code")]
-    pub fn dot(self, a: &[Chunk], b: &[Chunk]) -> u8 {
-        let chunks = a.len().min(b.len());
-        #[cfg(target_arch = "x86_64")]
-        {
-            let (len, a, b) = (chunks * CHUNK, bytes(a).as_ptr(), bytes(b).as_ptr());
-            // SAFETY: both have `len` bytes, and the Kernel proves that the instructions exist.
-            unsafe {
-                match self.isa {
-                    Isa::Gfni512 => return x86::Gfni512::dot(a, b, len),
-                    Isa::Gfni256 => return x86::Gfni256::dot(a, b, len),
-                    Isa::Avx2 => return x86::Shuffle256::dot(a, b, len),
-                    Isa::Portable => {}
-                }
-            }
-        }
-        portable::dot(bytes(&a[..chunks]).as_chunks().0, bytes(&b[..chunks]).as_chunks().0)
     }
 
     /// Runs `rounds` rounds of the kernel's multiplication instructions on registers only. Returns

@@ -75,8 +75,11 @@ macro_rules! model {
                 let (a, b) = unsafe { (Self::times(s0, f0), Self::times(s1, f1)) };
                 std::array::from_fn(|i| ternary(0x96, sum[i], a[i], b[i]))
             }
-            unsafe fn add_where(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector {
-                std::array::from_fn(|i| if b[i] & 0x80 == 0 { sum[i] } else { sum[i] ^ a[i] })
+            unsafe fn mask(vector: Self::Vector) -> Self::Vector {
+                vector.map(|byte| if byte & 0x80 == 0 { 0 } else { 0xff })
+            }
+            unsafe fn and(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|i| a[i] & b[i])
             }
             unsafe fn shift(vector: Self::Vector) -> Self::Vector {
                 vector.map(|byte| byte << 1)

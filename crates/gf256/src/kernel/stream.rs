@@ -4,7 +4,7 @@
 //! * `multiply`: multiplies a vector by one factor.
 //! * `gather`: adds up the rows of a matrix, each multiplied by its own factor.
 //! * `scatter`: adds multiples of one vector to the rows of a matrix.
-//! * `dot`: the dot product of two vectors.
+//! * `dots`: the dot products of one vector with rows of a matrix.
 //!
 //! Loads and stores limit the speed of these operations. Therefore they process several vectors
 //! side by side (unrolling), but need not keep results in registers across many sources as the
@@ -126,79 +126,154 @@ unsafe fn gather_columns<L: Lanes, const C: usize>(dst: *mut u8, stride: usize, 
 /// Implements [`Engine::scatter`](super::lanes::Engine::scatter).
 #[inline(always)]
 pub(super) unsafe fn scatter<L: Lanes>(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]) {
+    let factors = coefficients.iter().enumerate().map(|(row, c)| (row * len, *c));
     // SAFETY: as in `gather`.
+    unsafe { scatter_to::<L>(rows, len, src, factors) }
+}
+
+/// Implements [`Engine::scatter_some`](super::lanes::Engine::scatter_some).
+#[inline(always)]
+pub(super) unsafe fn scatter_some<L: Lanes>(
+    rows: *mut u8,
+    stride: usize,
+    len: usize,
+    src: *const u8,
+    which: &[u32],
+    coefficients: &[u8],
+) {
+    let factors = which.iter().map(|row| (*row as usize * stride, coefficients[*row as usize]));
+    // SAFETY: as in `gather`; there is a row for each of `coefficients`.
+    unsafe { scatter_to::<L>(rows, len, src, factors) }
+}
+
+/// Adds multiples of `src` to the bytes at some offsets from `rows`. `factors` has each offset with
+/// the factor.
+#[inline(always)]
+unsafe fn scatter_to<L: Lanes>(
+    rows: *mut u8,
+    len: usize,
+    src: *const u8,
+    factors: impl Iterator<Item = (usize, u8)> + Clone,
+) {
+    // SAFETY: passed on to the caller.
     unsafe {
         let mut at = 0;
         while at + 4 * L::WIDTH <= len {
-            scatter_columns::<L, 4>(rows.add(at), len, src.add(at), coefficients);
+            scatter_columns::<L, 4>(rows.add(at), src.add(at), factors.clone());
             at += 4 * L::WIDTH;
         }
         while at + 2 * L::WIDTH <= len {
-            scatter_columns::<L, 2>(rows.add(at), len, src.add(at), coefficients);
+            scatter_columns::<L, 2>(rows.add(at), src.add(at), factors.clone());
             at += 2 * L::WIDTH;
         }
         if at < len {
-            scatter_columns::<L, 1>(rows.add(at), len, src.add(at), coefficients);
+            scatter_columns::<L, 1>(rows.add(at), src.add(at), factors);
         }
     }
 }
 
-/// Does `scatter` for the first `C` vectors at `src` and of each row. The distance from row to row
-/// is `stride` bytes.
+/// Does `scatter_to` for the first `C` vectors at `src`.
 #[inline(always)]
-unsafe fn scatter_columns<L: Lanes, const C: usize>(rows: *mut u8, stride: usize, src: *const u8, coefficients: &[u8]) {
-    // SAFETY: the caller (`scatter`) guarantees that `src` and each row are valid for C vectors.
+unsafe fn scatter_columns<L: Lanes, const C: usize>(
+    rows: *mut u8,
+    src: *const u8,
+    factors: impl Iterator<Item = (usize, u8)>,
+) {
+    // SAFETY: the caller (`scatter_to`) guarantees that `src` and each row are valid for C vectors.
     unsafe {
         let mut source = [L::prepare(L::zero()); C];
         for (i, source) in source.iter_mut().enumerate() {
             *source = L::prepare(L::load(src.add(i * L::WIDTH)));
         }
-        for (row, c) in coefficients.iter().enumerate() {
-            if *c == 0 {
+        for (offset, c) in factors {
+            if c == 0 {
                 continue;
             }
-            let factor = L::factor_of(*c);
+            let factor = L::factor_of(c);
             for (i, source) in source.iter().enumerate() {
-                let at = rows.add(row * stride + i * L::WIDTH);
+                let at = rows.add(offset + i * L::WIDTH);
                 L::store(at, L::xor(L::load(at), L::times(*source, factor)));
             }
         }
     }
 }
 
-/// Implements [`Engine::dot`](super::lanes::Engine::dot).
-///
-/// No instruction multiplies two variable bytes of this field. Therefore there is one sum for each
-/// of the eight bits of a byte, highest bit first. The sum of a bit adds up those bytes of `a`
-/// whose partner in `b` has this bit set. This takes four plain instructions per vector and bit. At
-/// the end, Horner's rule combines the eight sums: double the total, add the next sum.
+/// Implements [`Engine::dots`](super::lanes::Engine::dots).
 #[inline(always)]
-pub(super) unsafe fn dot<L: Lanes>(a: *const u8, b: *const u8, len: usize) -> u8 {
-    // SAFETY: as in `xor_into`. The last store is to a buffer of 64 bytes, the widest vector.
+pub(super) unsafe fn dots<L: Lanes>(
+    a: *const u8,
+    len: usize,
+    rows: *const u8,
+    stride: usize,
+    which: &[u32],
+    sums: &mut [u8],
+) {
+    // SAFETY: as in `xor_into`, for `a` and for the row of each sum.
     unsafe {
-        let mut sums = [L::zero(); 8];
         let mut at = 0;
         while at < len {
-            let (a, mut b) = (L::load(a.add(at)), L::load(b.add(at)));
-            for sum in &mut sums {
-                *sum = L::add_where(*sum, a, b);
-                b = L::shift(b);
+            let (a, rows) = (a.add(at), rows.add(at));
+            match (len - at) / L::WIDTH {
+                1 => dots_of::<L, 1>(a, rows, stride, which, sums),
+                2 => dots_of::<L, 2>(a, rows, stride, which, sums),
+                3 => dots_of::<L, 3>(a, rows, stride, which, sums),
+                _ => dots_of::<L, 4>(a, rows, stride, which, sums),
             }
-            at += L::WIDTH;
+            at += 4 * L::WIDTH;
         }
-        let two = L::factor_of(2);
-        let mut total = sums[0];
-        for sum in &sums[1..] {
-            total = L::xor(L::times(L::prepare(total), two), *sum);
-        }
-        let mut bytes = [0; 64];
-        L::store(bytes.as_mut_ptr(), total);
-        fold(&bytes)
     }
 }
 
-/// The XOR of all bytes.
-pub(super) fn fold(bytes: &[u8; 64]) -> u8 {
+/// Does `dots` for the first `N` vectors at `a` and of each row.
+///
+/// No instruction multiplies two variable bytes of this field. Therefore there is one sum for each
+/// of the eight bits of a byte, highest bit first. The sum of a bit adds up those bytes of a row
+/// whose partner in `a` has this bit set. The masks that select them are the same for all rows. At
+/// the end, Horner's rule combines the eight sums: double the total, add the next sum.
+#[inline(always)]
+unsafe fn dots_of<L: Lanes, const N: usize>(
+    a: *const u8,
+    rows: *const u8,
+    stride: usize,
+    which: &[u32],
+    sums: &mut [u8],
+) {
+    // SAFETY: the caller (`dots`) guarantees that `a` and the row of each sum are valid for N
+    // vectors. The last store is to a buffer of 64 bytes, the widest vector.
+    unsafe {
+        let mut masks = [[L::zero(); 8]; N];
+        for (n, masks) in masks.iter_mut().enumerate() {
+            let mut a = L::load(a.add(n * L::WIDTH));
+            for mask in masks {
+                *mask = L::mask(a);
+                a = L::shift(a);
+            }
+        }
+        let two = L::factor_of(2);
+        for row in which {
+            // This also checks the index, before the row is read.
+            let sum = &mut sums[*row as usize];
+            let mut parts = [L::zero(); 8];
+            for (n, masks) in masks.iter().enumerate() {
+                let bytes = L::load(rows.add(*row as usize * stride + n * L::WIDTH));
+                for (part, mask) in parts.iter_mut().zip(masks) {
+                    *part = L::xor(*part, L::and(bytes, *mask));
+                }
+            }
+            let mut total = parts[0];
+            for part in &parts[1..] {
+                total = L::xor(L::times(L::prepare(total), two), *part);
+            }
+            let mut bytes = [0; 64];
+            L::store(bytes.as_mut_ptr(), total);
+            *sum ^= fold(&bytes[..L::WIDTH]);
+        }
+    }
+}
+
+/// The XOR of all bytes, whose number is a multiple of 8.
+#[inline(always)]
+fn fold(bytes: &[u8]) -> u8 {
     let (words, _) = bytes.as_chunks::<8>();
     let mut word = words.iter().fold(0, |sum, word| sum ^ u64::from_le_bytes(*word));
     for shift in [32, 16, 8] {

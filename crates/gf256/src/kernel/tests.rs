@@ -2,9 +2,11 @@
 //! code is also tested on a software model of its instructions (`model.rs`).
 
 use super::model::{Model256, Model512};
+use super::some_rows::dots_with;
 use super::*;
 use crate::field;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// Reproducible bytes: a linear congruential generator is random enough here.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
@@ -16,6 +18,8 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
+type ScatterSome = fn(&mut [Chunk], usize, &[Chunk], &[u32], &[u8]);
+type Dots = fn(&[Chunk], Range<usize>, &[Chunk], usize, &[u32], &mut [u8]);
 type Product = fn(ProductMode, &[u8], &mut [&mut [u8]], &[&[u8]]);
 
 /// The operations of a [`Kernel`] or of a software model, to be tested.
@@ -27,7 +31,8 @@ struct Under {
     product: Product,
     gather: fn(&mut [Chunk], &[Chunk], &[u8]),
     scatter: fn(&mut [Chunk], &[Chunk], &[u8]),
-    dot: fn(&[Chunk], &[Chunk]) -> u8,
+    scatter_some: ScatterSome,
+    dots: Dots,
 }
 
 macro_rules! kernel_under_test {
@@ -40,7 +45,8 @@ macro_rules! kernel_under_test {
             product: |f, c, o, s| Kernel { isa: Isa::$isa }.product(f, c, o, s),
             gather: |d, r, c| Kernel { isa: Isa::$isa }.gather(d, r, c),
             scatter: |r, s, c| Kernel { isa: Isa::$isa }.scatter(r, s, c),
-            dot: |a, b| Kernel { isa: Isa::$isa }.dot(a, b),
+            scatter_some: |r, n, s, w, c| Kernel { isa: Isa::$isa }.scatter_some(r, n, s, w, c),
+            dots: |a, i, r, n, w, s| Kernel { isa: Isa::$isa }.dots(a, i, r, n, w, s),
         }
     };
 }
@@ -64,8 +70,12 @@ fn model_under_test<E: Engine>(name: &'static str) -> Under {
             assert!(r.len() >= s.len() * c.len());
             E::scatter(r.as_mut_ptr().cast(), s.len() * CHUNK, s.as_ptr().cast(), c);
         },
-        // SAFETY: both have the shorter length; a model needs no instructions.
-        dot: |a, b| unsafe { E::dot(a.as_ptr().cast(), b.as_ptr().cast(), a.len().min(b.len()) * CHUNK) },
+        // SAFETY: as above.
+        scatter_some: |r, n, s, w, c| unsafe {
+            assert!(n >= s.len() && r.len() >= n * c.len());
+            E::scatter_some(r.as_mut_ptr().cast(), n * CHUNK, s.len() * CHUNK, s.as_ptr().cast(), w, c);
+        },
+        dots: dots_with::<E>,
     }
 }
 
@@ -242,6 +252,18 @@ fn matrices_of_short_rows() {
             (under.gather)(&mut sum, &matrix, &coefficients);
             let mut grown = matrix.clone();
             (under.scatter)(&mut grown, &vector, &coefficients);
+            // Every second row changes. A vector that is shorter than a row changes only the row's
+            // beginning.
+            let which: Vec<u32> = (0..rows as u32).rev().step_by(2).collect();
+            for less in 0..=width {
+                let mut partly = matrix.clone();
+                (under.scatter_some)(&mut partly, width, &vector[..less], &which, &coefficients);
+                for (i, chunk) in partly.iter().enumerate() {
+                    let changed = which.contains(&((i / width) as u32)) && i % width < less;
+                    let of = if changed { &grown } else { &matrix };
+                    assert_eq!(*chunk, of[i], "scatter_some {} {rows} x {less}", under.name);
+                }
+            }
             for at in 0..width * CHUNK {
                 let column = |i: usize| bytes(&matrix)[i * width * CHUNK + at];
                 let want = (0..rows).fold(bytes(&vector)[at], |s, i| s ^ field::mul(coefficients[i], column(i)));
@@ -263,18 +285,31 @@ fn fill(count: usize, seed: u64) -> Vec<Chunk> {
 
 #[test]
 fn dot_products() {
+    let dot = |a: &[Chunk], b: &[Chunk]| bytes(a).iter().zip(bytes(b)).fold(0, |sum, (a, b)| sum ^ field::mul(*a, *b));
     for under in all() {
-        for chunks in 0..6 {
-            let (a, b) = (fill(chunks + chunks % 3, 1), fill(chunks + chunks % 2, 2));
-            let pairs = bytes(&a).iter().zip(bytes(&b));
-            let want = pairs.fold(0, |sum, (a, b)| sum ^ field::mul(*a, *b));
-            assert_eq!((under.dot)(&a, &b), want, "{}, {chunks} chunks", under.name);
+        for (chunks, stride) in [(0, 1), (1, 1), (1, 3), (2, 2), (5, 7), (9, 9)] {
+            let (mut a, rows) = (fill(chunks, 1), fill(6 * stride, 2));
+            for zeros in [0, 1, 33, 64, 200] {
+                // Zeros at both ends are skipped.
+                let end = bytes(&a).len();
+                let within = zeros.min(end)..end.saturating_sub(zeros / 2);
+                bytes_mut(&mut a)[..within.start].fill(0);
+                bytes_mut(&mut a)[within.end..].fill(0);
+                let (which, before) = ([4, 0, 5], noise(6, 3));
+                let mut sums = before.clone();
+                (under.dots)(&a, within, &rows, stride, &which, &mut sums);
+                for i in 0..6 {
+                    let product = if which.contains(&(i as u32)) { dot(&a, &rows[i * stride..]) } else { 0 };
+                    assert_eq!(sums[i], before[i] ^ product, "{}, {chunks} chunks, row {i}", under.name);
+                }
+            }
         }
         for c in 0..=255 {
-            let (mut a, mut b) = ([Chunk::ZERO], [Chunk::ZERO]);
+            let (mut a, mut b, mut sum) = ([Chunk::ZERO], [Chunk::ZERO], [0]);
             let at = usize::from(c) % CHUNK;
             (a[0].0[at], b[0].0[at]) = (c, 0x9d);
-            assert_eq!((under.dot)(&a, &b), field::mul(c, 0x9d), "{} {c}", under.name);
+            (under.dots)(&a, 0..CHUNK, &b, 1, &[0], &mut sum);
+            assert_eq!(sum[0], field::mul(c, 0x9d), "{} {c}", under.name);
         }
     }
 }

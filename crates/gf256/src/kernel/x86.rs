@@ -71,8 +71,12 @@ impl Lanes for Gfni512 {
         _mm512_ternarylogic_epi64::<0x96>(sum, Self::times(s0, f0), Self::times(s1, f1))
     }
     #[inline(always)]
-    unsafe fn add_where(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
-        _mm512_xor_si512(sum, _mm512_maskz_mov_epi8(_mm512_movepi8_mask(b), a))
+    unsafe fn mask(vector: __m512i) -> __m512i {
+        _mm512_movm_epi8(_mm512_movepi8_mask(vector))
+    }
+    #[inline(always)]
+    unsafe fn and(a: __m512i, b: __m512i) -> __m512i {
+        _mm512_and_si512(a, b)
     }
     #[inline(always)]
     unsafe fn shift(vector: __m512i) -> __m512i {
@@ -143,9 +147,13 @@ impl Lanes for Gfni256 {
         Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
     }
     #[inline(always)]
-    unsafe fn add_where(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    unsafe fn mask(vector: __m256i) -> __m256i {
         // Bit 7 is the sign bit.
-        _mm256_xor_si256(sum, _mm256_and_si256(a, _mm256_cmpgt_epi8(_mm256_setzero_si256(), b)))
+        _mm256_cmpgt_epi8(_mm256_setzero_si256(), vector)
+    }
+    #[inline(always)]
+    unsafe fn and(a: __m256i, b: __m256i) -> __m256i {
+        _mm256_and_si256(a, b)
     }
     #[inline(always)]
     unsafe fn shift(vector: __m256i) -> __m256i {
@@ -226,9 +234,13 @@ impl Lanes for Shuffle256 {
         Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
     }
     #[inline(always)]
-    unsafe fn add_where(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    unsafe fn mask(vector: __m256i) -> __m256i {
         // Bit 7 is the sign bit.
-        _mm256_xor_si256(sum, _mm256_and_si256(a, _mm256_cmpgt_epi8(_mm256_setzero_si256(), b)))
+        _mm256_cmpgt_epi8(_mm256_setzero_si256(), vector)
+    }
+    #[inline(always)]
+    unsafe fn and(a: __m256i, b: __m256i) -> __m256i {
+        _mm256_and_si256(a, b)
     }
     #[inline(always)]
     unsafe fn shift(vector: __m256i) -> __m256i {

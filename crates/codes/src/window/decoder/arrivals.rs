@@ -48,9 +48,9 @@ impl<P: Payload> Decoder<P> {
                 // symbols, so it gets another pivot.
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
-                let pivot = self.current.space.repivot(place.at as usize);
+                let added = self.current.space.repivot(place.at as usize);
                 self.renumber_row(place.at as usize);
-                self.add_pivot(pivot);
+                self.add_pivot(added);
                 self.settle();
                 self.free_unneeded();
                 Arrival::Innovative
@@ -118,7 +118,7 @@ impl<P: Payload> Decoder<P> {
         let slot = P::CONTENT.then(|| self.current.space.claim_slot());
         self.current.space.begin(slot);
         self.set_coefficients(members, coding, unknown);
-        let Some(pivot) = self.current.space.reduce() else {
+        let Some(added) = self.current.space.reduce() else {
             if let Some(slot) = slot {
                 self.current.space.release_slot(slot);
             }
@@ -128,7 +128,7 @@ impl<P: Payload> Decoder<P> {
             Some(slot) => keep_raw(&mut self.current.raws, slot, Some(Raw::new(members, coding, payload))),
             None => keep_longest(&mut self.current.longest, payload),
         }
-        self.add_pivot(Some(pivot));
+        self.add_pivot(Some(added));
         self.settle();
         Arrival::Innovative
     }
@@ -146,7 +146,14 @@ impl<P: Payload> Decoder<P> {
         for id in members.singles() {
             self.claim_column(*id);
         }
-        for at in tail {
+        // The symbols without a column are mostly the highest. At most `missing` symbols have none.
+        let mut missing = self.free.len() - self.current.space.columns_used();
+        let mut from = tail.end;
+        while missing > 0 && from > tail.start {
+            from -= 1;
+            missing -= usize::from(self.cell(self.free[from]) == Some(Cell::Untouched));
+        }
+        for at in from..tail.end {
             self.claim_column(self.free[at]);
         }
     }
@@ -187,11 +194,7 @@ impl<P: Payload> Decoder<P> {
             }
             // At least one in eight members is unknown. Computing eight consecutive coefficients
             // costs as much as one, so those of the whole tail are computed.
-            Coding::Seed(_) => {
-                self.buffer.resize((tail.end - tail.start) as usize, 0);
-                generator.fill(tail.start, &mut self.buffer);
-                &self.buffer[..]
-            }
+            Coding::Seed(_) => generator.run(tail.clone(), &mut self.buffer),
         };
         if self.current.space.takes_runs()
             || unknown.len() >= (self.current.space.rows() + self.current.space.width()) / 4

@@ -87,12 +87,12 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Records that the last row was added with `pivot`; None if no row was added.
-    pub(super) fn add_pivot(&mut self, pivot: Option<u64>) {
-        if let Some(pivot) = pivot {
+    /// Records that a row was added: its pivot and its index. None if no row was added.
+    pub(super) fn add_pivot(&mut self, added: Option<(u64, usize)>) {
+        if let Some((pivot, row)) = added {
             remove_sorted(&mut self.free, pivot);
-            self.renumber_row(self.current.space.rows() - 1);
-            debug_assert_eq!(self.current.space.pivot(self.current.space.rows() - 1), pivot);
+            debug_assert_eq!(self.current.space.pivot(row), pivot);
+            (row..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         }
     }
 

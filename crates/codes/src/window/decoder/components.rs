@@ -143,7 +143,11 @@ impl<P: Payload> Decoder<P> {
     pub(super) fn find_concerned(&mut self, members: &Members, unknown: Range<usize>, unheard: usize) -> bool {
         let mut concerned = std::mem::take(&mut self.others.concerned);
         concerned.clear();
-        if self.rows() > 0 {
+        let first = unknown.clone().next().map(|at| self.unknown[at]);
+        if self.others.rows == 0 && first.is_some_and(|id| self.is_in_row(id)) {
+            // All rows are in the current component.
+            concerned.push(self.current_id);
+        } else if self.rows() > 0 {
             for id in members.singles().iter().chain(&self.unknown[unknown.clone()]) {
                 let Some(Cell::Pivot(place) | Cell::Free(place)) = self.cell(*id) else { continue };
                 if concerned.last() != Some(&place.component) && !concerned.contains(&place.component) {
@@ -153,6 +157,11 @@ impl<P: Payload> Decoder<P> {
                     }
                 }
             }
+        }
+        if self.limits.matrix == usize::MAX {
+            // There is no limit.
+            self.others.concerned = concerned;
+            return true;
         }
         let (mut rows, mut bytes) = (1, 0);
         let mut width = 1 + members.singles().len() + unknown.len() + unheard;
@@ -174,6 +183,9 @@ impl<P: Payload> Decoder<P> {
     /// Joins the components that [`Decoder::find_concerned`] found, and makes the result the
     /// current component. If none was found, a component without rows becomes the current one.
     pub(super) fn select_concerned(&mut self) {
+        if self.others.concerned == [self.current_id] {
+            return;
+        }
         let concerned = std::mem::take(&mut self.others.concerned);
         match concerned.iter().copied().max_by_key(|component| self.space_of(*component).rows()) {
             Some(largest) => {

@@ -459,6 +459,11 @@ impl<P: Payload> Decoder<P> {
         matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_) | Cell::Untouched))
     }
 
+    /// Whether a row contains `id` as an unknown symbol.
+    fn is_in_row(&self, id: u64) -> bool {
+        matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)))
+    }
+
     /// Which indices of `unknown` hold the symbols of `ids`.
     fn unknown_in(&self, ids: &Range<u64>) -> Range<usize> {
         within(&self.unknown, ids)

@@ -6,11 +6,12 @@
 //! payloads that have a length but no bytes.
 
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
+use std::ops::Range;
 
 /// A matrix stored by columns.
 ///
-/// Columns that are not in use are zero. Functions that handle all columns get an argument
-/// `columns`: all columns from this index on are unused.
+/// Columns that are not in use are zero. Some functions get an argument `columns`: all columns from
+/// this index on are unused. Others get a list `used` of the columns in use.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     /// How many columns there is room for.
@@ -22,7 +23,7 @@ pub(super) struct Columns {
     store: Vec<Chunk>,
     /// How many rows there are.
     count: usize,
-    /// Scratch memory: a factor for each row.
+    /// Scratch memory: a copy of one column.
     factors: Vec<Chunk>,
     /// Scratch memory: the new `store` while it grows.
     spare: Vec<Chunk>,
@@ -83,52 +84,35 @@ impl Columns {
         }
     }
 
-    /// Adds to `work` the sum of all rows, each multiplied by its factor. Columns whose byte in
-    /// `live` is 0 are not in use, and are skipped.
-    pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], live: &[u8]) {
-        // The first rows are mostly the oldest. Their pivots are often not in the new combination,
-        // so the first factors are often zero.
-        let is_zero = |chunk: &[u8]| chunk.iter().fold(0, |sum, c| sum | c) == 0;
-        let Some(skip) = factors.chunks(CHUNK).position(|chunk| !is_zero(chunk)) else { return };
+    /// Adds to `work` the sum of the rows `within`, each multiplied by its factor. The factors of all
+    /// other rows are zero. `used` lists the columns in use.
+    pub(super) fn gather(&self, work: &mut [u8], factors: &[Chunk], within: Range<usize>, used: &[u32]) {
+        Kernel::chosen().dots(factors, within, &self.store, self.height, used, work);
+    }
+
+    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which has a byte for each
+    /// column. Besides `pivot`, only the columns `used` change.
+    pub(super) fn eliminate(&mut self, work: &[u8], pivot: usize, used: &[u32]) {
         self.factors.clear();
-        self.factors.resize(chunks_for(factors.len()) - skip, Chunk::ZERO);
-        let recent = &factors[skip * CHUNK..];
-        bytes_mut(&mut self.factors)[..recent.len()].copy_from_slice(recent);
-        let kernel = Kernel::chosen();
-        let columns = bytes_mut(work).iter_mut().zip(self.store.chunks_exact(self.height));
-        for ((sum, column), _) in columns.zip(live).filter(|(_, live)| **live != 0) {
-            *sum ^= kernel.dot(&self.factors, &column[skip..]);
-        }
-    }
-
-    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which must be 1 at this
-    /// column. Columns where `work` is zero are skipped.
-    pub(super) fn eliminate(&mut self, work: &[Chunk], pivot: usize, columns: usize) {
-        let mut factors = std::mem::take(&mut self.factors);
-        factors.clear();
-        factors.extend_from_slice(&self.store[pivot * self.height..][..chunks_for(self.count)]);
-        let kernel = Kernel::chosen();
-        let rows = factors.len() * CHUNK;
-        for (column, c) in bytes(work)[..columns].iter().enumerate() {
-            if *c != 0 && column != pivot {
-                kernel.mul_add(&mut self.column_mut(column)[..rows], bytes(&factors), *c);
-            }
-        }
+        self.factors.extend_from_slice(&self.store[pivot * self.height..][..chunks_for(self.count)]);
+        Kernel::chosen().scatter_some(&mut self.store, self.height, &self.factors, used, work);
         self.erase_column(pivot);
-        self.factors = factors;
     }
 
-    /// Appends the first `columns` columns of `work` as a row.
-    pub(super) fn push(&mut self, work: &[Chunk], columns: usize) {
+    /// Inserts the columns `used` of `work` as row `row`. The rows from there on get the next index.
+    pub(super) fn insert(&mut self, row: usize, work: &[Chunk], used: &[u32]) {
         if self.count == self.height * CHUNK {
             self.heighten();
         }
-        let row = self.count;
+        let (count, stride) = (self.count, self.height * CHUNK);
         self.count += 1;
-        for (column, c) in bytes(work)[..columns].iter().enumerate() {
-            if *c != 0 {
-                self.column_mut(column)[row] = *c;
+        let (work, store) = (bytes(work), bytes_mut(&mut self.store));
+        for column in used {
+            let start = *column as usize * stride;
+            if row < count {
+                store.copy_within(start + row..start + count, start + row + 1);
             }
+            store[start + row] = work[*column as usize];
         }
     }
 
@@ -175,11 +159,18 @@ impl Columns {
         self.store[column * self.height..][..rows].fill(Chunk::ZERO);
     }
 
-    /// Lists in `units` the rows that are zero in the first `columns` columns, ascending. `some` is
-    /// any column in use.
-    pub(super) fn units(&self, columns: usize, some: usize, units: &mut Vec<usize>) {
+    /// Lists in `units` the rows that are zero in the columns `used`, ascending.
+    pub(super) fn units(&self, used: &[u32], units: &mut Vec<usize>) {
+        let Some((some, others)) = used.split_first() else { return };
         // Most rows are nonzero in every column, so few remain to be checked in the other columns.
-        let candidates = memchr::memchr_iter(0, &self.column(some)[..self.count]);
-        units.extend(candidates.filter(|row| (0..columns).all(|column| self.at(*row, column) == 0)));
+        let column = &self.column(*some as usize)[..self.count];
+        let mut from = 0;
+        while let Some(skipped) = memchr::memchr(0, &column[from..]) {
+            let row = from + skipped;
+            if others.iter().all(|other| self.at(row, *other as usize) == 0) {
+                units.push(row);
+            }
+            from = row + 1;
+        }
     }
 }

@@ -26,8 +26,9 @@ mod room;
 mod rows;
 
 use columns::Columns;
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for, inv};
 use rows::Rows;
+use std::ops::Range;
 
 /// The symbol of a column that is not in use. No decoder accepts this identifier.
 const VACANT: u64 = u64::MAX;
@@ -72,6 +73,8 @@ pub(super) struct Echelon {
     columns_used: usize,
     /// Whether the columns ascend by symbol, so that the lowest symbol is easy to find.
     ordered: bool,
+    /// The columns in use, ascending by symbol. Filled only in the layout by columns.
+    used: Vec<u32>,
     /// The symbol of the first column, if the columns (vacant ones included) are consecutive
     /// symbols.
     columns_run: Option<u64>,
@@ -88,8 +91,10 @@ pub(super) struct Echelon {
     work: Vec<Chunk>,
     /// The working row's coefficient at the pivot of each row. To eliminate the pivots, each row is
     /// multiplied by this factor and added to the working row. (Addition in GF(256) is its own
-    /// inverse.)
-    factors: Vec<u8>,
+    /// inverse.) There is one byte for each row; the bytes after the last row are zero.
+    factors: Vec<Chunk>,
+    /// The factors of all other rows are zero.
+    concerned: Range<usize>,
     /// Scratch memory, kept to avoid allocations.
     kept: Vec<(u32, u64)>,
 }
@@ -105,6 +110,7 @@ impl Echelon {
             columns: Vec::new(),
             columns_used: 0,
             ordered: true,
+            used: Vec::new(),
             columns_run: None,
             live: Vec::new(),
             vacant: Vec::new(),
@@ -112,6 +118,7 @@ impl Echelon {
             slots_used: 0,
             work: vec![Chunk::ZERO],
             factors: Vec::new(),
+            concerned: 0..0,
             kept: Vec::new(),
         }
     }
@@ -192,6 +199,7 @@ impl Echelon {
         self.vacant.clear();
         self.columns_used = 0;
         self.ordered = true;
+        self.used.clear();
         self.slots.clear();
         self.slots_used = 0;
     }
@@ -201,7 +209,8 @@ impl Echelon {
         self.work.clear();
         self.work.resize(self.stride(), Chunk::ZERO);
         self.factors.clear();
-        self.factors.resize(self.rows(), 0);
+        self.factors.resize(chunks_for(self.rows()), Chunk::ZERO);
+        self.concerned = 0..0;
         if let Some(slot) = slot {
             let at = self.column_room() + slot;
             bytes_mut(&mut self.work)[at] = 1;
@@ -215,7 +224,17 @@ impl Echelon {
 
     /// Sets the working row's coefficient at the pivot of `row`.
     pub(super) fn set_pivot(&mut self, row: u32, c: u8) {
-        self.factors[row as usize] = c;
+        let row = row as usize;
+        bytes_mut(&mut self.factors)[row] = c;
+        self.concern(row..row + 1);
+    }
+
+    /// Records that the factors of `rows` may be nonzero.
+    fn concern(&mut self, rows: Range<usize>) {
+        self.concerned = match self.concerned.is_empty() {
+            true => rows,
+            false => self.concerned.start.min(rows.start)..self.concerned.end.max(rows.end),
+        };
     }
 
     /// The largest number of columns that [`Echelon::set_run`] searches one by one at little cost.
@@ -225,31 +244,41 @@ impl Echelon {
 
     /// Whether [`Echelon::set_run`] is cheap: it then visits few columns that it does not set.
     pub(super) fn takes_runs(&self) -> bool {
-        self.pivots_ascend && (self.columns_run.is_some() || self.columns_used <= Self::FEW)
+        let few = self.columns_used <= Self::FEW || matches!(self.store, Store::Columns(_));
+        self.pivots_ascend && (few || self.columns_run.is_some())
     }
 
     /// Sets the working row's coefficients for the consecutive symbols from `start` on. Symbols
     /// that are neither a pivot nor a free column are skipped.
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
+        let factors = &mut bytes_mut(&mut self.factors)[..self.pivots.len()];
         match (self.pivots.first(), self.pivots.last()) {
             (Some(first), Some(last)) if self.pivots_ascend && (last - first) as usize == self.pivots.len() - 1 => {
-                let (to, from) = overlap(*first, self.factors.len(), start, coefficients);
-                self.factors[to..][..from.len()].copy_from_slice(from);
+                let (to, from) = overlap(*first, factors.len(), start, coefficients);
+                factors[to..][..from.len()].copy_from_slice(from);
+                self.concern(to..to + from.len());
             }
             _ => {
                 let skip = if self.pivots_ascend { self.pivots.partition_point(|id| *id < start) } else { 0 };
-                for (factor, pivot) in self.factors[skip..].iter_mut().zip(&self.pivots[skip..]) {
+                for (factor, pivot) in factors[skip..].iter_mut().zip(&self.pivots[skip..]) {
                     match coefficients.get(place(*pivot)) {
                         Some(c) => *factor = *c,
                         None if self.pivots_ascend => break,
                         None => {}
                     }
                 }
+                self.concern(skip..self.pivots.len());
             }
         }
         let work = bytes_mut(&mut self.work);
-        if let Some(first) = self.columns_run {
+        if matches!(self.store, Store::Columns(_)) {
+            for column in self.used.iter().map(|column| *column as usize) {
+                if let Some(c) = coefficients.get(place(self.columns[column])) {
+                    work[column] = *c;
+                }
+            }
+        } else if let Some(first) = self.columns_run {
             let (to, from) = overlap(first, self.columns.len(), start, coefficients);
             let bytes = work[to..].iter_mut().zip(from).zip(&self.live[to..]);
             bytes.for_each(|((byte, c), live)| *byte = c & live);
@@ -267,7 +296,8 @@ impl Echelon {
     /// the transform of the sum to `transform`.
     pub(super) fn mix(&mut self, factor: impl Fn(u64) -> u8, transform: &mut [u8]) {
         self.begin(None);
-        self.factors.iter_mut().zip(&self.pivots).for_each(|(f, pivot)| *f = factor(*pivot));
+        bytes_mut(&mut self.factors).iter_mut().zip(&self.pivots).for_each(|(f, pivot)| *f = factor(*pivot));
+        self.concerned = 0..self.pivots.len();
         self.gather();
         let room = self.column_room();
         transform.copy_from_slice(&bytes(&self.work)[room..][..transform.len()]);
@@ -281,9 +311,9 @@ impl Echelon {
     }
 
     /// Eliminates all pivots from the working row. If the result is not zero, adds it as a new row
-    /// and returns the new pivot. One pass is enough, because each pivot has coefficient 0 in all
-    /// other rows.
-    pub(super) fn reduce(&mut self) -> Option<u64> {
+    /// and returns the new pivot and the row's index. The rows from this index on have moved up. One
+    /// pass is enough, because each pivot has coefficient 0 in all other rows.
+    pub(super) fn reduce(&mut self) -> Option<(u64, usize)> {
         self.gather();
         self.insert()
     }
@@ -291,30 +321,49 @@ impl Echelon {
     /// Adds all rows, each multiplied by its entry in `factors`, to the working row.
     fn gather(&mut self) {
         match &mut self.store {
-            Store::Rows(rows) => rows.gather(&mut self.work, &self.factors),
-            Store::Columns(columns) => columns.gather(&mut self.work, &self.factors, &self.live),
+            Store::Rows(rows) => rows.gather(&mut self.work, &bytes(&self.factors)[..self.pivots.len()]),
+            Store::Columns(columns) => {
+                let work = &mut bytes_mut(&mut self.work)[..self.columns.len()];
+                columns.gather(work, &self.factors, self.concerned.clone(), &self.used);
+            }
         }
     }
 
-    /// Adds the working row to the matrix. It must be zero at all pivots. Returns its own pivot, or
-    /// None if the working row is zero. The column of the new pivot is released.
-    fn insert(&mut self) -> Option<u64> {
+    /// Adds the working row to the matrix. It must be zero at all pivots. Returns its own pivot and
+    /// its index, or None if the working row is zero. The column of the new pivot is released.
+    ///
+    /// In the layout by columns, the pivots stay in ascending order if they were before. The row
+    /// mostly belongs at the end or close to it.
+    fn insert(&mut self) -> Option<(u64, usize)> {
         let (column, id) = self.leading()?;
         let kernel = Kernel::chosen();
         let scale = inv(bytes(&self.work)[column]);
         kernel.mul(bytes_mut(&mut self.work), scale);
+        self.release_column(column as u32);
         self.clear_column(column);
         bytes_mut(&mut self.work)[column] = 0;
-        self.push(id);
-        self.release_column(column as u32);
-        Some(id)
+        match &mut self.store {
+            Store::Columns(columns) if self.pivots_ascend => {
+                let mut row = self.pivots.len();
+                while row > 0 && self.pivots[row - 1] > id {
+                    row -= 1;
+                }
+                columns.insert(row, &self.work, &self.used);
+                self.pivots.insert(row, id);
+                Some((id, row))
+            }
+            _ => {
+                self.push(id);
+                Some((id, self.pivots.len() - 1))
+            }
+        }
     }
 
     /// Appends the working row as the last row, with its pivot.
     fn push(&mut self, pivot: u64) {
         match &mut self.store {
             Store::Rows(rows) => rows.push(&self.work, self.order, self.columns.len()),
-            Store::Columns(columns) => columns.push(&self.work, self.columns.len()),
+            Store::Columns(columns) => columns.insert(self.pivots.len(), &self.work, &self.used),
         }
         self.pivots_ascend &= self.pivots.last().is_none_or(|last| *last < pivot);
         self.pivots.push(pivot);
@@ -326,7 +375,9 @@ impl Echelon {
     fn clear_column(&mut self, column: usize) {
         match &mut self.store {
             Store::Rows(rows) => rows.eliminate(&self.work, column),
-            Store::Columns(columns) => columns.eliminate(&self.work, column, self.columns.len()),
+            Store::Columns(columns) => {
+                columns.eliminate(&bytes(&self.work)[..self.columns.len()], column, &self.used);
+            }
         }
     }
 
@@ -334,6 +385,14 @@ impl Echelon {
     /// zero at all columns.
     fn leading(&self) -> Option<(usize, u64)> {
         let coefficients = &bytes(&self.work)[..self.columns.len()];
+        if matches!(self.store, Store::Columns(_)) {
+            let mut nonzero = self.used.iter().filter(|column| coefficients[**column as usize] != 0);
+            let column = match self.order {
+                Pivots::Lowest => nonzero.next(),
+                Pivots::Highest => nonzero.next_back(),
+            };
+            return column.map(|column| (*column as usize, self.columns[*column as usize]));
+        }
         if self.ordered && self.order == Pivots::Lowest {
             // Searches eight bytes at a time: their OR is zero if all of them are.
             let start = coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;

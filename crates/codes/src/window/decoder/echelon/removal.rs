@@ -16,9 +16,10 @@ impl Echelon {
     }
 
     /// Removes the pivot of `row`, because the pivot became known. The rest of the row is still an
-    /// equation over its free columns, so it gets a new pivot, which is returned. Removes the row
-    /// and returns None if the rest is zero.
-    pub(in super::super) fn repivot(&mut self, row: usize) -> Option<u64> {
+    /// equation over its free columns, so it gets a new pivot. Returns this pivot and the row's new
+    /// index. The rows from this index on have moved up. Removes the row and returns None if the
+    /// rest is zero.
+    pub(in super::super) fn repivot(&mut self, row: usize) -> Option<(u64, usize)> {
         self.take_up(row);
         self.remove(row);
         self.insert()
@@ -86,10 +87,7 @@ impl Echelon {
         }
         match &mut self.store {
             Store::Rows(rows) => rows.units(self.order, self.columns.len(), units),
-            Store::Columns(columns) => {
-                let some = self.live.iter().position(|live| *live != 0).unwrap_or(0);
-                columns.units(self.columns.len(), some, units);
-            }
+            Store::Columns(columns) => columns.units(&self.used, units),
         }
     }
 

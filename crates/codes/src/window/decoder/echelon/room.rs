@@ -39,11 +39,8 @@ impl Echelon {
     /// Assigns a column to `id`. Room must have been reserved.
     pub(in super::super) fn claim_column(&mut self, id: u64) -> u32 {
         self.columns_used += 1;
-        if let Some(column) = self.vacant.pop() {
-            self.columns[column as usize] = id;
-            self.live[column as usize] = 0xff;
-            (self.ordered, self.columns_run) = (false, None);
-            return column;
+        if matches!(self.store, Store::Columns(_)) {
+            return self.claim_any_column(id);
         }
         // Vacant columns at the end are removed.
         while self.columns.last() == Some(&VACANT) {
@@ -53,6 +50,26 @@ impl Echelon {
         self.ordered &= self.columns.last().is_none_or(|last| *last < id);
         self.push_column(id);
         (self.columns.len() - 1) as u32
+    }
+
+    /// [`Echelon::claim_column`] in the layout by columns, where a column may have any index.
+    fn claim_any_column(&mut self, id: u64) -> u32 {
+        let column = self.vacant.pop().unwrap_or_else(|| {
+            self.columns.push(VACANT);
+            self.live.push(0);
+            (self.columns.len() - 1) as u32
+        });
+        // A new symbol is mostly the highest.
+        let highest = self.used.last().is_none_or(|last| self.columns[*last as usize] < id);
+        let at = if highest {
+            self.used.len()
+        } else {
+            self.used.partition_point(|column| self.columns[*column as usize] < id)
+        };
+        self.used.insert(at, column);
+        self.columns[column as usize] = id;
+        self.live[column as usize] = 0xff;
+        column
     }
 
     /// Appends a column for `id`.
@@ -74,6 +91,9 @@ impl Echelon {
             self.live[column as usize] = 0;
             if matches!(self.store, Store::Columns(_)) {
                 self.vacant.push(column);
+                if let Some(at) = self.used.iter().position(|used| *used == column) {
+                    self.used.remove(at);
+                }
             }
         }
     }
