@@ -2,6 +2,7 @@
 //! clock to its time.
 
 use ripstop_base::Time;
+use std::hint::select_unpredictable;
 
 /// Identifies one alarm of a [`Scheduler`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +30,11 @@ impl Alarm {
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     now: Time,
-    /// A complete binary tree. Node 1 is the root, and node k has the children 2k and 2k + 1. The second half of the
-    /// vector holds the leaves, one for each alarm. Every inner node is a copy of the child with the earlier key.
-    tree: Vec<Node>,
+    /// The keys of the alarms. There is a key for every leaf of the tree.
+    keys: Vec<Key>,
+    /// A complete binary tree of alarms. Node 1 is the root, and node k has the children 2k and 2k + 1. The second half
+    /// of the vector holds the leaves, one for each alarm. Every inner node names the child with the earlier key.
+    tree: Vec<u32>,
     alarms: usize,
     /// How many alarms have rung.
     rung: u64,
@@ -40,25 +43,20 @@ pub struct Scheduler {
     stale: Option<Alarm>,
 }
 
-/// One node of the tournament tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Node {
-    /// The time at which the alarm rings (upper 64 bits), then the time at which it was set (lower 64 bits), in ns.
-    key: u128,
-    /// The alarm that the key belongs to.
-    alarm: u32,
-}
+/// The key of an alarm: the time at which it rings (upper 64 bits), then the time at which it was set (lower 64 bits),
+/// in ns.
+type Key = u128;
 
-/// The key of an alarm that is not set.
-const NEVER: u128 = u128::MAX;
+/// The key of an alarm that is not set. It is not the largest key, because `Scheduler::write` adds 1 to keys.
+const NEVER: Key = Key::MAX - 1;
 
 /// The key of an alarm that rings at `when` and was set at `since`.
-fn key(when: Time, since: Time) -> u128 {
+fn key(when: Time, since: Time) -> Key {
     if when == Time::NEVER { NEVER } else { u128::from(when.as_nanos()) << 64 | u128::from(since.as_nanos()) }
 }
 
 /// The time at which an alarm with this key rings.
-fn moment(key: u128) -> Time {
+fn moment(key: Key) -> Time {
     Time::from_nanos((key >> 64) as u64)
 }
 
@@ -71,22 +69,23 @@ impl Default for Scheduler {
 impl Scheduler {
     /// A scheduler without alarms, at [`Time::ZERO`].
     pub fn new() -> Scheduler {
-        let tree = vec![Node { key: NEVER, alarm: 0 }; 2];
-        Scheduler { now: Time::ZERO, tree, alarms: 0, rung: 0, stale: None }
+        Scheduler { now: Time::ZERO, keys: vec![NEVER], tree: vec![0; 2], alarms: 0, rung: 0, stale: None }
     }
 
     /// Adds an alarm. It is not set yet.
     pub fn add(&mut self) -> Alarm {
         self.settle();
-        let leaves = self.tree.len() / 2;
+        let leaves = self.keys.len();
         if self.alarms == leaves {
-            let keys: Vec<u128> = self.tree[leaves..].iter().map(|node| node.key).collect();
-            self.tree = vec![Node { key: NEVER, alarm: 0 }; 4 * leaves];
-            for (k, node) in self.tree[2 * leaves..].iter_mut().enumerate() {
-                *node = Node { key: keys.get(k).copied().unwrap_or(NEVER), alarm: k as u32 };
+            self.keys.resize(2 * leaves, NEVER);
+            self.tree = vec![0; 4 * leaves];
+            for (alarm, node) in self.tree[2 * leaves..].iter_mut().enumerate() {
+                *node = alarm as u32;
             }
             for at in (1..2 * leaves).rev() {
-                self.tree[at] = Node::winner(self.tree[2 * at], self.tree[2 * at + 1]);
+                let (left, right) = (self.tree[2 * at], self.tree[2 * at + 1]);
+                let later = self.keys[right as usize] < self.keys[left as usize];
+                self.tree[at] = if later { right } else { left };
             }
         }
         self.alarms += 1;
@@ -123,7 +122,7 @@ impl Scheduler {
 
     /// When `alarm` rings. [`Time::NEVER`] if it is not set.
     pub fn when(&self, alarm: Alarm) -> Time {
-        if self.stale == Some(alarm) { Time::NEVER } else { moment(self.tree[self.leaf(alarm)].key) }
+        if self.stale == Some(alarm) { Time::NEVER } else { moment(self.keys[alarm.index()]) }
     }
 
     /// Takes the next alarm at or before `end`: clears it, and moves the clock to its time.
@@ -131,7 +130,8 @@ impl Scheduler {
     /// If there is no such alarm, the clock moves to `end`, and the result is None.
     pub fn next_until(&mut self, end: Time) -> Option<Alarm> {
         self.settle();
-        let Node { key, alarm } = self.tree[1];
+        let alarm = self.tree[1];
+        let key = self.keys[alarm as usize];
         let when = moment(key);
         if when > end || key == NEVER {
             if end != Time::NEVER {
@@ -145,11 +145,6 @@ impl Scheduler {
         Some(Alarm(alarm))
     }
 
-    /// The position of `alarm` in the tree.
-    fn leaf(&self, alarm: Alarm) -> usize {
-        self.tree.len() / 2 + alarm.0 as usize
-    }
-
     /// Removes the old key of the alarm that rang last, if it was not set again.
     fn settle(&mut self) {
         if let Some(stale) = self.stale.take() {
@@ -157,28 +152,24 @@ impl Scheduler {
         }
     }
 
-    /// Gives `alarm` a key. Updates the nodes on the path to the root, and stops at the first node that does not
-    /// change.
-    fn write(&mut self, alarm: Alarm, key: u128) {
-        let mut at = self.leaf(alarm);
-        let mut node = Node { key, alarm: alarm.0 };
-        self.tree[at] = node;
+    /// Gives `alarm` a key. Updates the nodes on the path to the root, and stops where another alarm was the earliest
+    /// before and still is.
+    fn write(&mut self, alarm: Alarm, key: Key) {
+        self.keys[alarm.index()] = key;
+        let (mut first, mut earliest) = (alarm.0, key);
+        let mut at = self.keys.len() + alarm.index();
         while at > 1 {
             let other = self.tree[at ^ 1];
-            node = if at.is_multiple_of(2) { Node::winner(node, other) } else { Node::winner(other, node) };
+            let theirs = self.keys[other as usize];
+            // On a tie the left one is first, whose alarm was added first. Node `at` is the right one if it is odd.
+            let is_later = theirs < earliest + (at & 1) as Key;
+            first = select_unpredictable(is_later, other, first);
+            earliest = select_unpredictable(is_later, theirs, earliest);
             at /= 2;
-            if node == self.tree[at] {
+            if self.tree[at] == first && first != alarm.0 {
                 return;
             }
-            self.tree[at] = node;
+            self.tree[at] = first;
         }
-    }
-}
-
-impl Node {
-    /// The node with the earlier key. On a tie it is the left one, whose alarm was added first.
-    #[inline]
-    fn winner(left: Node, right: Node) -> Node {
-        if right.key < left.key { right } else { left }
     }
 }
