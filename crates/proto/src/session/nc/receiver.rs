@@ -177,8 +177,8 @@ impl<P: Payload> NcReceiver<P> {
     /// The entry of segment `number`; None when the segment was delivered.
     fn segment(&mut self, number: u64) -> Option<&mut Segment<P>> {
         let at = usize::try_from(number.checked_sub(self.next)?).ok()?;
-        if at >= self.segments.len() {
-            self.segments.resize_with(at + 1, || Segment { seen: None, payload: None });
+        while at >= self.segments.len() {
+            self.segments.push_back(Segment { seen: None, payload: None });
         }
         self.segments.get_mut(at)
     }

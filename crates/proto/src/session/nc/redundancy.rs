@@ -146,8 +146,17 @@ impl RedundancyController {
         }
     }
 
-    /// Updates the loss estimate from an acknowledgement that has passed the sender's checks.
+    /// Updates the loss estimate from an acknowledgement that has passed the sender's checks. A fixed
+    /// R needs no estimate.
+    #[inline]
     pub(super) fn on_ack(&mut self, now: Time, ack: &NcAck) {
+        if !matches!(self.redundancy, CombinationRate::Fixed { .. }) {
+            self.estimate(now, ack);
+        }
+    }
+
+    /// Updates the loss estimate from an acknowledgement.
+    fn estimate(&mut self, now: Time, ack: &NcAck) {
         if self.last.is_some_and(|last| (ack.highest, ack.received) <= (last.highest, last.received)) {
             return;
         }

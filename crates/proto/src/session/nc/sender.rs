@@ -135,6 +135,25 @@ impl<P: Payload> NcSender<P> {
         SenderCounts { flips_won: self.controller.flips_won, ..self.counts }
     }
 
+    /// The next packet of all jobs.
+    fn next_packet(&mut self) -> Option<Transmit<NcPacket<P>>> {
+        loop {
+            let job = self.jobs.front_mut()?;
+            if job.left == 0 {
+                self.jobs.pop_front();
+                continue;
+            }
+            job.left -= 1;
+            let job = *job;
+            if job.left == 0 {
+                self.jobs.pop_front();
+            }
+            if let Some(packet) = self.packet(job) {
+                return Some(packet.transmit());
+            }
+        }
+    }
+
     /// The next packet of `job`. None when the segments that it would carry are acknowledged.
     fn packet(&mut self, job: Job) -> Option<NcPacket<P>> {
         let as_it_is = job.retransmission && self.config.retransmissions == Retransmissions::AsTheyAre;
@@ -271,19 +290,10 @@ impl<P: Payload> Session for NcSender<P> {
 
     fn handle_timeout(&mut self, _now: Time) {}
 
+    #[inline]
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<NcPacket<P>>> {
-        loop {
-            let job = self.jobs.front_mut()?;
-            if job.left == 0 {
-                self.jobs.pop_front();
-                continue;
-            }
-            job.left -= 1;
-            let job = *job;
-            if let Some(packet) = self.packet(job) {
-                return Some(packet.transmit());
-            }
-        }
+        // Most calls find no job.
+        if self.jobs.is_empty() { None } else { self.next_packet() }
     }
 
     /// The next acknowledgement for TCP: the number of the first segment that is not acknowledged.
