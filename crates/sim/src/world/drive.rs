@@ -217,7 +217,9 @@ impl World {
     fn drain<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         N::split(self, number).0.end().busy = true;
         loop {
-            self.refill::<N>(number);
+            if N::BATCHES {
+                self.refill::<N>(number);
+            }
             let (node, fabric) = N::split(self, number);
             let now = fabric.now();
             let mut again = node.end().take_entering(now, N::BATCHES);
@@ -229,12 +231,22 @@ impl World {
                     fabric.forward(NetworkPacket { route, hop, back, ecn, bytes, body }, observer);
                 }
             }
-            while let Some(delivered) = node.end().session.poll_deliver() {
-                again = true;
-                let handoff = node.leave(delivered, fabric);
-                fabric.handoffs.extend(handoff);
+            let mut delivers = false;
+            loop {
+                let (node, fabric) = N::split(self, number);
+                let Some(delivered) = node.end().session.poll_deliver() else { break };
+                delivers = true;
+                match node.leave(delivered, fabric) {
+                    // With no other handoff before it, this one can be passed on without the queue. What it causes
+                    // follows it in the queue.
+                    Some(Handoff::Leave { flow, body }) if !N::BATCHES && fabric.handoffs.is_empty() => {
+                        self.leave(flow, body, observer);
+                    }
+                    handoff => fabric.handoffs.extend(handoff),
+                }
             }
-            if !self.fabric.handoffs.is_empty() {
+            again |= delivers;
+            if delivers || !self.fabric.handoffs.is_empty() {
                 self.pass_on(observer);
             }
             if !again && N::split(self, number).0.end().entering.is_empty() {

@@ -52,7 +52,8 @@ pub(super) trait SessionNode: Sized {
 
     /// Whether the session takes all inner packets of a step together, as a daemon reads a batch from its device.
     ///
-    /// Coding layers do not. A TCP hands down its segments one by one, and each is sent before the next one enters.
+    /// Coding layers do not. A TCP hands down its segments one by one, and each is sent before the next one enters. No
+    /// greedy source sends through such a session ([`SessionNode::backlog`]).
     const BATCHES: bool;
 
     /// The node with this number, and the fabric that it uses.
