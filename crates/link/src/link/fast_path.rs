@@ -133,7 +133,8 @@ impl Link {
         self.now = now;
         let index = self.counters.offered;
         self.counters.offered += 1;
-        self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
+        // A packet has at most 2^30 bytes here. So no sum of bytes overflows before 2^34 packets.
+        self.counters.offered_bytes = self.counters.offered_bytes.wrapping_add(bytes as u64);
         self.waiting.leave(now);
         let lost = match fast.loss {
             LossDraw::Never => false,
@@ -157,7 +158,7 @@ impl Link {
         let delay_ns = fast.delay_ns;
         let departure = self.serialiser.serve_steadily(now, size, fast.rate_bps);
         self.counters.serialised += 1;
-        self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(size);
+        self.counters.serialised_bytes = self.counters.serialised_bytes.wrapping_add(size);
         if waits {
             self.waiting.join(free_at, bytes);
             self.note_wait(free_at.nanos_since(now), size);
@@ -167,7 +168,7 @@ impl Link {
             return Some(ShortFate::Lost { departure });
         }
         self.counters.delivered += 1;
-        self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(size);
+        self.counters.delivered_bytes = self.counters.delivered_bytes.wrapping_add(size);
         let arrival = Time::from_nanos(departure.as_nanos().saturating_add(delay_ns));
         Some(ShortFate::Delivered { departure, arrival })
     }

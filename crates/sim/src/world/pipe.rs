@@ -76,8 +76,9 @@ impl Pipe {
     /// `departure`.
     #[inline]
     fn sends_until(&mut self, now: Time, departure: Time) {
-        // Packets leave one after another, in the order in which they were offered.
-        self.busy = self.busy.saturating_add(departure.nanos_since(now.max(self.free)));
+        // Packets leave one after another, in the order in which they were offered. So the sum is at most the last
+        // departure, and does not overflow.
+        self.busy += departure.nanos_since(now.max(self.free));
         self.free = departure;
     }
 
