@@ -30,8 +30,12 @@ pub struct DelayHistogram {
 impl DelayHistogram {
     /// Adds one delay.
     pub fn record(&mut self, delay: Duration) {
-        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
-        self.add(bucket(micros), 1);
+        let micros = delay.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(delay.subsec_micros()));
+        let bucket = bucket(micros);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.add(bucket, 1),
+        }
         self.count += 1;
         self.sum_nanos += delay.as_nanos();
         self.widen((delay, delay));
