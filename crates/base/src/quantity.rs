@@ -41,7 +41,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then(|| (number, text[end..].trim()))
 }
 
-/// The factor of the unit's decimal prefix (`k`, `M`, `G` or none) and the rest of the unit.
+/// The factor of the unit's decimal prefix (`k` or `K`, `M`, `G` or none) and the rest of the unit.
 fn prefix(unit: &str) -> (f64, &str) {
     match unit.as_bytes().first() {
         Some(b'k' | b'K') => (1e3, &unit[1..]),

@@ -21,8 +21,8 @@ pub fn bytes(count: f64) -> String {
     scaled(count, [(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")])
 }
 
-/// `value` with three significant digits, in the largest unit in which it is at least 1. `units`
-/// lists scales and names, largest first.
+/// `value` with three significant digits, in the largest unit in which the rounded value is at
+/// least 1, or else in the smallest unit. `units` lists scales and names, largest first.
 fn scaled(value: f64, units: [(f64, &str); 4]) -> String {
     // From 0.9995 of a unit on, rounding would give 1000 of the next smaller unit.
     let (scale, unit) = units.into_iter().find(|(s, _)| value >= 0.9995 * s).unwrap_or(units[3]);

@@ -11,8 +11,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt;
 use std::str::FromStr;
 
-/// A master seed and the index of an independent run. As text it is only the master seed: decimal,
-/// or when read also `0x` and hexadecimal digits.
+/// A master seed and the index of an independent run. The text form is the master seed alone, in
+/// decimal digits. A text with `0x` and hexadecimal digits can be read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seed {
     /// The number that the user chooses.
