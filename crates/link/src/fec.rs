@@ -108,12 +108,13 @@ pub(crate) struct Codec {
     /// Whether the two-state chain was in the bad state at the last unit; None before the first
     /// unit.
     bad: Option<bool>,
-    /// Steps that the chain has made since the last unit without a unit being sent.
+    /// Steps that the chain has made since the last unit, while no unit was sent.
     idle: u128,
     /// Idle time that did not fill a whole step, in nanobits (10^-9 bit) that the link could have
     /// sent.
     rest: u128,
-    /// The length of the last packet in units, and the probability that it loses no unit. Most
+    /// The length of the last packet in units, and the probability that it loses no unit. With a
+    /// chain, the probability that the chain stays in the good state for the whole packet. Most
     /// packets have the same size as the last one.
     clean: (u64, f64),
 }
@@ -165,9 +166,9 @@ impl Codec {
     /// Sends a packet of `bytes`, counts its units and blocks, and returns whether the packet is
     /// lost.
     ///
-    /// Each packet draws one random number. This number decides whether any unit is lost at all;
-    /// most often none is. If a unit is lost, the number seeds a stream for all further draws of
-    /// this packet. So the random numbers of packet k depend only on the seed and on k.
+    /// Each packet draws one random number. Most often this number alone shows that no unit is
+    /// lost. Otherwise the number also seeds a stream for all further draws of this packet. So the
+    /// random numbers of packet k depend only on the seed and on k.
     pub(crate) fn loses(&mut self, bytes: usize, counters: &mut LinkCounters) -> bool {
         let number = self.draws.next_u64();
         let luck = (number >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
@@ -313,9 +314,9 @@ struct Chain {
 
 impl Chain {
     /// Probability of the bad state at the next unit. The last unit was sent in state `from` (true:
-    /// bad), and the chain has made `idle` steps since. The step to the next unit follows. Each
-    /// step multiplies the distance from the stationary probability by `memory`, so n steps
-    /// multiply it by `memory`^n.
+    /// bad), and the chain has made `idle` steps since. One more step leads to the next unit. Each
+    /// step multiplies the distance from the stationary probability by `memory`, so `idle` + 1
+    /// steps multiply it by `memory`^(`idle` + 1).
     fn bad_after(&self, from: Option<bool>, idle: u128) -> f64 {
         let Some(from) = from else { return self.bad };
         let away = if from { 1.0 - self.bad } else { -self.bad };

@@ -1,10 +1,10 @@
 //! What a network does to packets: one direction of one hop, sans-I/O.
 //!
 //! A caller offers one packet at a time to a [`Link`], as a moment and a size. The link answers
-//! immediately with the packet's [`Fate`]: when its last bit leaves and when it (and perhaps a
-//! copy) arrives, or why it does not arrive. The fate also names the bit that corruption flips. The
-//! caller keeps the packet and acts at these times. So the simulator needs one event per hop, and
-//! the emulator needs one timer. Both run this same code.
+//! immediately with the packet's [`Fate`]: when its last bit leaves and when the packet arrives, or
+//! why it does not arrive. The fate also names the arrival of a copy, if there is one, and the bit
+//! that corruption flips. The caller keeps the packet and acts at these times. So the simulator
+//! needs one event per hop, and the emulator needs one timer. Both run this same code.
 //!
 //! ```
 //! use ripstop_base::{Fraction, Rate, Seed, Time};
@@ -32,16 +32,17 @@
 //!
 //! With a block code ([`Fec`]) a packet crosses the channel in units, and each unit may be lost.
 //!
-//! Each random effect (loss, jitter, reordering, duplication, corruption) has its own random
-//! stream. It draws once for every packet *offered*, even if the packet is refused. So these
-//! effects on the k-th packet depend only on the seed and on k. They are the same in the simulator
-//! and in the emulator, and two schemes can be compared on the same losses.
+//! Each configured random effect (loss, jitter, reordering, duplication, corruption) has random
+//! streams of its own. It draws equally often for every packet *offered*, even if the packet is
+//! refused. So the random numbers of the k-th packet depend only on the seed and on k. They are the
+//! same in the simulator and in the emulator, and two schemes can be compared on the same losses.
 //!
-//! There is one exception: units may be lost by a chain with a good and a bad state
-//! ([`Loss::Gilbert`] and [`Loss::GilbertElliott`]). This chain also makes steps while the link is
-//! idle, because the channel that it models changes with time. The random numbers of the k-th
-//! packet still depend only on the seed and on k. But its fate also depends on how long the link
-//! was idle.
+//! There is one exception, the loss of units. A list or a sequence of lost units counts the units
+//! sent. A chain with a good and a bad state ([`Loss::Gilbert`] and [`Loss::GilbertElliott`]) makes
+//! one step per unit. This chain also makes steps while the link is idle, because the channel that
+//! it models changes with time. The random numbers of the k-th packet still depend only on the seed
+//! and on k. But the packet's fate also depends on earlier packets and on how long the link was
+//! idle.
 
 mod config;
 mod counters;

@@ -5,9 +5,11 @@ use ripstop_base::{Fraction, Seed, Stream};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
-/// How the channel loses packets. A configuration gives either a share (`"5%"`, independent losses)
-/// or a table with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`. The
-/// Gilbert model also takes `stay_bad = 0.75` instead of `burst`.
+/// How the channel loses packets.
+///
+/// A configuration gives a share (`"5%"`, independent losses) or a table with a `model`. An example
+/// is `{ model = "gilbert", mean = "5%", burst = 4 }`. The Gilbert model also takes
+/// `stay_bad = 0.75` instead of `burst`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Loss {

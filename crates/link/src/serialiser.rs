@@ -65,7 +65,8 @@ impl Serialiser {
     }
 
     /// Like [`Serialiser::serve`], for a rate of `rate` bit/s that never changes. Returns the end
-    /// of the slot. `bytes` is at most 2^30. Neither `now` nor `free_at` is later than 2^63 ns.
+    /// of the slot. `bytes` is at most 2^30, and `rate` at most 2^60. Neither `now` nor `free_at`
+    /// is later than 2^63 ns.
     #[inline]
     pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };

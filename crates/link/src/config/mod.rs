@@ -13,8 +13,8 @@ use text::{BlackoutText, PolicerText};
 
 /// One direction of a link. The default is a perfect link: no rate limit, no delay, no impairment.
 ///
-/// In a configuration file quantities are written as people write them (`rate = "20Mbit/s"`, `delay
-/// = "50ms"`, `loss = "5%"`), and every setting may be left out. Times in `blackouts` and
+/// A configuration file has quantities as people write them: `rate = "20Mbit/s"`,
+/// `delay = "50ms"`, `loss = "5%"`. Every setting may be left out. Times in `blackouts` and
 /// `schedule` have the same epoch as the moments given to [`crate::Link::offer`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -33,8 +33,9 @@ pub struct LinkConfig {
     /// Propagation delay, from the departure of the last bit to the arrival.
     #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
-    /// A random delay of each packet, uniform on [0, jitter] and added to `delay`. It keeps the
-    /// order: a packet never arrives before an earlier one.
+    /// A random delay of each packet, uniform on [0, jitter] and added to `delay`. Jitter keeps the
+    /// order: a packet never arrives before an earlier one, unless `reorder` holds the earlier one
+    /// back.
     #[serde(deserialize_with = "field::jitter")]
     pub jitter: Span,
     /// Packets larger than this are refused; None: any size passes.
@@ -131,8 +132,9 @@ pub struct Blackout {
 ///
 /// A new rate applies to all bits that leave after that moment: a packet that is partly sent
 /// continues at the new rate. A new delay and new impairments apply to packets whose last bit
-/// leaves after that moment. A new MTU, policer, queue limit or mark applies to packets offered
-/// after that moment. Packets that already wait stay, even when the queue limit shrinks.
+/// leaves at or after that moment. A new MTU, policer, queue limit or mark applies to packets
+/// offered at or after that moment. Packets that already wait stay, even when the queue limit
+/// shrinks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -218,7 +220,8 @@ impl Default for Change {
 impl LinkConfig {
     /// One direction of a plain path. `rate` is in bit/s. The delay is half of the round-trip time
     /// `rtt`, serialisation not included. Losses are independent with probability `loss`. The
-    /// drop-tail queue holds one bandwidth-delay product.
+    /// drop-tail queue holds one bandwidth-delay product, but at least 3000 bytes. It has no limit
+    /// if the rate has none.
     pub fn path(rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
         LinkConfig {
             rate,

@@ -53,8 +53,8 @@ impl FastPath {
             || config.fec.is_some()
             || !config.blackouts.is_empty()
             || !config.schedule.is_empty();
-        // Rounding up to a nanosecond leaves work over. At a higher rate this work would not fit 64
-        // bits.
+        // The serialiser multiplies a time, rounded up to a nanosecond, by the rate. At a higher
+        // rate the product might not fit 64 bits.
         if more || !never || config.rate.bps() > 1 << 60 {
             return None;
         }

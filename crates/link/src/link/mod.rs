@@ -213,7 +213,8 @@ impl Link {
         (!idle && !self.waiting.has_room(settings.queue, bytes)).then_some(DropReason::Queue)
     }
 
-    /// Whether a packet that is let in finds more than [`LinkConfig::mark`] waiting.
+    /// Whether a packet that was not refused must wait, and does not fit within
+    /// [`LinkConfig::mark`].
     fn is_congested(&self, now: Time, bytes: usize) -> bool {
         let limit = self.steps.get(self.entry_step).and_then(|(_, settings)| settings.mark);
         limit.is_some() && self.serialiser.free_at() > now && !self.waiting.has_room(limit, bytes)
@@ -252,7 +253,7 @@ impl Link {
     }
 
     /// Draws the random numbers of one packet, from every stream in use. This happens for every
-    /// packet offered, so the k-th draw of a stream always belongs to the k-th packet. A block code
+    /// packet offered, so the k-th packet always gets the same numbers of a stream. A block code
     /// sends units only if `sent` is true (the packet was not refused).
     fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
         let block_lost = match &mut self.codec {
