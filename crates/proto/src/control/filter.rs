@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 
-/// The largest value offered within the last `span` units of a clock that never goes back.
+/// The largest value offered within the last `span` units of a clock that never goes back. The last
+/// value offered counts for longer, until the next one is offered.
 ///
 /// The unit is the caller's choice, such as rounds or nanoseconds. For the smallest value, offer
 /// negated values.

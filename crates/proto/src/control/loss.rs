@@ -2,8 +2,8 @@
 //! of a run of losses. The number of repairs depends on both.
 //!
 //! The estimates begin with a *prior*: a sample that is assumed before anything is measured. While
-//! little is known about this direction, losses are *presumed* from the other direction. A datagram
-//! is *settled* when it is known whether it arrived.
+//! little is known about this direction, losses are *presumed*: from a guess, and from the losses
+//! of the other direction. A datagram is *settled* when it is known whether it arrived.
 
 use ripstop_base::Time;
 use std::time::Duration;
@@ -31,18 +31,18 @@ const FAST: f64 = 1.0 / 100.0;
 const PRIOR_LOST: f64 = 0.3;
 /// Size of the prior sample, packets.
 ///
-/// The prior is the estimate for a path that has not been measured. If this value and
+/// The prior is the first estimate of a path that has not been measured. If this value and
 /// [`PRIOR_LOST`] are halved, the first packets move the estimate more. If both are doubled, the
 /// first packets move it less.
 const PRIOR_PACKETS: f64 = 30.0;
-/// Number of packets after which the presumed losses no longer count.
+/// Number of settled packets after which the presumed share of losses no longer counts.
 ///
-/// The presumed losses come from the other direction, which is a better guess than none. Their
-/// weight falls to zero during the first packets, up to this number. Half the value stops
-/// protecting the first packets sooner. Double the value costs more repairs on a path that loses
-/// nothing in this direction.
+/// The weight of the presumed share falls in a straight line, from 1 before the first packet to 0
+/// after this number of packets. Half the value stops protecting the first packets sooner. Double
+/// the value costs more repairs on a path that loses nothing in this direction.
 const PRESUMED_PACKETS: f64 = 60.0;
-/// Presumed share of packets lost before the other direction is known.
+/// Guessed share of packets lost. It is the presumed share until packets of the other direction
+/// arrive, and counts with the weight [`GUESS_PACKETS`] afterwards.
 ///
 /// Someone who sets up this kind of tunnel probably has a path that loses packets. If a packet of
 /// the first burst is missing, the packets after it wait for a round trip. The TCP inside the
@@ -54,15 +54,17 @@ const GUESS: f64 = 0.05;
 /// Half the value lets the other direction's losses count sooner. Double the value lets the guess
 /// count for longer.
 const GUESS_PACKETS: f64 = 20.0;
-/// Presumed length of a run of losses, packets. It counts like one observed run.
+/// Guessed length of a run of losses, packets. In the presumed length it counts like one run of the
+/// other direction.
 ///
 /// If the guess is too small, too few repairs protect the first packets, which then wait for a
-/// round trip. Half the value makes this more likely on a path with long runs. Double the value
-/// costs more repairs at the start.
+/// round trip. Half the value makes this wait more likely on a path with long runs. Double the
+/// value costs more repairs at the start.
 const GUESS_BURST: f64 = 8.0;
 /// After this many observed runs of losses the presumed length no longer counts.
 ///
-/// Half the value trusts two runs. Double the value costs more repairs on paths without long runs.
+/// Half the value already trusts the mean of two runs. Double the value costs more repairs on paths
+/// without long runs.
 const PRESUMED_BURSTS: u32 = 4;
 /// The mean length of a run of losses is taken from about this many recent runs.
 ///
@@ -147,9 +149,9 @@ impl LossEstimator {
         }
     }
 
-    /// Presumes the losses of the other direction while little is known about this one.
-    ///
-    /// In the other direction `lost` of `sent` datagrams have been lost so far, in `bursts` runs.
+    /// Sets the presumed losses from the other direction, where `lost` of `sent` datagrams have
+    /// been lost so far, in `bursts` runs. A guess is added to them: 1 of 20 further datagrams
+    /// lost, and one further run of 8 losses. The presumed length of a run is limited to 1 to 64.
     pub fn presume(&mut self, lost: u64, sent: u64, bursts: u64) {
         let share = (lost as f64 + GUESS * GUESS_PACKETS) / (sent as f64 + GUESS_PACKETS);
         let burst = (lost as f64 + GUESS_BURST) / (bursts as f64 + 1.0);
@@ -183,10 +185,12 @@ impl LossEstimator {
         Losses { share: self.expected(), burst }
     }
 
-    /// The expected share of losses for proactive repairs, 0 to 1.
+    /// The share of packets lost that proactive repairs should expect, 0 to 1.
     ///
-    /// It is zero when the last loss is [`CLEAN_AFTER`] ago or more. Before the first loss it is
-    /// the presumed share times a weight that falls to zero during the first 60 packets.
+    /// - Before the first loss it is the presumed share times a weight, which falls to zero during
+    ///   the first 60 packets.
+    /// - For less than [`CLEAN_AFTER`] after a loss it is [`LossEstimator::expected`].
+    /// - Later it is 0.
     pub fn proactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
@@ -195,7 +199,7 @@ impl LossEstimator {
         }
     }
 
-    /// Weight of the presumed losses: 1 at the start, 0 after [`PRESUMED_PACKETS`] packets.
+    /// Weight of the presumed share: 1 at the start, 0 after [`PRESUMED_PACKETS`] packets.
     fn ignorance(&self) -> f64 {
         (1.0 - self.packets as f64 / PRESUMED_PACKETS).max(0.0)
     }

@@ -62,8 +62,9 @@ impl ErasureFloor {
         self.at.fade(keep);
     }
 
-    /// Counts packets that were sent at a gain of `class` and reported while the queue was short. Packets of the class
-    /// `Above` are ignored.
+    /// Counts packets that were sent at a gain of `class` and reported while the queue was short.
+    /// Packets of the class `Above` are ignored. The estimate does not change while fewer than 30
+    /// packets are remembered.
     pub(super) fn add(&mut self, class: GainClass, settled: Settled) {
         match class {
             GainClass::Below => self.below.add(settled),
@@ -76,10 +77,11 @@ impl ErasureFloor {
         }
         let mut floor = (self.below.lost + self.at.lost) / packets;
         if self.below.packets >= 20.0 {
-            // A policer drops packets sent at the estimated rate, which may slightly exceed its own, but not packets
-            // sent below it. So the floor is at most the share lost of the packets sent below the estimated rate, plus
-            // two standard deviations of that share. The variance counts as at least .25 / n0, so that it is not 0
-            // without a loss.
+            // The estimated rate may slightly exceed a policer's rate. The policer then drops
+            // packets sent at the estimated rate, but not packets sent below that rate. Of the
+            // packets sent below, the share p0 is lost. So the floor is at most p0 plus two
+            // standard deviations of p0. The product p0 (1 - p0) counts as at least .25 / n0:
+            // otherwise the deviation would be 0 without a loss.
             let n0 = self.below.packets;
             let p0 = self.below.lost / n0;
             floor = floor.min(p0 + 2.0 * ((p0 * (1.0 - p0)).max(0.25 / n0) / n0).sqrt());

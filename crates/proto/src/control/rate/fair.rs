@@ -4,6 +4,7 @@
 //! Terms, in addition to the terms of `mod.rs`:
 //! * p_e is the erasure floor.
 //! * A *round* is a round trip, or longer if it has few packets.
+//! * A queue is *short* if its delay is at most `Fair::short_queue`, and otherwise *long*.
 //! * A queue *stands* if it is never short during a whole round.
 //! * To *probe* is to send above the estimated rate for about a round trip, to see whether the path
 //!   carries more.
@@ -13,13 +14,16 @@
 //!   arrived. It is min(passed, delivered / (1 - p_e)); see [`RateSample`]. This is exact when
 //!   erasures cause the loss. When a queue or a policer drops packets, it is about the delivered
 //!   rate.
-//! * p_e is learned only from packets sent at a gain of at most 1 while the queue is short.
-//! * Loss beyond p_e by more than chance explains is congestion. Then the rate follows the
-//!   delivered rate.
-//! * If a queue stands, the delivered rate is this sender's true share. The rate is set to it.
+//! * p_e is learned only from packets sent at a gain of about 1 or less while the queue is short.
+//!   In start-up a round counts for p_e if the rate has grown in the next round.
+//! * Loss beyond p_e by more than chance explains is congestion. Then the rate is lowered to the
+//!   last rate sample.
+//! * If a queue stands, this sender's share is the rate at which its packets arrive, divided by
+//!   1 - p_e. The rate is lowered to this share.
 //! * If a delay does not shrink while less is sent, it is not a queue of this sender. It is a delay
 //!   of the path.
-//! * Delay decides. A loss while the queue is short does not lower the rate.
+//! * Delay decides how much loss is tolerated. Less excess loss lowers the rate while the queue is
+//!   long than while it is short.
 
 use super::super::filter::WindowedMax;
 use super::super::loss::Losses;
@@ -40,7 +44,8 @@ const INITIAL_WINDOW_PACKETS: f64 = 32.0;
 /// shorter path fills quickly anyway. Half the value doubles the first rate on such paths. Double
 /// the value halves the first rate on paths with a round trip of up to 20 ms.
 const FASTEST_START: f64 = 0.02;
-/// The first window leaves in this share of a round trip.
+/// The first window leaves in this share of a round trip, or of [`FASTEST_START`] if that is
+/// longer.
 ///
 /// An inner TCP doubles its window in bursts. If a burst waits in this sender, the inner TCP
 /// mistakes the wait for a queue of the path (HyStart), and stops doubling. Without this faster
@@ -57,7 +62,8 @@ const STARTUP_GAIN: f64 = 2.77;
 /// The excess is the gain minus 1. With half the excess a probe finds new rate more slowly. With
 /// double the excess a probe makes twice the queue.
 const PROBE_GAIN: f64 = 1.15;
-/// Pacing gain of a probe after the last probe ended in losses.
+/// Limit on the pacing gain of probes while `Fair::calm` is above 1, as after a probe that ended in
+/// losses.
 ///
 /// Such a path has a policer or a short queue, so a probe loses packets in proportion to its excess
 /// (the gain minus 1). Half the excess loses fewer packets and finds new rate more slowly. Double
@@ -78,18 +84,19 @@ const RATE_ROUNDS: u64 = 10;
 ///
 /// Such a round counts as a round without growth, even if the inner traffic limits the rate. At 1
 /// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule came together with the
-/// rule for queues on short paths (see `Fair::step`). Together they lowered the bytes sent for each
+/// limit on the queue of short paths in `Fair::step`. The two rules lowered the bytes sent for each
 /// useful byte from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of
 /// what the path can carry. Half the value may mistake random loss for an overshoot while the floor
 /// is unknown. A limit of double the value would hardly ever be reached.
 const OVERRUN: f64 = 0.35;
 /// Share of packets lost up to which repairs are the answer, while the erasure floor is unknown.
 ///
-/// It counts in start-up while the queue is short, when there is no sign of congestion. Half the
-/// value protects less at the start of a path with many losses. Double the value sends more repairs
-/// into an overshoot.
+/// The share counts in start-up while the queue is short: there is no sign of congestion then. Half
+/// the value protects less at the start of a path with many losses. Double the value sends more
+/// repairs into an overshoot.
 const CODABLE_AT_FIRST: f64 = 0.3;
-/// A queue that stands for this many rounds, although less is sent, counts as a delay of the path.
+/// A queue that stands for this many rounds, and hardly shrinks although less is sent, counts as a
+/// delay of the path.
 ///
 /// With half the value, a queue of this sender is more often mistaken for a delay of the path.
 /// Double the value keeps the rate low for longer on a path that has become longer.
@@ -98,17 +105,17 @@ const DOUBT_ROUNDS: u32 = 3;
 ///
 /// On a short or slow path three or four packets fill a round trip. Now and then all of them are
 /// lost, which does not show congestion. At 1 Mbit/s, 50 ms and 30 % loss, such losses lowered the
-/// rate: the goodput was 0.10 of what the path can carry after its losses. With this limit and the
-/// limit in `erasure.rs` it was 0.82. Half the value trusts smaller samples. Double the value
-/// reacts later on slow paths.
+/// rate. The goodput was 0.10 of what the path can carry after its losses. With this limit and
+/// `LEAST` in `erasure.rs` the goodput was 0.82. Half the value trusts smaller samples. Double the
+/// value reacts later on slow paths.
 const ROUND_PACKETS: u32 = 16;
-/// If too little was sent in a round to show the path's rate, the round lowers the rate to no less
-/// than this share of the rate before.
+/// A round in which too little was sent to show the path's rate leaves at least this share of the
+/// rate. A cut by a quarter for losses in a long queue comes in addition.
 ///
 /// Half the value could lower the rate to 0.43 of the rate before in one round, without proof. A
 /// value of 1 would never lower it in such rounds.
 const UNSURE_CUT: f64 = 0.85;
-/// Least rate, byte/s: about one packet in 200 ms.
+/// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
 ///
 /// Nothing could be measured at a lower rate. With half the value it takes twice as long to notice
 /// that the path carries more. Double the value may overload a slower path.
@@ -124,7 +131,6 @@ pub enum Mode {
     Scavenge,
 }
 
-/// What the controller is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Doubles the rate in each round, from the first rate.
@@ -218,11 +224,9 @@ pub struct Fair {
     /// Recent losses, from all causes.
     losses: Losses,
 
-    /// Number of rounds so far.
     rounds: u64,
     /// The round ends when this datagram number is acknowledged.
     round_end: u64,
-    /// Counts of the present round.
     round: Round,
     /// Whether a queue stood for the whole last round.
     standing: bool,
@@ -235,7 +239,8 @@ pub struct Fair {
     last_short_queue: Time,
     /// Start-up: the largest delivered rate when the rate last grew by a quarter or more, byte/s.
     full_rate: f64,
-    /// Start-up: rounds since then without such growth.
+    /// Start-up: rounds since then without such growth. A round in which too little was sent counts
+    /// only if it shows an overshoot ([`OVERRUN`]).
     flat_rounds: u32,
     /// Start-up: reports in a row that showed a queue.
     queued_reports: u32,
@@ -249,7 +254,8 @@ pub struct Fair {
 
     /// Gain of the next probe.
     probe_gain: f64,
-    /// Time between two probes, round trips ([`State::Cruise`] lasts this long, times `calm`).
+    /// [`State::Cruise`] lasts this number of round trips, times `calm` (times at most 3 while a
+    /// queue stands).
     cruise_for: f64,
     /// Factor on `cruise_for`, 1 to 8. It doubles after a probe that ended in losses, and is halved
     /// after any other probe.
@@ -433,8 +439,6 @@ impl Fair {
             min_rtt: self.min_rtt,
             queue: self.queue.delay(),
             erasure_floor: self.erasure.get(),
-            // In start-up with a short queue the floor is unknown, and there is no sign of
-            // congestion.
             codable: match self.state {
                 State::Startup if self.queue.delay() <= self.short_queue() => CODABLE_AT_FIRST,
                 _ => 1.5 * self.erasure.get() + 0.01,
@@ -448,19 +452,17 @@ impl Fair {
         self.bandwidth * self.min_rtt
     }
 
-    /// A queue counts as short up to this queueing delay, s. On fast paths this is below CoDel's
-    /// target of 5 ms.
+    /// A queue counts as short up to this queueing delay, s. It is the largest of 3 ms, 3 % of the
+    /// least round-trip time and the sending time of 2.5 packets, plus twice the jitter.
     fn short_queue(&self) -> f64 {
         let packets = 2.5 * self.packet / self.top.max(self.bandwidth);
         (0.03 * self.min_rtt).max(0.003).max(packets) + 2.0 * self.queue.jitter()
     }
 
-    /// The pacing gain of a probe.
     fn up_gain(&self) -> f64 {
         if self.calm > 1.0 { self.probe_gain.min(GENTLE_PROBE_GAIN) } else { self.probe_gain }
     }
 
-    /// Takes the one-way delay and the round-trip time from a report.
     fn observe_delay(&mut self, report: &Report) {
         if let Some(delay) = report.one_way_delay {
             self.queue.offer(report.now, delay);
@@ -486,7 +488,6 @@ impl Fair {
         rate.passed.min(rate.delivered / (1.0 - self.erasure.get()))
     }
 
-    /// Updates the estimated rate from a sample.
     fn take_sample(&mut self, rate: &RateSample) {
         let sample = self.sample(rate);
         if rate.app_limited && sample <= self.bandwidth {
@@ -581,7 +582,8 @@ impl Fair {
     ///
     /// A queue of this sender shrinks when the sender sends less. A queue that does not shrink is a
     /// delay of the path, or others keep it full. Sending less and less would then only leave the
-    /// path to others. So after [`DOUBT_ROUNDS`] rounds the rate returns to its value when the
+    /// path to others. So from [`DOUBT_ROUNDS`] rounds on, a queue that has shrunk by less than 30
+    /// % of its due is accepted as a delay. The rate then returns to at least its value when the
     /// queue was first found standing.
     fn doubt_queue(&mut self, queue: f64) {
         if queue <= self.short_queue() {
@@ -630,8 +632,8 @@ impl Fair {
         }
     }
 
-    /// Updates the overdispersion of losses, but only from a round without a probe in which the
-    /// queue was short.
+    /// Updates the overdispersion of losses, but only from a round that ended in [`State::Cruise`]
+    /// and in which the queue was short at least once.
     fn learn_dispersion(&mut self, round: &Round) {
         if self.state == State::Cruise && round.min_queue <= self.short_queue() && round.all.packets > 0 {
             let n = f64::from(round.all.packets);
@@ -642,11 +644,10 @@ impl Fair {
         }
     }
 
-    /// Changes the state if this is due.
     fn step(&mut self, report: &Report) {
         let spent = report.now.since(self.since).as_secs_f64();
         let in_flight = report.in_flight as f64;
-        // Packets that have arrived but are not reported yet count as in flight.
+        // Packets that have arrived but are not reported yet still count in `in_flight`.
         let margin = 0.5 * self.report_every * self.bandwidth + 3.0 * self.packet;
         match self.state {
             State::Startup => {
@@ -697,7 +698,6 @@ impl Fair {
         }
     }
 
-    /// Enters `state`.
     fn enter(&mut self, state: State) {
         if matches!(self.state, State::Up | State::Down | State::Drain) {
             self.probe_ended = self.last;

@@ -1,9 +1,9 @@
 //! Rate controllers: how fast to send on a path, and how many bytes may be in flight.
 //!
 //! Random loss is not congestion. A controller must not mistake random loss for congestion, nor
-//! congestion for random loss. [`Fair`] distinguishes them by measuring the *erasure floor*: the
-//! share of packets lost while the path's queue is short and the sender sends no faster than the
-//! path carries.
+//! congestion for random loss. [`Fair`] distinguishes them by measuring the *erasure floor*. This
+//! is the share of packets lost while the path's queue is short and the sender sends no faster than
+//! the path carries.
 //!
 //! Each report of the peer gives the controller one [`Report`]. The controller sets a pacing rate
 //! and a window. The pacing rate is the estimated rate of the path times the *pacing gain*. A gain
@@ -98,8 +98,8 @@ pub struct RateSample {
 
 /// The class of the pacing gain at which a datagram was sent.
 ///
-/// A packet sent at a gain of up to 1 does not overload the path, so its loss is not caused by this
-/// sender.
+/// A packet sent at a gain of at most about 1 does not overload the path, so this sender does not
+/// cause its loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GainClass {
     /// Gain below 0.95: slower than the estimated rate.

@@ -20,7 +20,7 @@ pub(super) struct QueueView {
     last: [f64; 3],
     /// Number of samples so far.
     samples: u64,
-    /// Smoothed jitter, s.
+    /// Jitter, s: a mean over about 64 samples.
     jitter: f64,
 }
 
@@ -40,7 +40,7 @@ impl QueueView {
         self.samples += 1;
         if self.samples >= 3 {
             // The second difference of the delays responds to jitter. A queue that fills at a
-            // steady rate gives 0.
+            // steady rate gives 0. A sample counts as at most 20 ms.
             let [q, q1, q2] = self.last;
             let bend = ((q - 2.0 * q1 + q2).abs() / 2.0).min(0.020);
             self.jitter += (bend - self.jitter) / 64.0;
@@ -49,9 +49,9 @@ impl QueueView {
 
     /// Counts the queueing delay `more`, s, as a delay of the path from now on.
     ///
-    /// Such a delay arises when the path becomes longer. It also arises from jitter: among many
-    /// packets sent far apart, one may have a lower delay than packets sent close together ever
-    /// have.
+    /// Such a delay arises when the path becomes longer. It also arises from jitter. One packet out
+    /// of many that are sent far apart may have a very low delay. Packets sent close together never
+    /// have such a low delay.
     pub(super) fn is_no_queue(&mut self, now: Time, more: f64) {
         let least = -self.base.get().unwrap_or(0.0) + more;
         self.base.reset(now.as_nanos(), -least);

@@ -24,7 +24,8 @@ use std::time::Duration;
 
 /// How many proactive repairs are sent.
 ///
-/// The text form is `adaptive`, `none`, or a number of packets from 1 to 10.
+/// The text form is `adaptive`, `none`, or the number of packets sent for each source packet, 1 to
+/// 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Redundancy {
     /// As many as the measured losses of the path require; none on a clean path.
@@ -79,6 +80,7 @@ const BULK_UNMASKED: f64 = 0.5;
 /// each useful byte. Double the value waits for exact repairs more often.
 const RECENT_UNMASKED: f64 = 0.2;
 /// Least number of sources in a flight for which its newest part is protected separately, packets.
+/// With a [`Spread`] it is the number of sources divided by the step.
 ///
 /// In a smaller flight this protection costs much, and an exact repair would arrive soon. Half the
 /// value costs more bandwidth on short paths. Double the value leaves more small flights to exact
@@ -107,9 +109,9 @@ const TAIL_UNMASKED: f64 = 0.003;
 const IDLE: f64 = 0.05;
 /// Length of the newest part of a flight, 50 ms.
 ///
-/// If fewer than [`RECENT_PACKETS`] packets (times the step of [`Spread`]) left in this time, the
-/// part is extended to that number. Half the value protects a shorter part, with more repairs for
-/// each packet. Double the value makes the rule more similar to the rule for the whole flight.
+/// If fewer than [`RECENT_PACKETS`] packets (times the step of [`Spread`]) were sent in this time,
+/// the part is extended to that number. Half the value protects a shorter part, with more repairs
+/// for each packet. Double the value makes the rule more similar to the rule for the whole flight.
 pub const RECENT: Duration = Duration::from_millis(50);
 /// Least number of packets in the newest part of a flight, for each step of [`Spread`].
 ///
@@ -120,26 +122,26 @@ pub const RECENT_PACKETS: usize = 100;
 
 /// Limit on the probability that an interactive packet and all its repairs are lost.
 ///
-/// At this value, two packets are lost with all their repairs among 1000 requests and their 1000
-/// answers. So the 99th percentile of the exchanges' delay is the delay of the path. Half the value
-/// adds repairs for each packet. Double the value delays twice as many exchanges.
+/// At this value, on average at most two of 1000 requests and their 1000 answers are lost with all
+/// their repairs. So the 99th percentile of the exchanges' delay is the delay of the path. Half the
+/// value adds repairs for each packet. Double the value delays twice as many exchanges.
 const INTERACTIVE_LOST: f64 = 0.001;
 /// Limit on the repairs for one interactive packet.
 ///
-/// It bounds the cost on paths with many losses. At 20 % loss in runs of 1.25 packets,
+/// The limit bounds the cost on paths with many losses. At 20 % loss in runs of 1.25 packets,
 /// [`INTERACTIVE_LOST`] asks for 4 repairs, so half the value is too few. Double the value only
 /// matters at higher loss or in longer runs.
 const INTERACTIVE_REPAIRS: u32 = 4;
 /// Time between two repairs of one interactive packet, 2 ms.
 ///
-/// Because of this distance a short run of losses does not hit all of them. With half the value a
-/// run hits all of them more often. Double the value delays packets whose first repair is lost.
+/// Because of this distance a short run of losses does not hit all repairs. With half the value a
+/// run hits all repairs more often. Double the value delays packets whose first repair is lost.
 pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
 
 /// Limit on the probability that a report and all its repetitions are lost.
 ///
-/// Half the value adds repetitions where losses come in runs. Double the value removes some. At low
-/// loss without runs, [`LEAST_REPEATS`] sets the number instead.
+/// Half the value adds repetitions where losses come in runs. Double the value removes repetitions.
+/// At low loss without runs, [`LEAST_REPEATS`] sets the number instead.
 const REPORT_LOST: f64 = 0.01;
 /// Least number of repetitions of a report that no datagram follows. See [`report_repeats`].
 ///
@@ -260,7 +262,8 @@ impl Spread {
     /// If the path holds many spans ([`SPAN`]) and losses come in runs, the symbols of one repair
     /// lie apart. A run of losses then hits a few symbols of several repairs instead of many
     /// symbols of one repair. The same number of repairs recovers longer runs. This costs delay,
-    /// which is small compared with the round trip of such a path.
+    /// which is small compared with the round trip of such a path. The step is the largest power of
+    /// two up to the number of spans, the length of a run, and 16; at least 1.
     pub fn of(packets: f64, losses: Losses) -> Spread {
         let spans = packets / f64::from(SPAN);
         let most = spans.min(losses.burst).clamp(1.0, MOST_SPREAD);
@@ -314,8 +317,9 @@ impl BulkRule {
     /// - `ahead` is the backlog in the ingress queue. While sources wait, the number of repairs
     ///   follows the mean loss, without runs. While the ingress queue is nearly empty, repairs are
     ///   free, and their number follows runs of losses as well.
-    /// - `dither` is a number of sources that is added to `all`. So repairs are not sent at equal
-    ///   distances, and a queue that drops packets at equal distances does not drop every repair.
+    /// - `dither` is a number of sources that is added to `all`, except after the end of a burst.
+    ///   So repairs are not sent at equal distances, and a queue that drops packets at equal
+    ///   distances does not drop every repair.
     pub fn is_due(
         &mut self,
         all: Flight,
@@ -407,8 +411,8 @@ impl ExactRule {
     ///
     /// `waiting` is the backlog in round trips. While sources wait, a group gets as many repairs as
     /// suffice on average. While the ingress queue is nearly empty, a group gets enough repairs to
-    /// be decoded almost certainly, because the user may be waiting for it. The more groups there
-    /// are, the more certain each one must be, because all later packets wait for the last group.
+    /// be decoded almost certainly, because the user may be waiting for it. Then more groups also
+    /// mean more repairs for each group, because all later packets wait for the last group.
     pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
         let turns = groups.clamp(1, INTERLEAVED) as f64;
         let unmasked =
@@ -416,7 +420,7 @@ impl ExactRule {
         ExactRule { losses: Losses { burst: (losses.burst / turns).max(1.0), ..losses }, unmasked, found: Vec::new() }
     }
 
-    /// Number of repairs that a group with `holes` holes needs.
+    /// Number of repairs that a group with `holes` holes needs, at most 8 for each hole.
     pub fn wanted(&mut self, holes: u32) -> u32 {
         let at = holes as usize;
         if self.found.len() <= at {
@@ -438,17 +442,18 @@ pub fn interactive_repairs(losses: Losses) -> u32 {
 
 /// Number of times to repeat a report that no datagram follows.
 ///
-/// There are enough repetitions that all of them are lost with a probability of at most 1 %. There
-/// are at most `affordable` ones, but never fewer than [`LEAST_REPEATS`].
+/// There are enough repetitions that the report and all of them are lost with a probability of at
+/// most 1 %. There are at most `affordable` and at most 48 repetitions, but never fewer than
+/// [`LEAST_REPEATS`].
 pub fn report_repeats(losses: Losses, affordable: u32) -> u32 {
     losses.copies(losses.share, REPORT_LOST, MOST_REPEATS).min(affordable).max(LEAST_REPEATS)
 }
 
 /// Number of probes in one batch during a silence.
 ///
-/// One probe that arrives ends the silence. The run of losses that caused the silence may still go
-/// on. So a batch has enough probes to outlast this run with a probability of 90 %. It has at least
-/// [`LEAST_PROBES`] and at most 32 probes.
+/// One probe that arrives and is reported ends the silence. The run of losses that caused the
+/// silence may still go on. So a batch has enough probes to outlast this run with a probability of
+/// 90 %, but at least [`LEAST_PROBES`] and at most 32 probes.
 pub fn silence_probes(losses: Losses) -> u32 {
     losses.copies(1.0, PROBES_LOST, MOST_PROBES).max(LEAST_PROBES)
 }
