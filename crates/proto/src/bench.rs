@@ -26,8 +26,8 @@ const BATCH: usize = 32;
 const STEP: Duration = Duration::from_micros(400);
 /// Delay of the path in each direction, steps.
 ///
-/// It sets the number of datagrams in flight. Half or double the value halves or doubles that
-/// number, and thus the symbols that the sender and the receiver keep.
+/// The delay sets the number of datagrams in flight. Half or double the value halves or doubles
+/// that number, and thus the symbols that the sender and the receiver keep.
 const DELAY: usize = 4;
 /// Length of the buffer for one datagram, bytes. It only has to exceed the path's MTU.
 const ROOM: usize = 2048;

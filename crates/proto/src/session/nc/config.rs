@@ -72,7 +72,7 @@ pub enum CombinationRate {
     /// The number of combinations is computed anew for each segment. It follows from the measured
     /// loss, the packets in flight, and the number of combinations that the receiver still lacks.
     /// It is the smallest number that masks the losses of the packets in flight with probability
-    /// 1/2. Without loss it is 1.
+    /// 1/2, within limits (see `redundancy.rs`). Without loss it is 1.
     Adaptive,
 }
 

@@ -87,8 +87,8 @@ impl<P: Payload> NcReceiver<P> {
     pub fn new(config: NcConfig) -> Result<NcReceiver<P>, NcConfigError> {
         config.check()?;
         // `ahead` bounds the number of rows, and so the memory. The size of the matrix gets no
-        // limit of its own: a full matrix would refuse further combinations, also those that are
-        // needed to decode its rows. Decoding could then stop for ever.
+        // limit of its own. A full matrix would refuse all further combinations, also the ones that
+        // are needed to decode its rows. Decoding could then stop for ever.
         let ahead = config.ahead as usize;
         let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
         Ok(NcReceiver {
@@ -109,8 +109,8 @@ impl<P: Payload> NcReceiver<P> {
         })
     }
 
-    /// How long segments wait to be decoded: from the time when the segment and all earlier
-    /// segments are seen to the time when the segment is decoded.
+    /// How long segments wait to be decoded. The wait begins when the segment and all earlier
+    /// segments are seen. It ends when the segment is decoded.
     pub fn decode_delays(&self) -> &DelayHistogram {
         &self.decode_delays
     }

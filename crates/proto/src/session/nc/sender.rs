@@ -43,8 +43,9 @@ pub struct SenderCounts {
     pub as_they_are: u64,
     /// Bytes of the combinations and uncoded segments sent.
     pub bytes: u64,
-    /// Combinations that leave out the newest segments. These lie beyond the coding window
-    /// ([`CodingWindow::Oldest`]) or beyond the receiver's limit ([`NcConfig::ahead`]).
+    /// Combinations without the segment for which they are sent. This segment lies beyond the
+    /// coding window ([`CodingWindow::Oldest`]) or beyond the receiver's limit
+    /// ([`NcConfig::ahead`]).
     pub held_back: u64,
     /// Combinations that leave out the oldest unacknowledged segments ([`CodingWindow::Last`]).
     pub passed_over: u64,

@@ -26,7 +26,7 @@ impl<P: InnerPacket> Tunnel<P> {
     ///
     /// There are three reasons. An announcement was requested, for instance because the last one
     /// was lost. The window reaches further than announced. Or the report interval or the deadline
-    /// has changed by more than a quarter.
+    /// has grown to more than 1.25 times the announced one, or shrunk to less than 1/1.25 of it.
     pub(super) fn announcement_due(&mut self) -> bool {
         if self.announce || self.reach() > self.announced.reach {
             return true;
@@ -42,8 +42,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The *reach*: how many symbols before the newest one the receiver must keep, because repairs
     /// may span them.
     ///
-    /// This is at least twice the number of outstanding symbols, rounded up to a power of two, and
-    /// at least 1024. The power of two keeps announcements rare while the window grows.
+    /// The reach is twice the number of outstanding symbols, rounded up to a power of two, and at
+    /// least 1024. The power of two keeps announcements rare while the window grows.
     fn reach(&self) -> u32 {
         (2 * self.sources.len() as u32).next_power_of_two().max(1024)
     }
@@ -52,8 +52,9 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn window_now(&self) -> Window {
         let srtt = self.sent_history.srtt();
         let ms = Duration::from_millis;
-        // Rate control needs about ten reports per round trip. On a slow path reports are less
-        // frequent, so that they cost almost nothing.
+        // Rate control needs about ten reports per round trip, 2 to 20 ms apart. On a slow path
+        // the interval is longer, so that reports cost almost nothing. It grows to at most 1 s,
+        // and at most to the longer of 20 ms and a quarter of a round trip.
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);

@@ -1,7 +1,7 @@
 //! How the tunnel handles a report of the peer. See `mod.rs` for the terms.
 //!
-//! A report updates the sent-packet history, the rate, the loss estimate, the coding window and the
-//! list of exact repairs (the repairs that answer a report).
+//! A report updates the sent-packet history, the rate, the loss estimate and the coding window. It
+//! also decides which exact repairs (the repairs that answer a report) are due.
 
 use super::announcement::REPORT_BYTES;
 use super::outcome::apply_outcome;
@@ -18,12 +18,12 @@ use std::time::Duration;
 /// This end also sends reports, and repeats the last one while no datagram follows it. The first
 /// [`FEW_PACKETS`] packets of the round trip do not count. The share bounds the cost of repetitions
 /// when losses come in long runs. Half the share allows half as many repetitions, so all of them
-/// are lost more often. Double the share lets them displace more data.
+/// are lost more often. Double the share lets repetitions displace more data.
 const REPEAT_SHARE: f64 = 0.2;
 /// A path that carries at most this many packets per round trip gets no extra repetitions: only
 /// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
 ///
-/// Such a path has no room for them. Half the value allows extra repetitions on shorter and slower
+/// Such a path has no room for extra repetitions. Half the value allows them on shorter and slower
 /// paths. Double the value forbids them on more paths. On a path of hundreds of packets the value
 /// hardly matters.
 const FEW_PACKETS: f64 = 4.0;

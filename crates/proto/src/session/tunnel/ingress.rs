@@ -29,11 +29,12 @@ pub(super) fn bucket_of(flow: u64) -> u16 {
 /// How proactive repair protects a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
-    /// The packet's flow uses much of the path's rate. Each repair lowers delay and costs
-    /// bandwidth.
+    /// The packet is not [`Class::Interactive`]. Each repair costs bandwidth that other packets
+    /// need.
     #[default]
     Bulk,
-    /// The packet's flow uses little of the path's rate, so repairs are cheap.
+    /// The packet is delivered in order, and its flow uses little of the path's rate. So repairs
+    /// are cheap.
     Interactive,
 }
 
@@ -74,7 +75,7 @@ pub(super) struct Ingress<P> {
     packets: usize,
     /// Bytes that a bucket may send in one turn.
     quantum: i64,
-    /// CoDel's target: the longest time in the queue that is not too long.
+    /// CoDel's target: the longest acceptable time in the queue.
     target: Duration,
     /// CoDel's interval: how long the time in the queue must exceed the target before a drop.
     interval: Duration,
@@ -130,8 +131,8 @@ impl<P> Ingress<P> {
     ///   inner TCP reduces its window.
     /// - The target also includes 3/4 of `held`. Held packets are released together and
     ///   acknowledged together, so the inner TCP answers with a burst.
-    /// - The interval is twice `rtt` plus `held`. An inner TCP measures about one such round trip,
-    ///   and needs it to react to a drop.
+    /// - The interval is twice the sum of `rtt` and `held`. An inner TCP measures a round trip of
+    ///   about this sum, and needs one round trip to react to a drop.
     ///
     /// Neither value is less than CoDel's default, 5 ms and 100 ms (RFC 8289).
     pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
@@ -139,8 +140,12 @@ impl<P> Ingress<P> {
         self.interval = (2 * (rtt + held)).max(Duration::from_millis(100));
     }
 
-    /// Adds a packet. It is interactive if it must be delivered in order, its flow's rate is less
-    /// than `interactive_below`, byte/s, and fewer than 16 000 bytes of the flow wait.
+    /// Adds a packet. If the queue would exceed its limit, first drops packets of the longest
+    /// bucket.
+    ///
+    /// The packet is interactive under three conditions. It must be delivered in order. Its
+    /// bucket's rate is less than `interactive_below`, byte/s. Fewer than 16 000 bytes wait in its
+    /// bucket.
     pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
@@ -196,8 +201,8 @@ impl<P> Ingress<P> {
                 self.drops.expired += 1;
                 continue;
             }
-            // CoDel must not drop from a queue of at most two full packets: such a queue cannot
-            // become shorter.
+            // CoDel must not drop if at most two full packets wait behind this one: such a queue
+            // cannot become shorter.
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
             if bucket.codel.drops(now, short, self.interval) {
                 self.drops.aqm += 1;
@@ -281,7 +286,7 @@ impl Codel {
         if now.since(above_since) < interval {
             return false;
         }
-        // The last dropping state ended recently, so go on at about its drop rate (RFC 8289,
+        // If the last dropping state ended recently, go on at about its drop rate (RFC 8289,
         // section 5).
         let recent = now.signed_since(self.next_drop) < 16 * interval.as_nanos() as i64;
         let delta = self.count.saturating_sub(self.last_count);

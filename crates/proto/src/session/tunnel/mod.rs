@@ -22,8 +22,8 @@
 //!   repair; the repair *spans* them.
 //! * The *coding window* holds the source symbols that repairs may still span. These symbols are
 //!   *outstanding*.
-//! * A *datagram* carries one source symbol, repair, report, announcement or probe. Datagrams have
-//!   numbers of their own.
+//! * A *datagram* carries one source symbol, repair, report, announcement or probe, or the end of
+//!   the session. Datagrams have numbers of their own.
 //! * A *report* (`Feedback`) tells the sender which datagrams arrived and which symbols are
 //!   missing.
 //! * An *exact repair* answers a report. A *proactive repair* is sent before a loss is known.
@@ -78,7 +78,7 @@ use std::time::Duration;
 /// Interactive flows may spend more repair bytes per source byte than bulk flows. The share is
 /// small, so these repairs take little of the path's rate. With double the share, flows of up to
 /// twice the rate are interactive, at up to twice the cost. With half the share, more flows are
-/// bulk.
+/// bulk. `Ingress::push` has further conditions.
 const INTERACTIVE_SHARE: f64 = 0.02;
 /// A flow below this rate is interactive on every path, byte/s.
 ///
@@ -202,7 +202,7 @@ impl<P: InnerPacket> Tunnel<P> {
         tunnel
     }
 
-    /// Requests a probe with `padding` zero bytes.
+    /// Requests a probe with `padding` zero bytes, in place of a requested one not yet sent.
     ///
     /// A probe is a keep-alive, or it tests whether the path carries datagrams of that size. The
     /// probe is the next packet that [`Session::poll_transmit`] returns.
@@ -250,7 +250,8 @@ impl<P: InnerPacket> Tunnel<P> {
         }
     }
 
-    /// Number of symbols from the oldest one not known to be decoded to the newest one sent.
+    /// Number of symbols from the window's base to the newest one sent. The base is the oldest
+    /// symbol that is neither known to be decoded nor given up.
     pub fn outstanding(&self) -> usize {
         self.sources.len()
     }
@@ -291,9 +292,9 @@ impl<P: InnerPacket> Tunnel<P> {
         self.deadline
     }
 
-    /// Works out the deadline and marks the window announcement as outdated. Both depend on the
-    /// path's MTU, the round-trip time and the rate. So this is called after each report and each
-    /// new MTU.
+    /// Works out the deadline and marks the window announcement as outdated. The deadline and the
+    /// announcement depend on the path's MTU, the round-trip time and the rate. So this is called
+    /// after each report and each new MTU.
     fn follow(&mut self) {
         self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
         self.window_outdated = true;
@@ -324,7 +325,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.sources.len() < self.config.window_symbols as usize
     }
 
-    /// Whether a datagram is to leave as soon as the pacer allows it.
+    /// Whether a datagram may be ready to leave as soon as the pacer allows it.
     fn has_waiting(&self) -> bool {
         !self.ingress.is_empty() && self.window_open()
             || self.repairs.may_be_due()

@@ -1,10 +1,11 @@
 //! In-order delivery. Packets of one flow are delivered in the order in which the peer's user sent
-//! them. Flows do not wait for each other.
+//! them. Flows do not wait for each other, unless they share a bucket ([`bucket_of`]).
 //!
 //! Each packet travels in one numbered symbol (see `mod.rs`). Its [`Gap`] gives a range of symbol
 //! numbers that contains the previous symbol of its flow. Known symbols in this range have been
 //! sorted into their flows already. A missing symbol in the range may belong to the packet's flow.
-//! So the packet waits for the missing symbols in the range, and for no others.
+//! So the packet waits for the missing symbols in the range, from the highest one down, until the
+//! previous symbol is known.
 
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
@@ -112,8 +113,8 @@ impl<P> InOrder<P> {
         self.resolve(id, missing);
     }
 
-    /// Lets the flows go on that waited for symbol `id`. Either its packet has been passed to
-    /// `arrive`, or the symbol was given up.
+    /// Lets the flows go on that waited for symbol `id`. Either the symbol's packet has been passed
+    /// to `arrive`, or the symbol was given up or is malformed.
     pub(super) fn resolve(&mut self, id: u64, missing: &BTreeSet<u64>) {
         for index in self.blocked.remove(&id).unwrap_or_default() {
             self.release(index, missing);
@@ -175,8 +176,9 @@ impl<P> InOrder<P> {
             let Some(first) = flow.waiting.front() else { return };
             let bracket = first.gap.predecessors(first.id);
             let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
-            // Wait for the nearest missing symbol. When it is known, it is the flow's previous
-            // symbol, or the search goes on with the missing symbols before it.
+            // Wait for the highest missing symbol in the range. When that symbol is known, either
+            // it is the flow's previous symbol, or the flow waits for the missing symbols before
+            // it.
             let blocker = if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
             if let Some(id) = blocker {
                 let waiters = self.blocked.entry(id).or_default();

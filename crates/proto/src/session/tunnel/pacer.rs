@@ -6,20 +6,22 @@ use std::time::Duration;
 /// The pacer's timer is set this long after the next datagram is due, 1 ms.
 ///
 /// Several datagrams that have become due then share one wake-up. Half the value wakes the program
-/// more often. Double the value makes larger bursts. It also uses up all of [`BURST`], so a late
-/// timer may lose rate.
+/// more often. Double the value makes larger bursts. It would also use up all of [`BURST`], so that
+/// a late timer could lose rate.
 const BATCH: Duration = Duration::from_millis(1);
-/// Unused sending time that later datagrams may still use if no datagram was waiting, 2 ms.
+/// Unused sending time that is kept for the next datagrams if no datagram was waiting, 2 ms. If a
+/// datagram was waiting, at least this time is kept (see [`LATE`]).
 ///
-/// The value covers one batch ([`BATCH`]) and a timer that is a little late. Half the value loses
+/// The value covers one batch ([`BATCH`]) and a timer that is up to 1 ms late. Half the value loses
 /// rate when timers are late. Double the value allows bursts of twice the size.
 const BURST: Duration = Duration::from_millis(2);
-/// Unused sending time that later datagrams may still use if a datagram was waiting, at most 25 ms.
+/// Limit on the unused sending time that is kept for the next datagrams if a datagram was waiting,
+/// 25 ms.
 ///
-/// If a datagram was waiting, only the timer was late. On a busy machine a timer is late by many
-/// milliseconds. Without this allowance the timer would limit the rate. The rate controller would
-/// then measure a slower path and lower the rate further. The allowance is also at most half a
-/// round trip (but at least [`BURST`]). Half the value loses rate on machines with later timers.
+/// Half a round trip is kept, but at least [`BURST`] and at most this limit. If a datagram was
+/// waiting, only the timer was late. On a busy machine a timer is late by many milliseconds. If the
+/// unused time were lost, the timer would limit the rate. The rate controller would then measure a
+/// slower path and lower the rate further. Half the value loses rate on machines with later timers.
 /// Double the value allows longer bursts on paths with a round-trip time above 50 ms.
 const LATE: Duration = Duration::from_millis(25);
 
@@ -28,7 +30,7 @@ const LATE: Duration = Duration::from_millis(25);
 pub(super) struct Pacer {
     /// When the next datagram may leave.
     next: Time,
-    /// Whether a datagram waited only for the pacer when none left last.
+    /// The argument of the last call of [`Pacer::hold`].
     held: bool,
 }
 
@@ -42,20 +44,23 @@ impl Pacer {
         self.next <= now
     }
 
-    /// When to try again if no datagram may leave now.
+    /// When to try again if no datagram may leave now: [`BATCH`] after the next one is due.
     pub(super) fn opens(&self) -> Time {
         self.next + BATCH
     }
 
-    /// Call this when no datagram leaves. `held`: a datagram waits only for the pacer.
+    /// Call this when no datagram leaves. `held`: a datagram waits, and only the pacer stops it.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Records that a datagram of `bytes` leaves. `rate` is the pacing rate, byte/s. Bursts last at
-    /// most half the round-trip time `srtt`, or [`BURST`] if that is longer.
+    /// Records that a datagram of `bytes` leaves. `rate` is the pacing rate, byte/s.
+    ///
+    /// Some of the sending time that passed unused is kept for the next datagrams. If a datagram
+    /// was waiting, half of the round-trip time `srtt` is kept, at least [`BURST`] and at most
+    /// [`LATE`]. Otherwise [`BURST`] is kept.
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
-        // Sending time that passed unused before `now - most` is lost.
+        // Unused sending time before `now - most` is not kept.
         let most = if self.held { (srtt / 2).clamp(BURST, LATE) } else { BURST };
         let from = self.next.max(now - most);
         self.next = from + Duration::from_nanos((f64::from(bytes) / rate * 1e9) as u64);

@@ -1,9 +1,9 @@
 //! The receiving half of a tunnel. It records which datagrams have arrived, decodes symbols,
 //! delivers packets in order, and makes the reports for the peer.
 //!
-//! A missing symbol is *seen* (RFC 8406) if the receiver holds a repair for it. It is decoded when
-//! the *unseen* symbols of that repair are known. So reports ask only for repairs of unseen
-//! symbols. See `mod.rs` for the other terms.
+//! A missing symbol is *seen* (RFC 8406) if the receiver holds a repair for it. The symbol is
+//! decoded when the *unseen* symbols of that repair are known. So reports ask only for repairs of
+//! unseen symbols. See `mod.rs` for the other terms.
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// there. With double the value, most of the added ranges would be cut: a report has at most
 /// [`MAX_FEEDBACK`](crate::wire::MAX_FEEDBACK) bytes.
 const UNSEEN_RANGES: usize = 512;
-/// The decoder does not hold a repair whose range contains more unseen symbols than this.
+/// The decoder discards a repair with more unseen symbols than this among its contiguous members.
 ///
 /// After the sender has overshot the path's rate, more symbols are missing than such repairs can
 /// recover. Exact repairs span only a few symbols each, so the limit does not affect them. Held
@@ -32,8 +32,9 @@ const UNSEEN_RANGES: usize = 512;
 /// with it. Double the value allows up to four times that cost. Half the value discards repairs
 /// that could have recovered long runs of losses.
 const MAX_UNSEEN: usize = 128;
-/// The *reach* is the number of known symbols that are kept, because later repairs may span them.
-/// This is the reach until the sender announces one, and the least reach ever used.
+/// The *reach* is the number of latest symbols of which the known ones are kept, because later
+/// repairs may span them. This is the reach until the sender announces one. A smaller reach is used
+/// only if the coding window is smaller.
 ///
 /// Half the value makes early repairs of old symbols unusable. Double the value takes more memory.
 const DEFAULT_REACH: u64 = 1024;
@@ -58,9 +59,9 @@ pub struct ReceiveCounts {
     /// Repairs that span symbols no longer kept. Also sources and repairs of symbols too far ahead
     /// of all known ones.
     pub unusable: u64,
-    /// Repairs not held because they span too many unseen symbols.
+    /// Repairs discarded because they span too many unseen symbols.
     pub wide: u64,
-    /// Repairs not held because the memory for held repairs was full.
+    /// Repairs discarded because the memory for stored repairs was full.
     pub full: u64,
     /// Symbols that were given up before they were received or recovered.
     pub given_up: u64,
@@ -88,13 +89,14 @@ pub(super) struct Receiver<P: InnerPacket> {
     limit: u64,
     order: InOrder<P>,
     reporter: ReportTimer,
-    /// Number of known symbols that are kept for repairs. See [`DEFAULT_REACH`].
+    /// Number of latest symbols of which the known ones are kept. See [`DEFAULT_REACH`].
     reach: u64,
     /// Known symbols before this one have been freed.
     freed_to: u64,
-    /// How long a packet waits for missing ones, by the last window announcement.
+    /// How long a packet waits for missing ones: 1.25 times the deadline of the last window
+    /// announcement, which counts as at most 60 s.
     deadline: Option<Duration>,
-    /// Repairs that span a range of symbols and added no information.
+    /// Repairs of a contiguous or equally spaced range of symbols that brought the decoder nothing.
     redundant: u64,
     counts: ReceiveCounts,
 }
@@ -107,9 +109,9 @@ impl<P: InnerPacket> Receiver<P> {
         Receiver {
             numbers: ReceivedNumbers::new(),
             received_bytes: 0,
-            // Each held repair makes one of its missing symbols seen: its pivot. With the highest
-            // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for them
-            // first, which is right because later packets wait for them.
+            // Each stored repair makes one of its missing symbols seen: its pivot. With the highest
+            // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for these
+            // symbols first, which is right because later packets wait for them.
             decoder: Decoder::with_pivots(
                 0,
                 Limits { ahead: limit as usize, history: limit as usize, matrix, unseen: MAX_UNSEEN },
@@ -187,8 +189,8 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn window(&mut self, now: Time, window: &Window) {
         self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
-        // The sender gives a symbol up this long after it sent the symbol. A quarter is added,
-        // because the last repair may still be in flight then.
+        // The sender gives a symbol up when the announced deadline has passed since it was sent. A
+        // quarter is added, because the last repair may still be in flight then.
         self.deadline = Some(window.deadline.min(Duration::from_secs(60)).mul_f64(1.25));
         // A base further ahead than the largest window cannot be right.
         if window.base > self.end + self.limit {
@@ -204,8 +206,8 @@ impl<P: InnerPacket> Receiver<P> {
         self.reporter.most_repeats = repeats;
     }
 
-    /// Delivers packets that have waited longer than the announced deadline. Until the first
-    /// announcement, `deadline` is used instead.
+    /// Delivers packets that have waited longer than 1.25 times the announced deadline. Until the
+    /// first announcement, packets wait for `deadline`.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) {
         let deadline = self.deadline.unwrap_or(deadline);
         self.order.expire(now, deadline, &self.missing);
@@ -265,8 +267,8 @@ impl<P: InnerPacket> Receiver<P> {
         self.end
     }
 
-    /// Three numbers about the peer's datagrams: how many have not arrived so far, how many were
-    /// sent, and in how many runs they were lost.
+    /// Three counts over the datagram numbers up to the largest one received: numbers that have not
+    /// arrived so far, all numbers, and runs of skipped numbers.
     pub(super) fn losses(&self) -> (u64, u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
         (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)

@@ -15,8 +15,8 @@ pub(super) const REMEMBERED_NUMBERS: u64 = 1 << 14;
 pub(super) struct ReceivedNumbers {
     /// The largest number that has arrived.
     pub(super) largest: Option<u64>,
-    /// Number of times that a larger number arrived while one or more numbers before it were
-    /// missing. Some of the missing numbers may have arrived later.
+    /// Number of times that `largest` grew by more than 1, plus 1 if the first number was not 0.
+    /// Some of the skipped numbers may have arrived later.
     pub(super) gaps: u64,
     /// One bit for each number, at position `number % REMEMBERED_NUMBERS`. 1: the number arrived.
     bits: Vec<u64>,

@@ -6,10 +6,10 @@ use ripstop_base::Time;
 use std::time::Duration;
 
 /// The longest recent time that the oldest outstanding symbol has waited, beyond the round-trip
-/// time. All packets of its flow behind it wait for it at the receiver.
+/// time. At the receiver, all later packets of this symbol's flow wait for the symbol.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecoveryWait {
-    /// The longest recent recovery time at the time `last`, s.
+    /// The estimate at the time `last`, s. It decays from one sample to the next.
     worst: f64,
     last: Time,
 }

@@ -2,10 +2,10 @@
 //!
 //! *Exact repairs* answer reports. An exact repair spans a few *holes*: lost symbols for which the
 //! receiver holds no repair yet (it has not *seen* them, RFC 8406). Holes that are repaired
-//! together form a *group*. The span of an exact repair ends at the group's last hole and never
-//! reaches the newest symbol. Otherwise later losses would have to be repaired before this repair
-//! could be decoded. The tunnel counts exact repairs in flight, because a report that left before
-//! they arrived asks for the same holes again.
+//! together form a *group*. An exact repair spans no symbol after the group's last hole. Otherwise
+//! later losses would have to be repaired before this repair could be decoded. The tunnel counts
+//! exact repairs in flight, because a report that left before they arrived asks for the same holes
+//! again.
 //!
 //! *Proactive repairs* are sent before any report. They protect packets of *interactive* flows
 //! (which use little of the path, see `ingress.rs`) or of *bulk* flows (all others).
@@ -33,9 +33,9 @@ use std::time::Duration;
 const LISTED: usize = 5;
 /// Limit on the holes of a group if they are close together: all within [`SPAN`] symbols.
 ///
-/// A repair of a group with more holes than it can list spans all symbols from the first hole to
-/// the last one. Large groups pay off because the share of repairs lost varies less among many
-/// repairs than among few. With half the value this share varies more. With double the value a
+/// A repair of a group with more holes than the repair can list spans all symbols from the first
+/// hole to the last one. Large groups pay off because the share of repairs lost varies less among
+/// many repairs than among few. With half the value this share varies more. With double the value a
 /// group waits for more repairs.
 const GROUP: usize = 32;
 /// Limit on the interactive symbols that one repair spans.
@@ -93,14 +93,13 @@ struct Proactive {
     span: (u64, u64),
 }
 
-/// Holes that are repaired together.
 #[derive(Clone, Debug)]
 struct Group {
     /// The holes, ascending.
     holes: Vec<u64>,
     /// Number of exact repairs in flight for this group.
     in_flight: u32,
-    /// How often all repairs in flight for the group were received or lost, and holes were left.
+    /// How often the last repair in flight for the group was received or lost.
     failed: u32,
 }
 
@@ -144,13 +143,15 @@ pub struct RepairCounts {
     pub exact: u64,
     /// Exact repairs sent that span all symbols from the first hole of a group to the last one.
     pub ranges: u64,
-    /// Proactive repairs sent for bulk flows, or because the user has set a fixed redundancy.
+    /// Proactive repairs sent for bulk flows, as probes, or because the user has set a fixed
+    /// redundancy.
     pub bulk: u64,
     /// Proactive repairs among `bulk` that span only every second, fourth, ... symbol of a range.
     pub spread: u64,
     /// Proactive repairs sent for interactive flows.
     pub interactive: u64,
-    /// Proactive repairs that were due but not sent, because the budget was used up.
+    /// Proactive repairs that were due but not sent, because the budget was used up. Repairs for
+    /// bulk flows count at most once for each source symbol.
     pub over_budget: u64,
     /// Times that proactive repair was suspended because its repairs recovered nothing.
     pub suspended: u64,
@@ -165,7 +166,6 @@ pub(super) struct Repairs {
     groups: BTreeMap<u64, Group>,
     /// For each hole, the number of its group.
     group_of: BTreeMap<u64, u64>,
-    /// Number of the next group.
     next_group: u64,
     /// Exact repairs to send, in order, as worked out from the newest report. Each entry is the
     /// number of the repair's group.
@@ -183,7 +183,7 @@ pub(super) struct Repairs {
     step: u32,
     /// Random offset from -0.5 to 0.5 that moves the next proactive repair.
     dither: f64,
-    /// With a fixed redundancy: number of repairs that may be sent for the sources sent so far.
+    /// With a fixed redundancy: number of repairs that may be sent now, at most 20.
     credit: f64,
     /// Budget for bulk flows.
     bulk: Budget,
@@ -264,7 +264,6 @@ impl Repairs {
         }
     }
 
-    /// The number that the next proactive repair will have.
     pub(super) fn next_proactive(&self) -> u64 {
         self.first_proactive + self.proactive.len() as u64
     }
@@ -320,8 +319,8 @@ impl Repairs {
 
     /// Lists the exact repairs to send, oldest group first.
     ///
-    /// Exact repairs in flight for a group count, and so do proactive repairs in flight that span
-    /// its holes.
+    /// Exact repairs in flight for a group count. So do proactive repairs in flight that begin at
+    /// or before the group's last hole.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &PathView) {
         let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
         starts.sort_unstable();
@@ -330,7 +329,8 @@ impl Repairs {
         let mut used = 0;
         for (id, group) in &self.groups {
             let missing = rule.wanted(group.wanted(now, sources, path)).saturating_sub(group.in_flight);
-            // A proactive repair in flight replaces one exact repair of one group that it spans.
+            // A proactive repair in flight replaces one exact repair. The oldest groups come first.
+            // The repair must begin at or before the group's last hole.
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = starts.partition_point(|start| *start <= last) as u32;
             let covered = missing.min(ahead.saturating_sub(used));
@@ -389,8 +389,8 @@ impl Repairs {
         self.dither = self.random.unit() - 0.5;
     }
 
-    /// A repair to send as a probe: for the oldest group of holes, or else for the newest symbols
-    /// in flight. `None`: there is nothing to repair.
+    /// A repair to send as a probe: for the oldest group of holes, or else for up to four of the
+    /// newest symbols in flight. `None`: there is nothing to repair.
     pub(super) fn plan_probe<P: InnerPacket>(&self, sources: &Sources<P>, path: &PathView) -> Option<PlannedRepair> {
         if let Some((group, state)) = self.groups.iter().next() {
             return Some(Self::exact(*group, state, sources, path));
@@ -423,7 +423,6 @@ impl Repairs {
         !self.due.is_empty() || self.unguarded
     }
 
-    /// The counts so far.
     pub(super) fn counts(&self) -> RepairCounts {
         self.counts
     }
@@ -518,7 +517,8 @@ impl Repairs {
                 let recent =
                     Flight { deficit: 0, sources: self.recent.len() as u32, repairs: self.recent_repairs.len() as u32 };
                 let left = if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
-                // The dither moves a repair by at most half the distance between two repairs.
+                // The dither moves a repair by at most half the mean distance between two losses,
+                // and by at most 50 packets.
                 let dither = self.dither / path.proactive.share.max(0.01);
                 self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)
             }
@@ -526,7 +526,8 @@ impl Repairs {
         if !due {
             return None;
         }
-        // Successive repairs begin at successive symbols, so that together they span every symbol.
+        // The first members of successive repairs have successive remainders modulo `step`, so that
+        // the repairs together span every symbol.
         let first = start + (self.counts.bulk + step - start % step) % step;
         let members = Members::stepped(first, step, end.saturating_sub(first).div_ceil(step))?;
         if members.is_empty() {
@@ -571,10 +572,9 @@ impl Repairs {
 }
 
 impl Group {
-    /// Number of repairs to plan for: one for each hole, plus extra ones if repairs failed or the
-    /// deadline is near.
+    /// Number of repairs to plan for: one for each hole, and one for each failure after the first
+    /// one (at most 4). Two more if the first hole's deadline is less than two round trips away.
     fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
-        // The group has little time left for another round of repairs, so send two more.
         let late = self
             .holes
             .first()
@@ -623,7 +623,7 @@ struct Usefulness {
     redundant_then: u64,
     /// Whether proactive repair is suspended.
     suspended: bool,
-    /// When the last judgement was made.
+    /// When the last judgement was made, or the last suspension ended.
     since: Time,
 }
 
@@ -639,7 +639,7 @@ impl Usefulness {
     /// On a fast path, 400 repairs may be sent between two runs of losses. Half the value suspends
     /// repair there too soon. Double the value sends useless repairs for longer.
     const WHILE: Duration = Duration::from_secs(1);
-    /// How long proactive repair stays suspended, 5 s.
+    /// How long proactive repair stays suspended, 5 s. The first report after this time ends it.
     ///
     /// Half the value tests twice as often whether proactive repair is useful again. Double the
     /// value leaves a path without proactive repairs for longer after its losses have changed.

@@ -8,7 +8,8 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of consecutive reports that list each datagram number.
+/// Number of consecutive reports that list each datagram number, repetitions not counted. Reports
+/// on very many datagrams are cut earlier (see `ReportTimer::acked_from` and `Feedback::cut`).
 ///
 /// A datagram that arrived counts as lost only if all these reports are lost. Half the value makes
 /// reports shorter and such errors more likely. Double the value makes reports longer.
@@ -18,7 +19,8 @@ const REPORTS: usize = 8;
 /// The value matters when few datagrams arrive between reports. A larger value helps when several
 /// reports are lost, and makes reports longer.
 const LEAST_REPORTED: u64 = 64;
-/// Among this many first datagrams of a session, every [`EARLY_EVERY`]-th is reported immediately.
+/// Among this many first datagrams of a session, the first and then every [`EARLY_EVERY`]-th one is
+/// reported immediately if it asks for a report.
 ///
 /// The sender learns the round-trip time and the rate of the path from these reports. Half the
 /// value gives the sender fewer early reports. Double the value costs up to eight more reports.
@@ -27,8 +29,8 @@ const EARLY: u64 = 32;
 ///
 /// Half the value doubles the number of early reports; double the value halves it.
 const EARLY_EVERY: u64 = 4;
-/// A report is repeated only if it covers at least this many new arrivals, and only while no
-/// further datagram arrives.
+/// A report that covers at least this many new arrivals is repeated while no further datagram asks
+/// for a report. A report that covers fewer uses up one repetition of the report before it.
 ///
 /// After this many arrivals the sender may be waiting for the report, and the report may be lost. A
 /// smaller value repeats reports of one or two datagrams as well. Double the value leaves reports
@@ -49,7 +51,7 @@ pub(super) struct ReportTimer {
     pub(super) due: Option<Time>,
     /// How often the last report may still be repeated.
     repeats: u32,
-    /// How often a report is repeated when no datagram follows it.
+    /// How often a report is repeated when no datagram follows it that asks for a report.
     pub(super) most_repeats: u32,
     /// Whether a datagram that asks for a report has arrived since the last report.
     fresh: bool,
@@ -142,7 +144,9 @@ impl ReportTimer {
         }
     }
 
-    /// The lowest datagram number that the next report lists.
+    /// The lowest datagram number that the next report lists: the largest number of the oldest
+    /// report in `marks`, or 0 while `marks` is not full. But the report lists at least the last
+    /// [`LEAST_REPORTED`] numbers, and at most half of [`REMEMBERED_NUMBERS`].
     pub(super) fn acked_from(&self, largest: u64) -> u64 {
         let mark = if self.marks.len() < self.remembered() { 0 } else { self.marks[0] };
         let least = (largest + 1).saturating_sub(LEAST_REPORTED);

@@ -68,8 +68,8 @@ struct Record {
     sent: Time,
     /// Bytes of all datagrams sent, up to and including this one.
     passed: u64,
-    /// The state of the newest report when this datagram left. The datagram's rate sample begins
-    /// there.
+    /// The highest datagram known to have arrived when this datagram left. The rate sample of this
+    /// datagram begins there.
     base: Option<Base>,
 }
 
@@ -129,7 +129,7 @@ pub(super) struct SentHistory {
     /// Number of window announcements and probes in flight. The tunnel waits for reports of them
     /// even when all symbols are decoded.
     asking: u32,
-    /// When the last datagram that asks for a report left.
+    /// When a datagram that asks for a report was last sent.
     last_eliciting: Time,
     /// When the wait for the next report began. `None`: no report is awaited.
     ///
@@ -204,10 +204,10 @@ impl SentHistory {
 
     /// Takes in a report and returns the data that the rate controller needs.
     ///
-    /// Calls `outcome` for each datagram about which something has become known: first for received
-    /// datagrams, then for lost ones, in order of number. Also calls `settle` in order of number,
-    /// once for each datagram that asks for a report, as soon as all earlier fates are known: true
-    /// means lost.
+    /// `outcome` and `settle` concern datagrams that ask for a report. Calls `outcome` for each one
+    /// about which something has become known: first for received ones, then for lost ones, in
+    /// order of number. Calls `settle` once for each one, in order of number, as soon as all
+    /// earlier fates are known: true means lost.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -274,7 +274,7 @@ impl SentHistory {
         self.unanswered = None;
     }
 
-    /// When the last datagram left that asks for a report.
+    /// When a datagram that asks for a report was last sent.
     pub(super) fn last_eliciting(&self) -> Time {
         self.last_eliciting
     }
@@ -284,18 +284,20 @@ impl SentHistory {
         self.unanswered
     }
 
-    /// Lets the pause in sending begin at `pause`, although a datagram has left since then.
+    /// Sets the result of [`SentHistory::last_eliciting`] back to `pause`, after a tail probe was
+    /// sent. A tail probe must not begin a new pause.
     pub(super) fn go_on_from(&mut self, pause: Time) {
         self.last_eliciting = pause;
     }
 
-    /// How long after the last datagram the tail probe is due (RFC 8985, section 7.2).
+    /// How long after the last datagram that asks for a report the tail probe is due. RFC 8985,
+    /// section 7.2, has the model for this time.
     pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
-    /// How long after the last datagram the lack of reports means that everything in flight is
-    /// lost.
+    /// How long after the last datagram that asks for a report everything in flight counts as lost,
+    /// if no report comes.
     pub(super) fn probe_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
     }
@@ -312,8 +314,8 @@ impl SentHistory {
 
     /// Records that datagram `number` was received.
     ///
-    /// If the datagram had been declared lost, the reordering window grows by half, up to one round
-    /// trip. Otherwise the window shrinks by 0.05 %.
+    /// If the datagram had been declared lost, `reordering` is set to 1.5 times itself, at least
+    /// 1.5 ms and at most a round trip. If its fate was unknown, `reordering` shrinks by 0.05 %.
     fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
         match record.fate {
@@ -367,8 +369,8 @@ impl SentHistory {
         report.rate = base.and_then(|base| self.sample(base, newest, app_limited));
     }
 
-    /// The rate sample from `base` to `newest`. `None`: the interval is shorter than 0.3 round
-    /// trips.
+    /// The rate sample from `base` to `newest`. `None`: the time between their arrivals is shorter
+    /// than 0.3 round trips.
     fn sample(&self, base: Base, newest: Base, app_limited: bool) -> Option<RateSample> {
         // The interval is taken on the receiver's clock. If the sending interval was longer, it is
         // used instead, because the path cannot deliver faster than the sender sends.
@@ -461,6 +463,8 @@ impl SentHistory {
     }
 
     /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown.
+    /// Reports are not passed on. A report of unknown fate is skipped if it left before the highest
+    /// datagram known to have arrived.
     fn settle(&mut self, mut settle: impl FnMut(bool)) {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
@@ -474,8 +478,8 @@ impl SentHistory {
         }
     }
 
-    /// Removes datagrams that are settled. Lost ones stay for max(4 srtt, 1 s), because they may
-    /// still arrive.
+    /// Removes settled datagrams from the front. One that did not arrive stays for max(4 srtt, 1 s)
+    /// after it left, because it may still arrive. The highest one that arrived stays too.
     fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {

@@ -1,12 +1,12 @@
 //! Reaction to missing reports: tail probes and silences.
 //!
-//! A *pause* is the time since the last datagram that asks for a report left. Sources, repairs,
-//! window announcements and probes ask for a report; reports do not.
+//! A *pause* is the time since the tunnel last sent a datagram that asks for a report. Sources,
+//! repairs, window announcements and probes ask for a report; reports do not.
 //!
 //! A *tail probe* is one datagram that asks early in a pause whether the last datagrams arrived
 //! (RFC 8985, section 7). If no report comes for longer, a *silence* begins. The tunnel then
-//! declares everything in flight lost. It sends a few packets at a time as probes until the peer
-//! reports.
+//! declares everything in flight lost. Until the peer reports, the tunnel sends only a few packets
+//! at a time, as probes.
 
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
@@ -25,7 +25,8 @@ use std::time::Duration;
 /// load on a path that may be full. A batch has at least [`LEAST_PROBES`] full-size packets on any
 /// path.
 const FULL_PROBES: f64 = 0.25;
-/// Factor by which the wait grows from one batch of probes to the next, up to [`LONGEST_SILENCE`].
+/// Factor by which the wait for a report grows from one batch of probes to the next, up to
+/// [`LONGEST_SILENCE`].
 ///
 /// With double the factor, the wait soon reaches its limit. A factor of 1 would send batches at a
 /// constant interval.
@@ -82,8 +83,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Whether the tunnel waits for a report.
     ///
     /// It waits while symbols are outstanding, or an announcement or a probe is in flight. It does
-    /// not wait for repairs in flight when all their symbols have arrived. A silence goes on even
-    /// when all probes are lost and nothing is in flight.
+    /// not wait for repairs in flight when no symbol is outstanding. A silence goes on even when
+    /// all probes are lost and nothing is in flight.
     pub(super) fn is_waiting(&self) -> bool {
         self.sources.len() > 0 || self.sent_history.is_asking() || self.silence.probes > 0
     }

@@ -1,8 +1,8 @@
 //! The sender's coding window. See `mod.rs` for the terms.
 //!
 //! The window holds every source symbol from its transmission until this symbol and all earlier
-//! ones are decoded or given up. Some received symbols lie between *holes* (missing symbols). They
-//! stay in the window, because a repair for many holes spans them as well.
+//! ones are decoded or given up. So received symbols between *holes* (missing symbols) stay in the
+//! window. A repair for many holes spans such received symbols as well.
 
 use super::ingress::{BUCKETS, Class, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
@@ -44,7 +44,7 @@ pub(super) struct Sources<P> {
     /// The window's base: the number of the first symbol in `sources`.
     first: u64,
     sources: VecDeque<Source>,
-    /// No symbol before this one is in flight.
+    /// The first symbol in flight, or the next symbol if none is in flight.
     tail: u64,
     /// Number of symbols in flight.
     in_flight: u32,
@@ -110,7 +110,8 @@ impl<P: InnerPacket> Sources<P> {
         self.sources.len()
     }
 
-    /// The first symbol in flight. For repairs, all later symbols count as in flight.
+    /// The first symbol in flight, or the next symbol if none is in flight. For repairs, all later
+    /// symbols count as in flight.
     pub(super) fn tail(&self) -> u64 {
         self.tail
     }
@@ -168,7 +169,7 @@ impl<P: InnerPacket> Sources<P> {
     /// Takes the receiver's report on symbols. Returns the *holes*, ascending.
     ///
     /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A *seen* symbol is no
-    /// hole: the receiver holds a repair for it, and decodes it when the holes are filled.
+    /// hole: the receiver holds a repair for the symbol, and decodes it when the holes are filled.
     pub(super) fn take(&mut self, feedback: &Feedback) -> Vec<u64> {
         let decoded_to = feedback.next_undecoded.min(self.next());
         while self.first < decoded_to {
@@ -176,8 +177,8 @@ impl<P: InnerPacket> Sources<P> {
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
         // The deficit is the number of degrees of freedom still missing. If the list of unseen
-        // symbols was cut, the deficit is larger than the list. The oldest lost symbols beyond the
-        // list then count as holes.
+        // symbols was cut, the deficit is larger than the list. Then `beyond` lost symbols after
+        // the end of the list count as holes too, the oldest ones first.
         let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
             Some(last) if beyond > 0 => last.end,

@@ -31,8 +31,8 @@ pub struct SendCounts {
     /// Batches of probes that the tunnel started in silences. Before each batch it declared
     /// everything in flight lost, because no report had come.
     pub silences: u64,
-    /// Tail probes sent: single datagrams that ask for a report, because none on the last datagrams
-    /// came for a little more than a round trip.
+    /// Tail probes sent. A tail probe is a single datagram that asks for a report. It is sent if no
+    /// report about the last datagrams has come for a little more than a round trip.
     pub tail_probes: u64,
     /// Symbols that the peer had not decoded, by its last report.
     pub peer_undecoded: u64,
@@ -56,7 +56,7 @@ pub struct Status {
     pub in_flight: u64,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// Estimated share of datagrams to the peer that are lost, for all causes.
+    /// Estimated share of datagrams to the peer that are lost, from all causes.
     pub loss: f64,
     /// Estimated mean length of a run of losses to the peer, packets.
     pub mean_burst: f64,
@@ -69,7 +69,7 @@ pub struct Status {
     /// Number of outstanding symbols (see [`Tunnel::outstanding`]), and number of them known to be
     /// lost.
     pub outstanding: (usize, usize),
-    /// Symbols that the sending half gave up.
+    /// Symbols that the sending half gave up and did not know to be received.
     pub given_up: u64,
     /// Three numbers at this end: missing symbols, repairs held for them, and packets that wait for
     /// earlier ones.
