@@ -16,8 +16,8 @@ pub struct EndpointConfig {
     pub tunnel: TunnelConfig,
     /// Whether the MSS option of TCP SYNs is lowered, so that segments fit into the tunnel.
     pub clamp_mss: bool,
-    /// How many inner packets may wait until the first handshake with a peer is complete. When more
-    /// come, the oldest is dropped.
+    /// How many inner packets may wait for each peer until the first handshake with the peer is
+    /// complete. When more come, the oldest is dropped.
     pub waiting_packets: usize,
 }
 
@@ -41,7 +41,8 @@ pub struct PeerConfig {
     /// from it.
     pub endpoint: Option<SocketAddr>,
     /// The addresses behind the peer. Packets to these addresses go to the peer. Packets from the
-    /// peer must have one of them as source.
+    /// peer must have one of these addresses as source. An address in prefixes of several peers
+    /// belongs to the peer with the longest one.
     pub allowed_ips: Vec<IpPrefix>,
     /// After this time without sending anything to the peer, this end sends a probe, so that NATs
     /// on the path keep their mapping. None: it never does so.
@@ -71,12 +72,12 @@ pub enum EndpointEvent {
         again: bool,
     },
     /// The peer has not answered handshakes for
-    /// [`SecureConfig::unreachable_after`](secure::SecureConfig). The event comes once. This end
-    /// goes on trying handshakes.
+    /// [`SecureConfig::unreachable_after`](secure::SecureConfig). The event comes once until the
+    /// peer answers. This end goes on trying handshakes.
     Unreachable {
         /// The peer.
         peer: PeerId,
-        /// How long the peer has been silent.
+        /// How long ago the first unanswered initiation was sent.
         silent_for: Duration,
     },
     /// A peer that was reported as unreachable has answered.

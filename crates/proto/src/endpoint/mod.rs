@@ -196,7 +196,7 @@ impl Endpoint {
     }
 
     /// Writes the next datagram to send now into `buffer`, and returns its length and destination.
-    /// `buffer` must be as long as the largest path MTU.
+    /// `buffer` must be at least as long as the largest path MTU.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Outgoing> {
         if let Some(handshake) = self.secure.poll_transmit() {
             let len = handshake.contents.len();

@@ -1,9 +1,8 @@
 //! Path MTU discovery with the tunnel session's own probes, after RFC 8899. It needs no ICMP.
 //!
 //! A probe is a datagram that is padded to the size to be tested. The search begins at the
-//! configured size, which most paths carry. It goes down to the next usual size when probes of the
-//! current size are lost while smaller datagrams arrive. Every ten minutes it probes the next
-//! larger size.
+//! configured size, which most paths carry. After three lost probes of the current size the search
+//! goes down to the next usual size. Every ten minutes it probes the next larger size.
 
 use ripstop_base::Time;
 use std::time::Duration;
@@ -16,9 +15,10 @@ const SIZES: [u32; 10] = [9000, 1500, 1492, 1480, 1460, 1440, 1420, 1400, 1340, 
 /// bytes (RFC 791). IPv6 paths must carry 1280.
 const LEAST: u32 = 576;
 /// After this many lost probes of one size, the search concludes that the size is too large. A
-/// probe counts as lost only when a later datagram has arrived. At 30 % random loss, 3 probes are
-/// lost by chance in 2.7 % of cases. A larger value makes such an error rarer and a step down
-/// slower.
+/// probe counts as lost when a later datagram has arrived. It also counts as lost when no report
+/// has come for so long that the tunnel gives up everything in flight. At 30 % random loss, 3
+/// probes are lost by chance in 2.7 % of cases. A larger value makes such an error rarer and a step
+/// down slower.
 const TRIES: u32 = 3;
 /// Time between two probes of the same size. With [`TRIES`] probes, a step down takes about a
 /// second. With half the value it takes half as long.

@@ -1,7 +1,6 @@
-//! What an endpoint knows of one peer.
-//!
-//! This includes the tunnel session, the packets that wait for the first session, the search for
-//! the path's MTU, keep-alives, and the handshakes that are tried when the peer is silent.
+//! What an endpoint knows of one peer: the tunnel session, the packets that wait for the first
+//! session, and the search for the path's MTU. Keep-alives, and handshakes with a silent peer, are
+//! here too.
 
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
@@ -16,8 +15,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Least time between two handshakes that this end starts because the peer is silent. The pause
-/// limits their cost: each end computes curve multiplications. Half the value finds a restarted
-/// peer up to 2.5 s sooner, and doubles the handshakes on a path that is down.
+/// limits the cost of handshakes: each end computes curve multiplications. Half the value finds a
+/// restarted peer up to 2.5 s sooner, and doubles the handshakes on a path that is down.
 const HANDSHAKE_PAUSE: Duration = Duration::from_secs(5);
 
 /// The state of one peer.
@@ -42,7 +41,7 @@ pub(super) struct PeerPath {
     last_sent: Time,
     /// When this end last started a handshake because the peer was silent.
     last_handshake: Option<Time>,
-    /// When the first handshake message left, and whether it was the only one. Only if it was not
+    /// When the first handshake message was sent, and whether it was the only one. If it was not
     /// repeated, the time until the answer is a round-trip time.
     handshake_sent: Option<(Time, bool)>,
     /// How many sessions have begun.
@@ -101,8 +100,8 @@ impl PeerPath {
         let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
         let mut tunnel = config.tunnel.clone();
         tunnel.header = header;
-        // The peer takes inner packets of at most `peer_mtu` bytes. This bounds the datagrams on
-        // this path.
+        // The peer takes inner packets of at most `peer_mtu` bytes (less than 512 counts as 512).
+        // This bounds the datagrams on this path.
         let overhead = tunnel.path_mtu - tunnel.inner_mtu();
         tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
         if let Some(rtt) = sample {

@@ -22,7 +22,7 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
             packet[10..12].copy_from_slice(&(!(new as u16)).to_be_bytes());
             true
         }
-        // IPv6: bits 4 and 5 of the second byte, counted from the most significant.
+        // IPv6: bits 4 and 5 of the second byte; bit 0 is the least significant.
         [first, second, ..] if *first >> 4 == 6 => {
             if CAPABLE.contains(&(*second >> 4 & MARK)) {
                 *second |= MARK << 4;

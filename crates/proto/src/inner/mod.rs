@@ -7,9 +7,9 @@
 //!
 //! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
 //! twice as long, and does not find the flow (`benches/wire.rs`). It also rejects packets that a
-//! router would forward. A tunnel should forward the same packets as a router. So it checks only
-//! the lengths in the IP header. It must check them, because the receiving end takes a decoded
-//! packet's length from there.
+//! router would forward. A tunnel should forward the same packets as a router. So this module
+//! checks only the version and the lengths in the IP header. It must check the lengths, because the
+//! receiving end takes a decoded packet's length from the IP header.
 
 mod ecn;
 mod mss;
@@ -33,7 +33,7 @@ pub enum NotIp {
     #[error("{0} bytes are too few for an IP header")]
     Header(usize),
     /// The IPv4 header length is below 20 bytes or beyond the total length.
-    #[error("IPv4 header length of {0} bytes")]
+    #[error("an IPv4 header length of {0} bytes is below 20 or beyond the packet")]
     HeaderLength(usize),
     /// The length in the IP header exceeds the number of bytes that were given.
     #[error("the IP header announces {announced} bytes, {present} are there")]
@@ -60,8 +60,8 @@ pub struct Inner<'a> {
     /// Whether the packet is a fragment. The ports of fragments are not read, so that all fragments
     /// of a packet belong to one flow.
     pub fragment: bool,
-    /// The source and destination ports of TCP, UDP, UDP-Lite, DCCP and SCTP. None for fragments
-    /// and other protocols.
+    /// The source and destination ports of TCP, UDP, UDP-Lite, DCCP and SCTP. None for fragments,
+    /// for other protocols, and if the payload has fewer than four bytes.
     pub ports: Option<(u16, u16)>,
     /// The traffic class byte: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC
     /// 3168).
@@ -115,8 +115,9 @@ impl<'a> Inner<'a> {
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
     }
 
-    /// Whether the packet is a pure TCP acknowledgement: it has no data, and none of the flags SYN,
-    /// FIN and RST. Acknowledgements are cumulative, so the tunnel need not deliver them in order.
+    /// Whether the packet is a pure TCP acknowledgement: it has the flag ACK, none of the flags
+    /// SYN, FIN and RST, and no data. Acknowledgements are cumulative, so the tunnel need not
+    /// deliver them in order.
     pub fn is_bare_ack(&self) -> bool {
         self.tcp().is_some_and(|tcp| {
             let header = usize::from(tcp[12] >> 4) * 4;

@@ -2,8 +2,9 @@
 //! counters.
 //!
 //! `mod.rs` explains *seal*, *epoch* and *receiver index*. A handshake message ends with two codes,
-//! mac1 and mac2. mac1 proves that the sender knows the receiver's public key. mac2 proves that the
-//! sender holds a *cookie*: a code that the receiver sent to the sender's address shortly before.
+//! mac1 and mac2. The code mac1 proves that the sender knows the receiver's public key. The code
+//! mac2 proves that the sender has a *cookie*. The receiver sent this cookie, a code, to the
+//! sender's address shortly before.
 
 use super::aead::Suite;
 use super::{PeerId, PublicKey};
@@ -37,17 +38,18 @@ pub struct SecureConfig {
     /// advantage against AES-GCM stays below 2^-57 for 2^28 datagrams (RFC 9001, appendix B.1.1).
     pub reject_messages: u64,
     /// How long this end waits for a response before it sends the initiation again. Each further
-    /// wait is longer by half.
+    /// wait is longer by half, up to `max_retry`. Up to a quarter is added to each wait at random.
     pub first_retry: Duration,
-    /// The longest wait for a response before the initiation is sent again.
+    /// The longest wait for a response before the initiation is sent again, without the random
+    /// addition.
     pub max_retry: Duration,
     /// How long a peer leaves handshakes unanswered before [`SecureEvent::Unreachable`] reports it.
     pub unreachable_after: Duration,
-    /// How many handshake messages per second this end answers without a cookie. When more arrive,
-    /// this end is *under load* and demands cookies. A handshake costs about 200 us of CPU.
+    /// How many handshake messages per second this end processes without a cookie. When more
+    /// arrive, this end is *under load* and demands cookies. A handshake costs about 200 us of CPU.
     pub handshakes_per_second: u32,
-    /// How many handshake messages per second from one address this end answers while it is under
-    /// load. They must carry a valid cookie.
+    /// How many handshake messages per second from one address (for IPv6, one /64) this end
+    /// processes while it is under load. These messages must carry a valid cookie.
     pub handshakes_per_address: u32,
 }
 
@@ -87,9 +89,9 @@ pub enum SecureEvent {
     Established {
         /// The peer.
         peer: PeerId,
-        /// The epoch: how many times datagram numbers have begun at 0. If it differs from the epoch
-        /// in the previous event of this peer, an end has restarted, and the numbers begin at 0
-        /// again in both directions.
+        /// The epoch: how many times datagram numbers have begun at 0. If the previous event of
+        /// this peer had another epoch, an end has restarted. The numbers then begin at 0 again in
+        /// both directions.
         epoch: u64,
         /// Whether this end started the handshake. If so, this end must seal and send a datagram
         /// now; if no data waits, a probe. The peer uses the new keys only after the first datagram
@@ -103,11 +105,11 @@ pub enum SecureEvent {
         peer_capabilities: u32,
     },
     /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event
-    /// comes once. This end goes on trying handshakes.
+    /// comes once until the peer answers. This end goes on trying handshakes.
     Unreachable {
         /// The peer.
         peer: PeerId,
-        /// How long the peer has been silent.
+        /// How long ago the first unanswered initiation was sent.
         silent_for: Duration,
     },
     /// A peer that was reported as unreachable has answered.
@@ -249,16 +251,16 @@ pub enum SealError {
     #[error("no session with the peer yet")]
     NoSession,
     /// The epoch that the caller passed is over: one of the ends has restarted.
-    #[error("the session is of epoch {given}, the peer's is {current}")]
+    #[error("the datagram is of epoch {given}; the current epoch is {current}")]
     Epoch {
         /// The epoch that the caller passed.
         given: u64,
         /// The current epoch.
         current: u64,
     },
-    /// A datagram with this number or a higher one was sealed before. Two datagrams sealed with the
-    /// same number would reveal the key stream.
-    #[error("datagram number {given} was used; the next is {next}")]
+    /// A datagram with this number or a higher one was sealed before, or the number is 2^64 - 1.
+    /// Two datagrams sealed with the same number would reveal how their contents differ.
+    #[error("datagram number {given} cannot be used; the next number is {next}")]
     Number {
         /// The number that the caller passed.
         given: u64,

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Decides which handshake messages are processed. One token bucket limits all senders together.
-/// When it is empty, this end is under load, and messages are counted for each address.
+/// When the bucket is empty, this end is under load. Messages with a valid cookie are then counted
+/// for each address.
 pub(crate) struct LoadGate {
     /// The rate of the token bucket, messages per second. It is also the size of the bucket.
     per_second: f64,
@@ -20,7 +21,7 @@ pub(crate) struct LoadGate {
     tokens: f64,
     /// When tokens were last added.
     filled_at: Time,
-    /// How many messages each address has sent in the current second.
+    /// How many messages with a valid cookie each address has sent in the current second.
     addresses: BTreeMap<IpAddr, u32>,
     /// The second that `addresses` counts, since time zero.
     second: u64,

@@ -43,11 +43,12 @@
 //! handshake at the same time, both handshakes may succeed: they *cross*. Both ends then use the
 //! handshake that the end with the lower public key started.
 //!
-//! The caller numbers its datagrams upwards from 0. The numbers continue across key changes. When a
-//! process starts, it draws a random *instance* for each peer, and its handshakes carry it. So the
-//! peer notices a restart. After a restart of either end, numbers begin at 0 again in both
-//! directions: a new *epoch* begins. [`Peers::seal`] takes the epoch as an argument, and each
-//! opened datagram comes with its epoch. So the caller never mixes datagrams of different epochs.
+//! The caller numbers its datagrams upwards from 0. The numbers continue across key changes. When
+//! an end adds a peer, it draws a random *instance*, and its handshakes with the peer carry this
+//! instance. So the peer notices a restart. After a restart of either end, numbers begin at 0 again
+//! in both directions: a new *epoch* begins. [`Peers::seal`] takes the epoch as an argument, and
+//! each opened datagram comes with its epoch. So the caller never mixes datagrams of different
+//! epochs.
 
 mod aead;
 mod config;

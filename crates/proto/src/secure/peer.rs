@@ -17,9 +17,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a superseded key still opens datagrams in flight. Also how long a handshake under way
-/// accepts its answer. The value must exceed the largest delay of a path. A larger value keeps old
-/// keys in memory longer.
+/// How long a superseded key still opens datagrams in flight. Also how long an initiation may wait
+/// for its response, and an answered handshake for its first datagram. The value must exceed the
+/// largest delay of a path. A larger value keeps old keys in memory longer.
 pub(crate) const GRACE: Duration = Duration::from_secs(30);
 /// How many established keys are kept: the current one, and superseded ones that still open
 /// datagrams in flight. Each key lasts minutes, so more than two are rare.
@@ -27,8 +27,8 @@ const MOST_KEYS: usize = 4;
 /// How many handshakes of the peer, answered by this end, may wait for the first datagram under
 /// their keys. It bounds the memory that replayed initiations can fill.
 const MOST_PENDING: usize = 4;
-/// How many ephemeral keys of answered initiations are kept. With them, this end detects repeated
-/// and replayed initiations without a curve multiplication.
+/// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
+/// end detects repeated and replayed initiations without a curve multiplication.
 const MOST_SPENT: usize = 64;
 /// How many former instances of the peer are kept. An initiation with a former instance can only be
 /// a replay. With this value, replays are detected across 16 restarts of the peer.
@@ -430,8 +430,8 @@ impl Peer {
         self.cancel(&mut shared.index);
         let expiry = now + GRACE;
         // True if both ends started a handshake at the same time, this end's handshake was complete
-        // first, and this end has the lower public key. This end's handshake then prevails. The
-        // peer starts to use its keys when our next datagram arrives.
+        // first, and this end has the lower public key. Both ends then use this end's handshake.
+        // The peer starts to use the keys of this handshake when our next datagram arrives.
         let crossed = !session.initiator
             && shared.identity.public < self.public
             && self
@@ -457,8 +457,8 @@ impl Peer {
         shared.reschedule(self, now);
     }
 
-    /// Notes that an authentic, new datagram has arrived from the address `from`. Only the datagram
-    /// with the highest number so far (`highest`) can change the peer's address.
+    /// Notes that an authentic, new datagram has arrived from the address `from`. Only a response,
+    /// or the datagram with the highest number so far, can change the peer's address (`highest`).
     #[inline]
     fn heard(&mut self, from: SocketAddr, highest: bool, shared: &mut Shared) {
         if highest && self.endpoint != Some(from) {

@@ -18,13 +18,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long one initiation is repeated before a new one replaces it. Repeating costs the responder
-/// one hash, not four curve multiplications. A new one is needed if it has forgotten the old one.
+/// How long one initiation is repeated before a new one replaces it. A repetition costs the
+/// responder a few hashes, a new initiation four curve multiplications. A new initiation is needed
+/// if the responder has forgotten the old one.
 const ROUND: Duration = Duration::from_secs(15);
 /// How much later than the initiator the responder renews a key, so that both rarely do so at the
 /// same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
-/// How often a response is sent again if its initiation is repeated. It limits answers to a replay.
+/// How often a response is sent again at most, if its initiation is repeated. The limit bounds the
+/// answers to a replay.
 const MOST_REPEATS: u8 = 16;
 
 /// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive it.
@@ -404,7 +406,8 @@ impl Shared {
         }
     }
 
-    /// Repeats a handshake if that is due, until an answer comes. The wait grows to `max_retry`.
+    /// Sends an initiation again if that is due. Each wait is longer by half than the one before,
+    /// up to `max_retry`.
     fn retry(&mut self, now: Time, peer: &mut Peer) {
         let Some(retry) = &mut peer.retry else { return };
         if now < retry.at {
@@ -431,7 +434,9 @@ impl Shared {
         wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
     }
 
-    /// Answers a repeated initiation again: the first response may be lost. This costs one hash.
+    /// Answers a repeated initiation again: the first response may be lost. This costs no curve
+    /// multiplication. After [`MOST_REPEATS`] repetitions, or after [`GRACE`], the initiation
+    /// counts as replayed.
     fn repeat_response(
         &mut self,
         now: Time,

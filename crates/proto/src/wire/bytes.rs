@@ -20,7 +20,7 @@ pub enum Malformed {
     #[error("`{0}` holds a value that the format does not allow")]
     Value(&'static str),
     /// A field is not in its only allowed form. Examples are a varint with more bytes than
-    /// necessary, unused bits that are not zero, and the longer one of the two forms of a set.
+    /// necessary, an unused bit that is not zero, and a set in the longer of its two forms.
     #[error("`{0}` is not in its canonical form")]
     Form(&'static str),
     /// Bytes follow the last field.
@@ -43,7 +43,7 @@ pub enum EmitError {
         room: usize,
     },
     /// The packet is longer than the format allows.
-    #[error("the packet takes {needed} bytes; {most} are the most")]
+    #[error("the packet takes {needed} bytes; at most {most} are allowed")]
     TooLong {
         /// Bytes that the packet takes.
         needed: usize,

@@ -12,7 +12,7 @@ impl<P: Payload> Packet<P> {
     ///
     /// The payload is replaced by zeros of the same length. So packets of the simulator, whose
     /// payload may be only a length, can be checked too. `near` holds the numbers that the receiver
-    /// knows. None: the check takes the packet's own numbers for them.
+    /// knows. If `near` is `None`, the check uses the packet's own numbers.
     ///
     /// # Errors
     /// The text names the field that the format cannot carry, or shows the packet that was parsed

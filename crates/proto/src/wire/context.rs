@@ -17,11 +17,11 @@ pub struct WireContext {
     /// The number of the next datagram that this end will send. Completes datagram numbers in the
     /// peer's reports (32 bits).
     pub sent_number: u64,
-    /// The totals in the peer's newest report. They complete the totals in its next report.
+    /// The largest totals in the peer's reports. They complete the totals in its next report.
     pub reported: ReportedTotals,
 }
 
-/// The running totals in the peer's newest report. The totals in the next report are near them.
+/// The largest running totals in the peer's reports. The totals in the next report are near them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedTotals {
     /// [`Feedback::largest_at_us`].

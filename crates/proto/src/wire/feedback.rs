@@ -19,9 +19,9 @@ pub const MAX_FEEDBACK: usize = 1200;
 
 impl Feedback {
     /// The report, shortened to fit a datagram, and whether anything was cut. The oldest
-    /// acknowledged numbers and the newest unseen symbols are cut. The delay is rounded down to
-    /// microseconds, as on the wire. A report with contradictory fields keeps its sets. It cannot
-    /// be emitted.
+    /// acknowledged numbers and the newest unseen symbols are cut. Each set also covers at most
+    /// 2^19 numbers. The delay is rounded down to microseconds, as on the wire. A report with
+    /// contradictory fields keeps its sets. It cannot be emitted.
     pub fn cut(mut self) -> (Feedback, bool) {
         self.delay = whole_micros(self.delay);
         let Ok((acked, unseen)) = self.fitting_sets() else { return (self, false) };

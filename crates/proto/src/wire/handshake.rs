@@ -120,8 +120,9 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The answer of an end that receives too many handshake messages. The sender must repeat its
-/// message with the cookie. So it proves that it receives datagrams at its address.
+/// The answer of an end that receives too many handshake messages. The sender of such a message
+/// must repeat it with a mac2 made from the cookie. This proves that the sender receives datagrams
+/// at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieReply {
     /// The field `sender` of the answered message.

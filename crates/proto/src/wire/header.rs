@@ -17,10 +17,10 @@ pub const IPV6_UDP_LEN: usize = 48;
 /// covers the 56 bytes that a source packet adds to an inner packet. It also covers a repair with
 /// at most [`REPAIR_FIELDS`] bytes of fields.
 pub const MTU_OVERHEAD: usize = 64;
-/// The room for the fields of a repair in front of its combination, bytes. With fields of at most
-/// this length, a repair for the largest inner packets fits the path's MTU. The value is
-/// [`MTU_OVERHEAD`] (64) minus IP and UDP headers (28), the datagram's header (9), the tag (16) and
-/// the gap byte of the symbol (1).
+/// The room for the fields of a repair in front of its combination, 10 bytes. With fields of at
+/// most this length, a repair for the largest inner packets fits the path's MTU. The value is
+/// [`MTU_OVERHEAD`] (64) minus four lengths: IP and UDP headers (28), the datagram's header (9),
+/// the tag (16) and the gap byte of the symbol (1).
 pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_LEN - 1;
 
 /// The content of a sealed datagram, as its type byte.
@@ -118,7 +118,7 @@ impl Header {
 
     /// The full number of the datagram. Of all numbers with the low 32 bits `number`, it is the one
     /// nearest to `expected` (as in RFC 9000, appendix A.3). `expected` is one more than the
-    /// highest number received so far.
+    /// highest number received so far, or a higher number that the peer announced in a handshake.
     #[inline]
     pub fn full_number(self, expected: u64) -> u64 {
         expand(u64::from(self.number), 32, expected)

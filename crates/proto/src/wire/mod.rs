@@ -12,10 +12,11 @@
 //!   numbered from 0 on; the number is also called *identifier*.
 //! - A *repair* is a linear combination of source symbols, its *members*. The receiver *decodes*
 //!   lost source symbols from repairs.
-//! - A source symbol is *seen* when the receiver holds it, or a combination in which it comes
-//!   first. The receiver needs one more combination for each symbol that is not seen.
+//! - A source symbol is *seen* when the receiver has it, or has a combination of it and of *unseen*
+//!   symbols. From this combination the receiver computes the symbol when the unseen ones are
+//!   known. The receiver needs one more combination for each unseen symbol.
 //! - A *truncated number* is a long number of which only the low bits are on the wire. The receiver
-//!   completes it with a number that it knows ([`WireContext`]).
+//!   takes the full number that is nearest to a number it knows ([`WireContext`]).
 //! - *Feedback* or *report*: the packet in which a receiver says what has arrived.
 //!
 //! The parsers accept exactly the bytes that the emitters write. For all other bytes they return a

@@ -120,27 +120,28 @@ pub struct Feedback {
     pub received_bytes: u64,
     /// When the datagrams since the previous report arrived.
     pub batch: Batch,
-    /// The datagram numbers from `acked_from` on that were received, as ranges from high to low.
-    /// The first range ends at `largest + 1`. Ranges neither overlap nor touch.
+    /// The datagram numbers from `acked_from` to `largest` that were received, as ranges from high
+    /// to low. The first range ends at `largest + 1`. Ranges neither overlap nor touch.
     pub acked: Vec<Range<u64>>,
-    /// The lowest datagram number that `acked` covers. A number between `acked_from` and `largest`
-    /// that is not in `acked` was not received.
+    /// The lowest datagram number that `acked` covers. A number from `acked_from` to `largest` that
+    /// is not in `acked` was not received. If `acked` is empty, this is `largest + 1`.
     pub acked_from: u64,
     /// The first source symbol that is not decoded.
     pub next_undecoded: u64,
     /// One more than the highest source symbol that the receiver knows to exist.
     pub end: u64,
-    /// The source symbols from `next_undecoded` on that are not seen, as ascending ranges. If the
-    /// receiver got these symbols, it could decode everything, together with the repairs that it
-    /// holds. If the report has no room for all, the list holds the lowest ones.
+    /// The source symbols from `next_undecoded` on that are not seen, as ascending ranges. With
+    /// these symbols and the repairs that it has, the receiver could decode all symbols. If the
+    /// report has no room for all of them, it lists the lowest ones.
     pub unseen: Vec<Range<u64>>,
     /// The deficit: how many source symbols are not seen, whether they are listed in `unseen` or
     /// not.
     pub deficit: u32,
     /// How many source symbols before `end` are not decoded.
     pub undecoded: u32,
-    /// How many repairs with contiguous or equally spaced members gave the receiver nothing new, so
-    /// far (32 bits on the wire). Proactive repairs for bulk flows have such members.
+    /// How many repairs with contiguous or equally spaced members ([`Members::is_span`]) gave the
+    /// receiver nothing new, so far (32 bits on the wire). Proactive repairs for bulk flows have
+    /// such members.
     pub redundant: u64,
     /// How many datagrams were received with the mark Congestion Experienced (RFC 3168), so far (32
     /// bits on the wire).
@@ -172,10 +173,12 @@ pub struct Window {
     /// A repair may contain symbols that the receiver already has, but only among the newest
     /// `reach` symbols.
     pub reach: u32,
-    /// The interval between reports that the sender wants while data arrives.
+    /// The interval between reports that the sender wants while data arrives. The receiver uses 1
+    /// ms to 1 s.
     pub report_every: Duration,
-    /// How long the receiver waits for a missing symbol. After this time, it delivers later packets
-    /// of the flow without the missing one.
+    /// How long after it sent a symbol the sender gives the symbol up. The receiver waits for a
+    /// missing symbol for 1.25 times this time, which counts as at most 60 s. Then it delivers
+    /// later packets of the flow without the missing one.
     pub deadline: Duration,
 }
 

@@ -15,8 +15,8 @@ use super::packet::{Gap, Packet};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
-/// Bytes in front of the inner packet in a source body: the low 20 bits of the symbol's number, and
-/// the four bits of the gap.
+/// Bytes in front of the inner packet in a source body. They hold the low 20 bits of the symbol's
+/// number, then the four bits of the gap.
 pub const SOURCE_FIELDS: usize = 3;
 /// The largest distance between two source symbols that may be in use at the same time. Up to this
 /// distance, the 20 bits on the wire identify each symbol.

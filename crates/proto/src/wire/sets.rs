@@ -1,5 +1,5 @@
 //! The bytes of a set of numbers: run lengths or a bitmap, whichever is shorter
-//! (`docs/contributors/wire-format.md`, "Set").
+//! (`docs/contributors/wire-format.md`, "Sets").
 //!
 //! A set covers n consecutive numbers and says of each whether it is a *member*. The set does not
 //! contain the numbers themselves: its user knows where the n numbers begin, and whether they go up
@@ -50,8 +50,8 @@ impl Runs {
         if self.wire_len() <= budget {
             return take == length;
         }
-        // The set is too long. Find by bisection how many of the new numbers fit: the length in
-        // bytes grows with them.
+        // The set is too long. Find by bisection how many of the new numbers fit. This works
+        // because the length in bytes never shrinks when numbers are appended.
         let (mut fits, mut over) = (0, take);
         while over - fits > 1 {
             let middle = fits + (over - fits) / 2;
@@ -84,8 +84,8 @@ impl Runs {
         self.numbers += length;
     }
 
-    /// Takes back one call of `append`. The last argument is the last length, `numbers` and
-    /// `runs_bytes` before it.
+    /// Takes back one call of `append`. The last argument is the state before that call: the last
+    /// length, `numbers` and `runs_bytes`.
     fn undo(&mut self, same_kind: bool, (last, numbers, runs_bytes): (Option<u32>, u32, usize)) {
         if same_kind {
             if let (Some(now), Some(was)) = (self.lengths.last_mut(), last) {
