@@ -49,8 +49,8 @@ const FASTEST_START: f64 = 0.02;
 ///
 /// An inner TCP doubles its window in bursts. If a burst waits in this sender, the inner TCP
 /// mistakes the wait for a queue of the path (HyStart), and stops doubling. Without this faster
-/// start it stopped at a quarter of the path's rate. Half the value sends larger bursts to the
-/// path. Double the value lets bursts of the inner TCP wait twice as long.
+/// start the inner TCP stopped at a quarter of the path's rate. Half the value sends larger bursts
+/// to the path. Double the value lets bursts of the inner TCP wait twice as long.
 const INITIAL_SPREAD: f64 = 0.15;
 /// Pacing gain in start-up. 4 ln 2 = 2.77 doubles the rate in each round trip.
 ///
@@ -80,7 +80,8 @@ const AGAIN_PROBE_GAIN: f64 = 1.35;
 /// Double the value keeps a rate for longer after the path has become slower.
 const RATE_ROUNDS: u64 = 10;
 /// Excess loss that shows an overshoot in start-up, as a share of a round's packets. Excess loss is
-/// the loss beyond the erasure floor and chance, in a round that did not raise the delivered rate.
+/// the loss beyond the erasure floor and chance, in a round that did not raise the delivered rate
+/// by a quarter.
 ///
 /// Such a round counts as a round without growth, even if the inner traffic limits the rate. At 1
 /// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule came together with the
@@ -110,10 +111,9 @@ const DOUBT_ROUNDS: u32 = 3;
 /// value reacts later on slow paths.
 const ROUND_PACKETS: u32 = 16;
 /// A round in which too little was sent to show the path's rate leaves at least this share of the
-/// rate. A cut by a quarter for losses in a long queue comes in addition.
-///
-/// Half the value could lower the rate to 0.43 of the rate before in one round, without proof. A
-/// value of 1 would never lower it in such rounds.
+/// rate. A cut by a quarter for losses in a long queue comes in addition. Half the value could
+/// lower the rate to 0.43 of the rate before in one round, without proof. A value of 1 would never
+/// lower the rate in such rounds.
 const UNSURE_CUT: f64 = 0.85;
 /// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
 ///

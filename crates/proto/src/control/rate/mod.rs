@@ -81,7 +81,8 @@ pub struct Settled {
 /// Rates over the interval between two datagrams that arrived, byte/s.
 ///
 /// The interval ends with the newest acknowledged datagram. It begins with the datagram that was
-/// the newest acknowledged one when the ending datagram was sent.
+/// the newest acknowledged one when the ending datagram was sent. If there was none, it begins with
+/// the newest datagram of the first report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
     /// Bytes received between the two datagrams, divided by the longer of the receiving and the

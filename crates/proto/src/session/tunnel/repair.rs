@@ -59,7 +59,6 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug)]
 pub(super) struct PlannedRepair {
     pub(super) purpose: Purpose,
-    /// The symbols that the repair spans.
     pub(super) members: Members,
     /// Length of the longest member, bytes.
     pub(super) bytes: u32,
@@ -70,7 +69,8 @@ pub(super) struct PlannedRepair {
 pub(super) struct PathView {
     /// Expected losses, for exact repairs.
     pub(super) losses: Losses,
-    /// Expected losses, for proactive repairs. The share is zero on a clean path.
+    /// Expected losses, for proactive repairs. The share is 0 on a clean path, and at most the
+    /// controller's `codable`.
     pub(super) proactive: Losses,
     /// Smoothed round-trip time.
     pub(super) srtt: Duration,
