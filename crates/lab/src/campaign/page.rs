@@ -1,7 +1,7 @@
 //! Writes the report of a campaign as a Markdown page: `docs/plan-report.md`.
 //!
 //! A campaign compares the planner's predictions with simulations on random links. `mod.rs`
-//! explains its terms, such as scheme, family, kind of losses and C (1-p).
+//! explains the terms of this folder, such as scheme, family, kind of losses and C (1-p).
 
 use super::draw;
 use super::judge::{FIGURES, JudgedLink, figure_error, hits, quantile, tcpnc_error};
@@ -22,11 +22,12 @@ pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weig
     text
 }
 
-/// The number of single runs that the page shows for each listed link. They show how much runs
-/// differ. Half or double the value changes only the length of the list item.
+/// The most single runs that the page shows for each listed link. They show how much runs differ.
+/// The campaign's data has the goodput of only the first 8 runs, so double the value changes
+/// nothing. Half the value shortens the list items. The page says "eight".
 const SHOWN_RUNS: usize = 8;
-/// The number of links in each list. The page says "ten", so its text must change with this value.
-/// Half or double the value changes only the length of the lists.
+/// The most links in each list. The page says "ten", so its text must change with this value. Half
+/// or double the value changes only the length of the lists.
 const LISTED: usize = 10;
 /// Packets. If a link's queue is smaller, [`special`] names the queue as the likely cause of a
 /// large error. Half or double the value changes only which remark a link gets.
@@ -49,7 +50,8 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     format!(
         "# Errors of the planner\n\n\
          For readers who want to know how far to trust `ripstop plan`. `make plan-report` writes this page.\n\n\
-         {} links were drawn from seed {}{slow}. The weights were fitted to {fitted_to}. Simulator {}, behaviour {}.\n\n\
+         {} links were drawn from seed {}{slow}. The weights of the planner's closed forms were fitted to {fitted_to}. \
+         The simulator was {} (version and hash of its code). Its behaviour, a hash of fixed results, was {}.\n\n\
          - **The goodput of the scheme that `plan` names is within 3 % of the best scheme's on {} of the links.**\n\
          - The best scheme of the named family (plain TCP or tunnel) is within 3 % of the best on {} of the links.\n\n",
         campaign.links,
@@ -61,7 +63,7 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     )
 }
 
-/// The table of hits for each kind of losses.
+/// The table of good recommendations (hits) for each kind of losses.
 fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "| links | number | named scheme within 3 % of the best | best of its family within 3 % |\n|---|---|---|---|\n"
@@ -76,9 +78,12 @@ fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
 
 /// The table of goodput errors for each kind of losses.
 fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\nThe error of the named scheme's goodput is |predicted / simulated mean - 1|. The simulated mean has a standard error of its own, \
-                    and single runs deviate from it.\n\n\
-                    | links | median error | 95th percentile | median standard error | 95th percentile | median deviation of a run |\n\
+    let mut text = "\nThe next table is about the goodput of the named scheme. Its *error* is |predicted / simulated \
+                        mean - 1|. \
+                    The *standard error* of the simulated mean and the *deviation* (standard deviation) of single \
+                    runs are relative to this mean.\n\n\
+                    | links | median error | its 95th percentile | median standard error | its 95th percentile | \
+                    median deviation |\n\
                     |---|---|---|---|---|---|\n"
         .to_owned();
     by_kind(judged, |name, some| {
@@ -114,8 +119,11 @@ fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&Jud
 
 /// The table of goodput errors for each scheme.
 fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
-    let mut text =
-        "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n".to_owned();
+    let mut text = "\nThe next table says on how many links `plan` names a scheme, and on how many the scheme has \
+                        the most goodput. \
+                    The errors are those of its predicted goodput on all links.\n\n\
+                    | scheme | named on | best on | median error | its 95th percentile |\n|---|---|---|---|---|\n"
+        .to_owned();
     for (index, scheme) in PlanScheme::FITTED.into_iter().enumerate() {
         let errors: Vec<f64> = judged.iter().map(|one| one.error(index)).collect();
         let _ = writeln!(
@@ -133,7 +141,14 @@ fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
 
 /// The table of errors of the other predicted quantities: TCP/NC's goodput, and [`FIGURES`].
 fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
-    let mut text = "\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n".to_owned();
+    let mut text = "\nThe next table has the errors of other predicted quantities. *sent-per-useful* is the bytes \
+                        sent for each useful byte. \
+                    *packet* is the delay of a packet of a long transfer. *request* is the delay of a small request \
+                    and its answer on the idle link. \
+                    *p50* and *p99* are percentiles. *bbr* is plain BBR, and *plain* is plain CUBIC. *tunnel* is \
+                    CUBIC in the tunnel for requests, and BBR in the tunnel otherwise.\n\n\
+                    | quantity | links | median error | its 95th percentile |\n|---|---|---|---|\n"
+        .to_owned();
     if let Some(error) = tcpnc_error(judged.iter()) {
         let (median, p95) = (percent(error.median), percent(error.p95));
         let _ = writeln!(text, "| {TCPNC} (goodput, where predicted) | {} | {median} | {p95} |", error.links);
@@ -149,7 +164,11 @@ fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
 
 /// The links with the largest errors of the recommended scheme's goodput.
 fn worst_links(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\n## The ten largest errors of the named scheme\n\n".to_owned();
+    let mut text = "\n## The ten largest errors of the named scheme\n\n\
+                    Goodputs are shares of C (1-p), where C is the link's rate and p its loss probability. *runs* \
+                    has the first eight runs. \
+                    The remark after *best* is a possible cause of the error.\n\n"
+        .to_owned();
     let mut worst: Vec<&JudgedLink<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.error(b.chosen).total_cmp(&a.error(a.chosen)));
     for one in worst.into_iter().take(LISTED) {
@@ -158,11 +177,14 @@ fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// The links on which the recommended scheme is furthest behind the best one. Links with long
-/// bursts are left out.
+/// The links on which the recommended scheme is more than 3 % behind the best one, the largest gap
+/// first. Links with long bursts are left out.
 fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
-    let mut text =
-        "\n## Links on which another scheme gets more\n\nThe ten largest gaps, without links with long bursts of losses.\n\n".to_owned();
+    let mut text = "\n## Links on which another scheme gets more\n\n\
+                    On these links the named scheme gets less than 97 % of the best scheme's goodput. The list has \
+                    at most ten links, \
+                    the largest gap first. Links with bursts of more than 6 packets are left out.\n\n"
+        .to_owned();
     let mut wrong: Vec<&JudgedLink<'_>> = judged
         .iter()
         .filter(|one| !one.is_near_best() && LossPattern::of(&one.link.path) != LossPattern::LongBursts)
@@ -202,7 +224,7 @@ fn item(one: &JudgedLink<'_>) -> String {
     )
 }
 
-/// A remark on what is unusual about a link with a large error.
+/// A remark on a possible cause of a large error on a link.
 ///
 /// The remark is only a hint. Only a trace of the link can show why the prediction is wrong.
 fn special(one: &JudgedLink<'_>) -> &'static str {
@@ -210,7 +232,7 @@ fn special(one: &JudgedLink<'_>) -> &'static str {
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
     if deviation > 0.5 * error || deviation > 0.5 {
-        "single runs deviate from their mean by more than half of the error"
+        "the deviation of single runs is more than half of the error or of the mean"
     } else if mean < 0.5 * predicted && path.burst > 2.0 {
         "losses in bursts, and the mean of the runs is less than half of the prediction"
     } else if path.queue_packets() < SMALL_QUEUE {
@@ -224,7 +246,7 @@ fn special(one: &JudgedLink<'_>) -> &'static str {
     }
 }
 
-/// `some` as a fraction of `of`; 0 when `of` is 0 and `some` is 0.
+/// `some` as a fraction of `of`; 0 when both are 0.
 fn share(some: u64, of: u64) -> f64 {
     some as f64 / of.max(1) as f64
 }
