@@ -50,7 +50,7 @@ pub enum DaemonError {
     /// The device could not be created.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// Two peers have the same key or prefix.
+    /// Two peers have the same key or prefix, or a peer has this host's own key.
     #[error(transparent)]
     Peer(#[from] AddPeerError),
     /// The namespace of the caller cannot be determined.

@@ -1,9 +1,9 @@
 //! The thread that moves packets.
 //!
 //! The thread wakes when a descriptor is readable, when a blocked socket is writable again, or when
-//! a time-out of the endpoint or a look-up of a name is due. Each pass
-//! of its loop is a *turn*: it reads up to [`MAX_READS`] times from the socket and from the device,
-//! and then sends all outputs. So all packets that waited for one wake-up share its cost.
+//! a time-out of the endpoint or a look-up of a name is due. Each pass of its loop is a *turn*. In a
+//! turn, the thread reads up to [`MAX_READS`] times from the socket and from the device, and then
+//! sends all outputs. So all packets that waited for one wake-up share its cost.
 
 mod events;
 mod snapshot;
@@ -336,8 +336,8 @@ impl PacketLoop {
         }
     }
 
-    /// Sets the device's MTU to the smallest inner MTU that is known of any peer. A device with an IPv6 address gets at
-    /// least 1280.
+    /// Sets the device's MTU to the smallest inner MTU that is known of any peer, or to the
+    /// configured one while none is known. A device with an IPv6 address gets at least 1280.
     fn update_device_mtu(&mut self) {
         let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
         let mtu = device_mtu(&self.config, least.unwrap_or_else(|| self.config.tunnel.inner_mtu()));

@@ -7,9 +7,11 @@ use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use std::net::IpAddr;
 
-/// Adds a route for every prefix in the peers' `allowed_ips` that the device's own addresses do not
-/// cover. A prefix that contains a peer's own address gets no route. A route that cannot be set is
-/// logged and left to the operator.
+/// Adds a route for every prefix in the peers' `allowed_ips` that lies in no prefix of the device's
+/// own addresses. A prefix that contains the numeric `endpoint` of a peer gets no route. A route
+/// that is not set is logged and left to the operator.
+///
+/// An `endpoint` that is a host name has no address yet. [`check`] warns when it is resolved.
 pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
     for peer in &config.peers {
         for prefix in peer.allowed_ips.iter().filter(|prefix| !is_connected(config, prefix)) {
@@ -28,7 +30,7 @@ pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str
     }
 }
 
-/// Warns when the address of a peer lies inside a prefix that is routed through the tunnel.
+/// Warns when `host`, the resolved address of a peer, lies in a prefix of any peer's `allowed_ips`.
 pub(super) fn check(config: &DaemonConfig, host: IpAddr) {
     let all = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     for prefix in all.filter(|prefix| prefix.contains(host)) {

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Most time for one request. A slower client is disconnected. The server answers one client at a time, so this is
-/// also how long one slow client can delay the next.
+/// Longest time in which an HTTP request must arrive, and longest time that one write of an answer
+/// may block. A slower client is disconnected. The server answers one client at a time, so a larger
+/// value lets a slow client delay the next one for longer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred. The limit
 /// bounds the memory that a client can occupy.

@@ -19,7 +19,8 @@ pub(super) struct Direction {
     slots: Vec<Box<[u8]>>,
     /// Indices of the slots that hold no packet.
     free: Vec<usize>,
-    /// Packets by arrival time; packets with the same arrival in the order in which they were offered.
+    /// Packets by arrival time; packets with the same arrival time in the order in which they were
+    /// offered.
     in_flight: BinaryHeap<Reverse<InFlight>>,
     /// The order number of the next packet. It grows by 2 per packet: a copy gets the number after
     /// that of its original.
@@ -89,7 +90,7 @@ impl Direction {
     /// whether there may be more.
     ///
     /// # Errors
-    /// Any error of `recv`, except that there is nothing to read.
+    /// Any error of `recv`, except that there is nothing to read or that a signal came.
     pub(super) fn read_packets(
         &mut self,
         most: usize,
@@ -142,8 +143,8 @@ impl Direction {
         }
     }
 
-    /// When to write next; None when nothing is in flight. This is the time of the next arrival.
-    /// When another packet arrives within [`COALESCE_SPAN`] after it, this is the end of that span.
+    /// When to write next; None when nothing is in flight. Usually this is the next arrival. If
+    /// another packet arrives within [`COALESCE_SPAN`] after that, it is the end of this span.
     pub(super) fn next_due(&self) -> Option<Time> {
         // In a binary heap the second-earliest packet is one of the root's two children.
         let (root, rest) = self.in_flight.as_slice().split_first()?;

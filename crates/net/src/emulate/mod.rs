@@ -8,12 +8,12 @@
 //!
 //! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each
 //! packet. Without offload the sending kernel computes every checksum before the emulator reads the
-//! packet. The receiving kernel checks it. So the receiving kernel detects a flipped bit, except in
+//! packet. The receiving kernel checks the checksums. It therefore detects a flipped bit, except in
 //! the unprotected fields of an IPv6 header and in an IPv4 header's version.
 //!
-//! One thread moves the packets. It runs before all ordinary threads where the system allows it. On a busy
-//! machine it may still be late. The report says how late each packet was, so a measurement on a noisy
-//! machine can be recognised.
+//! One thread moves the packets. Where the system allows it, the thread has real-time priority: it
+//! runs before all ordinary threads. On a busy machine it may still be late. The report says how
+//! late the packets were, so a measurement on a noisy machine can be recognised.
 
 mod direction;
 mod report;
@@ -105,7 +105,7 @@ pub struct Emulator {
 }
 
 /// State shared by the handle and the emulator's thread. The two [`Direction`]s belong to the
-/// thread alone, so it never waits for a lock on them. It publishes its counters on request.
+/// thread alone, so the thread never waits for a lock on them. It publishes its counters on request.
 #[derive(Debug)]
 struct Shared {
     left: Tun,
@@ -127,8 +127,9 @@ struct State {
 /// delay the other direction; smaller ones cost more system calls per packet at high rates.
 const BATCH: usize = 32;
 
-/// Most fates that the thread keeps before it moves them to the shared log. The value trades memory for how often
-/// the log's lock is taken; the results do not depend on it.
+/// The number of fates at which the thread moves them to the shared log. With a smaller value, the
+/// thread takes the log's lock more often. With a larger one, [`Emulator::take_fates`] lacks more
+/// recent fates. The results do not depend on it.
 const MAX_KEPT_FATES: usize = 4096;
 
 /// Length of each device's queue in packets: what the kernel holds while the emulator is not

@@ -48,7 +48,8 @@ pub struct EmulatedDirectionReport {
     pub not_ip: u64,
     /// Packets larger than the device's MTU at the start. They were not offered to the link.
     pub too_large: u64,
-    /// Packets dropped because the emulator already held its maximum of packets in flight.
+    /// Packets dropped because the maximum number of packets was in flight, or because the packet
+    /// would never arrive (an arrival time beyond the clock's range).
     pub no_room: u64,
     /// Packets that the kernel dropped because the emulator did not read them in time; None when the kernel
     /// does not report them.
@@ -68,11 +69,11 @@ pub struct Lateness {
     pub max_s: Option<f64>,
     /// Packets that were more than a millisecond late.
     pub over_1ms: u64,
-    /// Packets written.
+    /// Packets written, and packets that the device refused.
     pub n: u64,
 }
 
-/// Collects the delays of late packets with two significant digits, from 1 ns to 100 s.
+/// Collects how late packets were, with two significant digits, from 1 ns to 100 s.
 #[derive(Clone, Debug)]
 pub(super) struct LatenessLog(Histogram<u64>);
 

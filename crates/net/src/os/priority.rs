@@ -14,9 +14,11 @@ pub enum Priority {
 }
 
 /// Raises the calling thread above all ordinary threads and returns the resulting priority. Threads
-/// and processes that it starts do not inherit the priority. The system requires root or
-/// CAP_SYS_NICE in the initial user namespace. Meant for threads that must act on time but sleep
-/// most of the time, because such a thread keeps ordinary threads off its processor while it runs.
+/// and processes that the thread starts do not inherit the priority. The system requires root or
+/// CAP_SYS_NICE in the initial user namespace.
+///
+/// While such a thread runs, no ordinary thread runs on its processor. So raise only threads that
+/// must act on time and sleep most of the time.
 pub fn raise_this_thread() -> Priority {
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
     // SAFETY: `sched_param` is plain data, valid for the call; thread 0 is the calling one.

@@ -182,8 +182,8 @@ impl Udp {
         Ok(count)
     }
 
-    /// Sends the collected datagrams. If one did not fit, it starts the next batch, which is not
-    /// sent yet. [`DatagramBatch::is_empty`] then returns false.
+    /// Sends the collected datagrams. A datagram that did not fit begins the next batch, which is
+    /// not sent yet. [`DatagramBatch::is_empty`] then returns false.
     pub fn send(&mut self, batch: &mut DatagramBatch) -> SendOutcome {
         while let Some(common) = batch.common {
             if self.send_batch(&batch.buffer[..batch.filled], common) == SendOutcome::Blocked {

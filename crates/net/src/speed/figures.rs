@@ -17,8 +17,8 @@ pub enum SpeedUnit {
 pub struct SpeedAnchor {
     /// The key of the anchor.
     pub key: &'static str,
-    /// The anchor is divided by this number before it is compared. The number is how many
-    /// multiplications the computation needs per byte.
+    /// The anchor's speed is divided by this number before the comparison. The number is how many
+    /// multiplications the computation needs per byte of a source symbol.
     pub over: f64,
     /// The ratio to reach; None without a target.
     pub target: Option<f64>,
@@ -33,8 +33,7 @@ pub struct SpeedFigure {
     pub what: &'static str,
     /// Its unit.
     pub unit: SpeedUnit,
-    /// The anchor that the figure is compared with; None: the figure is an anchor itself, or has
-    /// none.
+    /// The anchor that the figure is compared with; None: it is not compared.
     pub anchor: Option<SpeedAnchor>,
 }
 
@@ -100,7 +99,7 @@ const fn figure(
     SpeedFigure { key, what, unit, anchor: Some(SpeedAnchor { key: anchor, over, target }) }
 }
 
-/// The keys of the figures `wanted` and of their anchors.
+/// The keys of the figures `wanted`, of their anchors, and of the anchors of these anchors.
 pub fn with_anchors(wanted: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let anchors: Vec<&str> = FIGURES.iter().filter(|f| wanted(f.key)).filter_map(|f| Some(f.anchor?.key)).collect();
     let needed = |key: &str| wanted(key) || anchors.contains(&key) || anchors.iter().any(|a| is_anchor_of(key, a));

@@ -1,10 +1,10 @@
 //! How fast this machine does the tunnel's computations, compared with what the machine can do at
 //! best.
 //!
-//! The measurement has many rounds. In each round, every computation runs once, for a fraction of a millisecond. A
-//! *figure* is the measured speed of one computation. Its *anchor* is a simpler computation, such as XOR, whose speed
-//! it is compared with. Both are measured in the same round, so that other load on the machine affects both. The
-//! reported ratio is the median over all rounds.
+//! The measurement has many rounds. In each round, every computation is timed for a fraction of a millisecond. A
+//! *figure* is the measured speed of one computation. Its *anchor* is the figure of a simpler computation, such as
+//! XOR, with which it is compared. Both are measured in the same round, so that other load on the machine affects
+//! both. The reported ratio is the median over all rounds.
 
 mod cases;
 mod figures;

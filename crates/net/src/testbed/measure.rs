@@ -27,8 +27,7 @@ pub struct TransferSetup {
     /// last request is due later.
     pub seconds: Duration,
     /// Number of requests on the idle link, and again during the bulk stream. None: there are no
-    /// requests on the idle link. During the bulk stream, requests are then sent at their mean rate
-    /// until `seconds`.
+    /// requests on the idle link, and during the bulk stream requests come until `seconds`.
     pub requests: Option<usize>,
     /// The round-trip time of the link without queues.
     pub rtt: Duration,

@@ -33,9 +33,9 @@ struct Shared {
 pub struct BulkReport {
     /// Bytes received.
     pub received: u64,
-    /// Time until the first 100 kB had arrived.
+    /// Time until the first 100 kB had arrived; None: fewer bytes arrived.
     pub first_100kb: Option<Duration>,
-    /// Time until the first 1 MB had arrived.
+    /// Time until the first 1 MB had arrived; None: fewer bytes arrived.
     pub first_1mb: Option<Duration>,
     /// CPU time of sender and receiver.
     pub cpu: Duration,
@@ -48,7 +48,7 @@ impl Bulk {
     /// and the report has 0 bytes received.
     ///
     /// # Errors
-    /// An immediate error of the system.
+    /// A socket or a thread cannot be set up. Later errors come from [`Bulk::finish`].
     pub fn start(route: &Route, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
         let listener = route.listen(PORT)?;
         let socket = route.socket(&route.client)?;

@@ -25,14 +25,14 @@ pub struct Source {
     file: File,
     /// Length in bytes.
     pub bytes: u64,
-    /// Its SHA-256.
+    /// SHA-256 of the content.
     pub sha256: [u8; 32],
 }
 
 /// Where the receiver writes the file.
 #[derive(Clone, Debug)]
 pub enum Destination {
-    /// An unnamed file in the directory for temporary files. It disappears with the process.
+    /// An unnamed file in the directory for temporary files. It disappears when it is closed.
     Unnamed,
     /// A file with this name, created or overwritten.
     Named(PathBuf),
@@ -106,11 +106,11 @@ impl Source {
 }
 
 impl Destination {
-    /// Checks that the receiver can write to the destination and that it is not `source`. An existing file is
-    /// not changed, and no new file remains.
+    /// Checks that the receiver can write to the destination and that the destination is not
+    /// `source`. An existing file is not changed, and no new file remains.
     ///
     /// # Errors
-    /// The destination cannot be written.
+    /// The destination cannot be written, or it is the source.
     pub fn check(&self, source: &Source) -> io::Result<()> {
         let Destination::Named(path) = self else { return Ok(()) };
         let is_new = path.symlink_metadata().is_err();
@@ -138,8 +138,8 @@ impl Destination {
     }
 }
 
-/// The file at the receiver. It is deleted when dropped without [`Incoming::keep`], because an
-/// incomplete file must not look complete.
+/// The file at the receiver. A named file is deleted when it is dropped without [`Incoming::keep`],
+/// because an incomplete file must not look complete.
 #[derive(Debug)]
 struct Incoming {
     file: File,
@@ -172,10 +172,11 @@ impl std::fmt::Display for Destination {
 }
 
 impl Transfer {
-    /// Starts to connect and to send. Connecting fails after `limit`.
+    /// Starts to connect and to send. If connecting takes longer than `limit`, nothing is sent.
     ///
     /// # Errors
-    /// An immediate error of the system, above all at the destination.
+    /// The destination cannot be created, the source cannot be read, or a socket or thread cannot
+    /// be set up. Later errors come from [`Transfer::finish`].
     pub fn start(
         route: &Route,
         source: &Source,
@@ -228,7 +229,8 @@ impl Transfer {
     /// Stops the transfer. None if the file had not arrived completely.
     ///
     /// # Errors
-    /// Why the transfer failed. An error of the receiver takes precedence over the sender's, which it causes.
+    /// Why the transfer failed. If the receiver fails, this causes an error of the sender too; then
+    /// the receiver's error is returned. A sender's error does not count once the file has arrived.
     pub fn finish(mut self) -> Result<Option<Arrived>, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let arrived = self.receiver.take().map_or(Ok(None), join)?;

@@ -2,7 +2,7 @@
 //!
 //! Each workload has its own threads and a flag that stops them. No call except `connect` blocks
 //! longer than `POLL_INTERVAL` without checking the flag. `connect` blocks for at most its limit.
-//! Data goes from the client to the server.
+//! Data goes from the client to the server. Only the replies to requests go back.
 
 pub mod bulk;
 pub mod file;
@@ -29,7 +29,7 @@ pub struct Route {
     pub server: Namespace,
     /// The server's address, as the client sees it.
     pub address: IpAddr,
-    /// The congestion control of every socket, by the kernel's name for it.
+    /// The congestion control of every socket, by its name in the kernel.
     pub congestion: &'static str,
 }
 
@@ -119,7 +119,7 @@ impl Route {
     }
 }
 
-/// Connects the socket. False if there is no connection within `limit`.
+/// Connects the socket. Returns false if there is no connection within `limit`.
 fn connect(socket: &Socket, to: SocketAddr, limit: Duration) -> io::Result<bool> {
     match socket.connect_timeout(&to.into(), limit) {
         Ok(()) => Ok(true),
@@ -155,7 +155,7 @@ fn read(mut socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result
     Ok(0)
 }
 
-/// Fills `buffer`. False at the end of the stream or when stopped.
+/// Fills `buffer`. Returns false at the end of the stream or when stopped.
 fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<bool> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -167,7 +167,7 @@ fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Resul
     Ok(true)
 }
 
-/// Writes all of `bytes`. False when stopped.
+/// Writes all of `bytes`. Returns false when stopped.
 fn write_all(mut socket: &Socket, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<bool> {
     while !bytes.is_empty() {
         if stop.load(Ordering::Relaxed) {
@@ -205,7 +205,7 @@ fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
-/// Sleeps until `moment`. False when stopped before.
+/// Sleeps until `moment`. Returns false when stopped before.
 fn sleep_until(moment: Instant, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {

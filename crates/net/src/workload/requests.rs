@@ -99,10 +99,11 @@ fn arrivals(mut stream: Stream, from: Duration) -> impl Iterator<Item = Duration
 }
 
 impl Requests {
-    /// Starts to connect and then to send requests. Connecting fails after `limit`.
+    /// Starts to connect and then to send requests. If connecting takes longer than `limit`, no
+    /// request is sent.
     ///
     /// # Errors
-    /// An immediate error of the system.
+    /// A socket or a thread cannot be set up. Later errors come from [`Requests::finish`].
     pub fn start(
         route: &Route,
         schedule: Schedule,
@@ -147,7 +148,7 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Bytes of requests received so far.
+    /// Bytes of requests that the server has received so far.
     pub fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
@@ -157,8 +158,8 @@ impl Requests {
         self.shared.latencies().len()
     }
 
-    /// Whether waiting longer is useless: every request is answered, the last one was sent `grace`
-    /// ago, or a thread has ended.
+    /// Whether waiting longer is useless: every request is answered, the last one was sent at least
+    /// `grace` ago, or a thread has ended.
     pub fn is_settled(&self, grace: Duration) -> bool {
         self.answered() == self.shared.schedule.0.len()
             || self.shared.last_sent.get().is_some_and(|at| at.elapsed() >= grace)
@@ -191,7 +192,7 @@ impl Shared {
         let _ = self.beginning.set(moment);
     }
 
-    /// The server: returns every request.
+    /// The server: sends every request back as its reply.
     fn answer(&self, listener: &Socket) -> io::Result<()> {
         let Some(socket) = accept(listener, &self.stop)? else { return Ok(()) };
         socket.set_tcp_nodelay(true)?;
@@ -227,7 +228,7 @@ impl Shared {
             }
             let latency = (*beginning + *due).elapsed();
             if reply != message(index as u64) {
-                return Err(io::Error::other(format!("reply {index} is not what was asked")));
+                return Err(io::Error::other(format!("reply {index} differs from its request")));
             }
             self.latencies().push(latency);
         }
@@ -285,9 +286,10 @@ impl RequestReport {
         self.waiting.len()
     }
 
-    /// The exact percentile `p` in (0, 1] of all requests that were due: the smallest latency that at least a
-    /// share `p` did not exceed. An unanswered request counts as later than every answered one, with its
-    /// waiting time as a lower bound. None without requests.
+    /// The exact percentile `p` of all requests that were due: the smallest latency that at least a
+    /// share `p` did not exceed. `p` is above 0 and at most 1. An unanswered request counts as
+    /// slower than every answered one: its latency is the larger of its waiting time and the longest
+    /// measured latency. None without requests.
     pub fn percentile(&self, p: f64) -> Option<Duration> {
         let rank = (p * self.n() as f64).ceil() as usize;
         let index = rank.clamp(1, self.n().max(1)) - 1;

@@ -89,7 +89,7 @@ pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigErro
     Ok(text)
 }
 
-/// A warning when users other than the owner may read the file.
+/// A warning when users other than the owner have any access to the file.
 pub(super) fn open_to_others(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     (mode & 0o077 != 0).then(|| {
