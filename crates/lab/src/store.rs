@@ -1,8 +1,9 @@
 //! The store: one database file that keeps the results of simulated cells.
 //!
-//! A cell is one complete scenario (see `cell/mod.rs`). The key of its result is a hash of the
-//! scenario and of the simulator's code. Each result is written in a transaction. A result is
-//! stored completely or not at all, even if the program is killed while it writes.
+//! A cell is one complete scenario, and whether its first run is traced (see `cell/mod.rs`). The key
+//! of its result is a hash of the cell and of the simulator. Each result is written in a
+//! transaction. A result is stored completely or not at all, even if the program is killed while it
+//! writes.
 
 use crate::cell::CellKey;
 use crate::error::{LabError, LabResult};

@@ -18,8 +18,8 @@ use std::ops::RangeInclusive;
 ///   - Losses are independent on half of these links. On the others, the burst length is
 ///     log-uniform.
 ///
-/// Four links in five lose acknowledgements with the same probability as data. The fifth loses no
-/// acknowledgements.
+/// With probability .8, a link loses acknowledgements with the same probability as data. Otherwise
+/// it loses no acknowledgements.
 pub fn link(seed: u64, k: u64) -> NetworkPath {
     let mut random = Seed::new(seed).run(k).stream("plan");
     let evenly = random.chance(0.5);

@@ -120,7 +120,7 @@ pub struct ErrorFigure {
 
 /// All figures: the predicted quantities other than goodput.
 ///
-/// `sent-per-useful` is the bytes offered to the link for each byte of payload that arrives. Packet
+/// `sent-per-useful` is the bytes that the link sends for each byte of payload that arrives. Packet
 /// delays are those of BBR, plain and inside the tunnel. Request delays are those of CUBIC, plain
 /// and inside the tunnel.
 pub const FIGURES: [ErrorFigure; 10] = [
@@ -276,7 +276,7 @@ fn comparable(path: &NetworkPath, scheme: usize, simulated: &SchemeResult) -> f6
     simulated.mean_bps.min(path.capacity() * PlanScheme::FITTED[scheme].ceiling())
 }
 
-/// The predicted bytes offered to the link for each byte of payload that arrives.
+/// The predicted bytes that the link sends for each byte of payload that arrives.
 fn sent_per_useful(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> f64 {
     predict(path, scheme, weights).map_or(f64::NAN, |got| got.sent_per_useful)
 }

@@ -42,8 +42,8 @@ pub struct CampaignDraw {
 pub struct MeasuredScheme {
     /// The goodput of each run, summed over all connections, bit/s.
     pub each_bps: Vec<f64>,
-    /// Bytes offered to the link for each byte of payload that arrived. `None` when nothing
-    /// arrived.
+    /// Bytes that the link sent for each byte of payload that arrived. Packets that a full queue
+    /// drops do not count. `None` when nothing arrived.
     pub sent_per_useful: Option<f64>,
     /// The median packet delay, seconds.
     pub delay_p50_s: Option<f64>,

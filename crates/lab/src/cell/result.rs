@@ -1,7 +1,8 @@
 //! The result of a cell, as `ripstop sim --json` prints it and as a store keeps it.
 //!
-//! A cell is one complete scenario with its seed and its number of runs (see `mod.rs`). A store is
-//! a file that keeps results by a hash of their cell (see `store.rs`).
+//! A cell is one complete scenario, and whether its first run is traced (see `mod.rs`). A store is a
+//! file that keeps results. The key of a result is a hash of its cell and of the simulator that made
+//! it (see `store.rs`).
 
 use super::SIMULATOR;
 use crate::expect::{ExpectVerdict, judge_expectations};

@@ -10,7 +10,7 @@ use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine};
 use super::{ClaimScope, show_number};
 use ripstop_model::published::{self, Arguments};
 
-/// The most values that a variable of `all` or `curve` can take.
+/// The most values of a range `a..b` or `a..b by n`. A list `{a, b}` has no limit.
 ///
 /// The limit refuses a mistyped range, such as `1..1e9`, which would take very long. Half or double
 /// the value only moves the size at which a range is refused. The message in
@@ -31,10 +31,11 @@ impl ClaimScope for NoNames {
     }
 }
 
-/// Checks that a claim is an assertion, and that all its names and functions exist.
+/// Checks that a claim is an assertion, that all its names and functions exist, and that functions
+/// without named arguments have the right number of arguments.
 ///
 /// # Errors
-/// The claim is a value and not an assertion, or a name or function does not exist.
+/// The first of these checks that fails.
 pub fn check_claim(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<(), String> {
     let asserts = match claim {
         ClaimExpression::Compare { .. } => true,
@@ -84,8 +85,8 @@ fn variable<'a>(reference: &ClaimReference, variables: &'a [(String, f64)]) -> O
     }
 }
 
-/// Checks that all names and functions in `expression` exist. `variables` are the variables of the
-/// enclosing `all(..)` and `curve(..)`.
+/// Checks the names and the function calls in `expression`, as [`check_claim`] says. `variables` are
+/// the variables of the enclosing `all(..)` and `curve(..)`.
 fn check(
     expression: &ClaimExpression,
     scope: &dyn ClaimScope,

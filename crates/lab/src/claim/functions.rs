@@ -27,8 +27,8 @@ const fn function(name: &'static str, arguments: usize, asserts: bool, about: &'
 /// [`ripstop_model::published::FUNCTIONS`] lists them.
 #[rustfmt::skip]
 pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
-    function("rising", 1, true, "rising(curve): no step down by more than two half-widths of its 95 % interval"),
-    function("falling", 1, true, "falling(curve): no step up by more than two half-widths of its 95 % interval"),
+    function("rising", 1, true, "rising(curve): no step down by more than two half-widths of the step's 95 % interval"),
+    function("falling", 1, true, "falling(curve): no step up by more than two half-widths of the step's 95 % interval"),
     function("increasing", 1, true, "increasing(curve): every step goes up"),
     function("decreasing", 1, true, "decreasing(curve): every step goes down"),
     function("within", 3, true, "within(a, b, share): |a - b| <= share |b|"),
@@ -37,17 +37,17 @@ pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
     function("max", 1, false, "max(curve)"),
     function("mean", 1, false, "mean(curve)"),
     function("sum", 1, false, "sum(curve)"),
-    function("first", 1, false, "first(curve): its value at the smallest x"),
-    function("last", 1, false, "last(curve): its value at the largest x"),
-    function("argmax", 1, false, "argmax(curve): where it is largest"),
-    function("argmin", 1, false, "argmin(curve): where it is smallest"),
+    function("first", 1, false, "first(curve): the value of its first point"),
+    function("last", 1, false, "last(curve): the value of its last point"),
+    function("argmax", 1, false, "argmax(curve): the x at which the curve is largest"),
+    function("argmin", 1, false, "argmin(curve): the x at which the curve is smallest"),
     function("part", 3, false, "part(curve, from, to): its points with from <= x <= to"),
     function("x", 1, false, "x(curve): the same points, with y replaced by x"),
     function("truth", 1, false, "truth(assertion): 1 where it holds, 0 where it does not"),
     function("abs", 1, false, "abs(value)"),
     function("sqrt", 1, false, "sqrt(value)"),
     function("pow", 2, false, "pow(base, exponent)"),
-    function("ceil", 1, false, "ceil(value): the next whole number above"),
+    function("ceil", 1, false, "ceil(value): rounded up to a whole number"),
     function("round", 1, false, "round(value): the nearest whole number"),
     function("least", 2, false, "least(a, b): the smaller one"),
     function("most", 2, false, "most(a, b): the larger one"),
@@ -125,7 +125,7 @@ fn of_curve(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
 }
 
 /// Asserts that the distance between the first two values is at most `values[2]`. For curves, this
-/// must hold at every point. `distance` computes the distance between two numbers.
+/// must hold at every point. `distance` computes the distance of two numbers, and `show` its text.
 fn near(
     values: &[ClaimValue],
     distance: impl Fn(&[f64]) -> f64,

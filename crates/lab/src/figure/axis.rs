@@ -11,9 +11,12 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The axis from the smallest to the largest of `values`. With `from_zero`, a linear axis
-    /// includes 0 and has 5 % of free space above the largest value. Both ends of a logarithmic
-    /// axis are powers of ten.
+    /// The axis from the smallest to the largest of `values`. Values that the axis cannot show are
+    /// ignored: values that are not finite and, on a logarithmic axis, values of 0 or less.
+    ///
+    /// With `from_zero`, a linear axis includes 0, unless all values are negative. It then also has
+    /// free space above the largest value: 5 % of its range. Both ends of a logarithmic axis are
+    /// powers of ten.
     pub(super) fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Axis {
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
         let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));

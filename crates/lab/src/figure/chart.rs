@@ -39,7 +39,8 @@ pub struct FigureChart {
 }
 
 impl FigureChart {
-    /// Draws the figure as SVG text. Points that a logarithmic axis cannot show are left out.
+    /// Draws the figure as SVG text. Points that an axis cannot show are left out: points whose y is
+    /// not finite, and points of 0 or less on a logarithmic axis.
     pub fn svg(mut self) -> String {
         for curve in &mut self.curves {
             curve.points.retain(|p| p.1.is_finite() && (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));

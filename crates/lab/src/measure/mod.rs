@@ -40,10 +40,11 @@ pub struct MeasurePlace {
     pub interval: Option<[f64; 2]>,
 }
 
-/// A measure that this crate knows by name. "Per flow" means the mean over the flows.
+/// A measure that this crate knows by name. If [`MeasurePlace`] selects a flow, the value is that of
+/// this flow. Otherwise it is the mean over the flows, unless the measure says something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownMeasure {
-    /// Payload delivered in order, per flow, Mbit/s.
+    /// Payload delivered in order, Mbit/s.
     Goodput,
     /// Goodput plus 40 bytes of headers for each packet, Mbit/s. The receivers of ns-2, which it
     /// calls sinks, count throughput this way.
@@ -55,9 +56,9 @@ pub enum KnownMeasure {
     Cwnd,
     /// Mean smoothed round-trip time (SRTT), s.
     Srtt,
-    /// Retransmission time-outs per flow.
+    /// Retransmission time-outs.
     Timeouts,
-    /// Retransmitted packets per flow.
+    /// Retransmitted packets.
     Retransmits,
     /// Mean delay from the first transmission of a packet to its delivery in order, s.
     Delay,
@@ -66,11 +67,11 @@ pub enum KnownMeasure {
     DecodeDelay,
     /// 99th percentile of the delay from seen to decoded, s.
     DecodeP99,
-    /// Largest number of rows (equations) in a receiver's decoding matrix.
+    /// Largest number of rows (equations) in the decoding matrix of the flow's receiver.
     RowsMax,
-    /// Acknowledgements that repeated the previous one, per flow.
+    /// Acknowledgements that repeated the previous one.
     RepeatedAcks,
-    /// Combinations that relays made from the coded packets they received, per flow.
+    /// Combinations that relays made from the coded packets they received.
     Recoded,
     /// Longest queue of any link, taken at the ends of the time series' intervals, packets.
     QueuePeak,
@@ -98,7 +99,8 @@ pub enum KnownMeasure {
 pub struct MeasuredNumber {
     /// The mean over the runs.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval. None with a single run.
+    /// Half the width of the 95 % confidence interval. None with a single run, and for measures
+    /// without an interval.
     pub ci95: Option<f64>,
 }
 

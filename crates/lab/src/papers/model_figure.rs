@@ -87,9 +87,9 @@ struct Printed {
     y: String,
 }
 
-/// Largest number of points on a curve. The limit stops a typing error from making a huge file.
-/// Curves with evenly spaced points in `papers` have fewer than 200 points, so half or double the
-/// value changes no figure.
+/// Largest number of points on a curve. The limit stops a typing error from making a huge file. No
+/// curve in `papers` has more than half of this number, so half or double the value changes no
+/// figure.
 const MOST_POINTS: usize = 2000;
 
 impl ModelFigure {

@@ -23,8 +23,8 @@ pub struct PlanAnswer {
     pub recommended: Option<&'static str>,
     /// Why this scheme is recommended, as a sentence.
     pub reason: String,
-    /// The smallest budget that is enough for a useful scheme; `None` if the given budget is
-    /// enough.
+    /// The smallest overhead of all schemes with at least half of the best goodput; `None` if the
+    /// given budget is enough for a recommendation.
     pub budget_needed: Option<f64>,
     /// What must be set up for the recommended scheme.
     pub setup: Vec<String>,

@@ -35,7 +35,7 @@ pub struct PlanQuestion {
     /// Number of users of base stations. Each user has a link like the planned one. If None, the
     /// answer has no number of base stations.
     pub users: Option<u32>,
-    /// Whether every scheme is simulated (`--verify`).
+    /// Whether every scheme except the block code is simulated (`--verify`).
     pub verify: bool,
 }
 

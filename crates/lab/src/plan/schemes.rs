@@ -21,7 +21,7 @@ pub(super) struct Planner<'a> {
     /// The recorded errors of the closed forms. `None` if the link is outside the range of links on
     /// which the errors were measured (the domain of validity).
     pub(super) errors: Option<&'a PlanErrors>,
-    /// Whether every scheme is simulated (`--verify`).
+    /// Whether every scheme except the block code is simulated (`--verify`).
     pub(super) verify: bool,
 }
 
@@ -144,9 +144,9 @@ impl Planner<'_> {
 
     /// Simulates a scheme. `predicted` is its predicted goodput, bit/s.
     ///
-    /// With `--verify`, every scheme and its requests are simulated. Without `--verify`, only plain
-    /// CUBIC and plain BBR are simulated, and only on a link that is slow enough for a quick
-    /// simulation ([`QUICK_BITS`]).
+    /// With `--verify`, the scheme and its requests are simulated. Without `--verify`, only plain
+    /// CUBIC and plain BBR are simulated, without requests, and only on a link that is slow enough
+    /// for a quick simulation ([`QUICK_BITS`]).
     fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Result<Option<Simulated>, PlanError> {
         let stage = &self.stage;
         if self.verify {

@@ -152,8 +152,8 @@ pub(super) fn caution(caution: Caution) -> String {
     }
 }
 
-/// The lines of the tunnel's configuration that differ from the defaults, or that matter on this
-/// link.
+/// The text for the tunnel's configuration file: the rate and the redundancy, the limit on overhead
+/// if the user gave a budget, and a deadline if the default is too short for this link.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let mut text = "[interface]\n# add private-key-file, address and [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();

@@ -21,6 +21,8 @@ impl<'a> GivenParameters<'a> {
     /// - The parameter that it requires is also given.
     /// - No parameter that it conflicts with is given.
     ///
+    /// For a switch that is off, only the first rule is checked.
+    ///
     /// # Errors
     /// Fails at the first parameter that breaks one of these rules.
     pub fn new(preset: Preset, given: &'a [(String, String)]) -> Result<GivenParameters<'a>, PresetError> {

@@ -50,7 +50,8 @@ pub(super) fn expect(given: &GivenParameters<'_>, mut scenario: Scenario) -> Sce
     scenario
 }
 
-/// Replaces the measurement settings of `scenario` with the given ones.
+/// Replaces the measurement settings of `scenario` with the given ones, and adds the given
+/// expectations to those of `scenario`.
 ///
 /// # Errors
 /// Fails when a parameter is unknown or its value is invalid.

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A kernel acknowledges every second packet (RFC 5681, section 4.2).
 const ACK_EVERY: u32 = 2;
 /// The names of the random streams of the link in the data direction and of the link back. The emulator uses the same
-/// names. So the same seed gives the same losses there.
+/// names. So the same seed gives the same losses in the emulator.
 const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 /// The world of a trial.
