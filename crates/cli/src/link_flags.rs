@@ -34,8 +34,8 @@ pub(crate) struct LinkFlags {
     /// product]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<QueueLimit>,
-    /// Mark ECN-capable packets with Congestion Experienced when the queue holds more than this, in packets
-    /// or bytes [default: mark none]
+    /// Mark ECN-capable packets with Congestion Experienced when the queue, with the packet itself, holds more
+    /// than this, in packets or bytes [default: mark none]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) mark: Option<QueueLimit>,
     /// An additional delay per packet, uniform between 0 and this; it keeps the order

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Merge stores and single results into one store
 ///
-/// Equal cells must have equal results, apart from the time that they took. When two results of one cell differ, nothing is merged and the
-/// exit status is 1.
+/// Two results of one cell by one simulator version must be equal, apart from `wall_s`, `cpu_s` and `per_run`. If two
+/// of them differ, nothing is merged and the exit status is 1.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct MergeFlags {

@@ -102,7 +102,7 @@ struct Report {
     capacity_bps: f64,
     shares_bps: Vec<f64>,
     /// Packets sent for each packet that arrives: 1/(1-P), where P is the loss probability of the
-    /// whole path. Of several paths this is the longest. Null where nothing arrives.
+    /// whole path, or of the longest of several paths. Null where nothing arrives.
     redundancy: f64,
     packet_time_s: f64,
     paths: Vec<Path>,

@@ -18,11 +18,11 @@ pub(super) struct Results {
     pub(super) counts: StateCounts,
 }
 
-/// Runs all cells of `studies` whose results are not in the store. With `quick` runs only some of
-/// them, with few runs.
+/// Runs all cells of `studies` whose results are not in the store. If `quick` is true, only the sets
+/// with a field `quick` are run, each cell with that number of runs.
 ///
 /// # Errors
-/// A scenario is invalid, or a result cannot be stored.
+/// A scenario is invalid, a cell fails, a signal stops the runs, or the store cannot be used.
 pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &ResultStore) -> Outcome<Results> {
     let mut planned: Vec<Vec<Option<Vec<PlannedCell>>>> = Vec::with_capacity(studies.len());
     for study in studies {

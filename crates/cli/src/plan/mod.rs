@@ -20,8 +20,9 @@ use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// Predict the goodput of a link, recommend a scheme, and say when coding will not help
 ///
-/// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated, where that takes less than a second and a half. Each number comes
-/// with its model and the model's error beside the simulator (docs/operators/plan.md, docs/plan-report.md).
+/// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated, where that takes less than a second and a
+/// half. Each goodput comes with its model and, where it was measured, the model's error (docs/operators/plan.md,
+/// docs/plan-report.md).
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Flags {
@@ -73,7 +74,7 @@ struct Ask {
     /// Users of base stations with such links: print the stations and the power that TCP/NC saves (paper 000, sections VII to X)
     #[arg(long, value_name = "N", help_heading = "What the link is for")]
     users: Option<u32>,
-    /// Simulate every scheme, its requests too, and print the results beside the predictions
+    /// Simulate every scheme except `block`, and the requests of the TCPs, and print the results beside the predictions
     #[arg(long)]
     verify: bool,
     /// Print one JSON object (docs/schemas/plan.schema.json) instead of a table

@@ -61,7 +61,8 @@ pub(crate) struct ContenderReport {
     pub(crate) requests: Requests,
     /// Means over independent runs; null in real time.
     pub(crate) over_runs: Option<OverRuns>,
-    /// Whether the received file has the right SHA-256; null when it did not arrive in time or none was sent.
+    /// Whether the received file has the right SHA-256; null when it did not arrive in time, when none was sent, and in
+    /// virtual time.
     pub(crate) sha256_ok: Option<bool>,
     /// The file's transfer; null when no file was sent.
     pub(crate) file: Option<FileReport>,
@@ -115,7 +116,7 @@ pub(crate) struct Requests {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct RequestStats {
     pub(crate) n: usize,
-    /// Requests without a reply at the end. They count as the latest, with the time that they had waited.
+    /// Requests without a reply at the end. They count as slower than every answered one.
     pub(crate) unanswered: usize,
     pub(crate) p50_s: Option<f64>,
     pub(crate) p90_s: Option<f64>,
@@ -156,7 +157,7 @@ pub(crate) struct Wire {
     pub(crate) lost_packets: u64,
     pub(crate) queue_full_packets: u64,
     pub(crate) queue_max_bytes: u64,
-    /// How late packets were delivered, 99th percentile, in the worse direction.
+    /// How late packets were delivered, 99th percentile, in the worse direction; null in virtual time.
     pub(crate) late_p99_s: Option<f64>,
     /// Packets dropped because the emulator was too slow, in both directions.
     pub(crate) emulator_dropped_packets: u64,

@@ -12,8 +12,8 @@ const EQUAL: f64 = 0.03;
 pub(crate) struct Verdict {
     /// The contender with the highest goodput in the measured interval.
     pub(crate) winner: &'static str,
-    /// The best contender of the other kind (with or without the tunnel), or else the second best; null when the winner ran
-    /// alone.
+    /// The best contender of the other kind (with or without the tunnel), or else the second best. If all others
+    /// received nothing, the first of them. Null when the winner ran alone.
     pub(crate) compared_with: Option<&'static str>,
     /// Goodput of the winner / goodput of `compared_with`; null if `compared_with` is null or
     /// received nothing.
@@ -105,7 +105,7 @@ fn repaired(contender: &ContenderReport) -> String {
     }
 }
 
-/// What the link lost of a contender without the tunnel. Of several runs these are the counts of the first.
+/// How many of the contender's packets the link lost. Of several runs these are the counts of the first.
 fn lost(contender: &ContenderReport) -> String {
     let wire = &contender.wire;
     let lost = if wire.lost_packets == 0 { "none".to_owned() } else { wire.lost_packets.to_string() };
@@ -117,7 +117,7 @@ fn has_losses(contender: &ContenderReport) -> bool {
     contender.wire.lost_packets > 0
 }
 
-/// What a TCP does when it sees a loss.
+/// What the contender's TCP does when it sees a loss. Without a loss or without a TCP: what the link lost.
 fn at_losses(contender: &ContenderReport) -> String {
     if !has_losses(contender) {
         return lost(contender);
