@@ -13,8 +13,8 @@ use serde::Serialize;
 
 /// TCP over a link that sends each block of K units as N, and the best N (paper 003)
 ///
-/// Equations (3) to (6). With --stay-bad, losses come in bursts: by equation (7), and beside it exactly by the Gilbert chain. (7) is poor for short
-/// bursts.
+/// Equations (3) to (6). With --stay-bad, losses come in bursts. The throughput is then computed by equation (7), and
+/// also exactly by the Gilbert chain. Equation (7) is poor for short bursts.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {

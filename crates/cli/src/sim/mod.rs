@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Simulate TCP over lossy networks, in virtual time
 ///
-/// The links are those of `ripstop emulate`, and the code is that of the tunnel. Equal seeds give equal results, on every machine and with
-/// any number of threads.
+/// The links run the code of `ripstop emulate`, and tunnels run the code of `ripstop up`. Equal seeds give equal
+/// results, on every machine and with any number of threads.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 /// Measure this machine's kernels, coders, AEAD and whole data path
 ///
-/// The coders and the session are the types that the tunnel uses. A figure and its anchor are measured in
-/// turns of a fraction of a millisecond, and their ratio is the median over all turns. So other load on the
-/// machine affects both. Uses one core.
+/// The coders and the session are the types that the tunnel uses. In each of many rounds, a figure and its anchor
+/// (the figure of a simpler computation) are measured for a fraction of a millisecond. Their ratio is the median over
+/// all rounds, so other load on the machine affects both. Uses one core.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -140,7 +140,7 @@ pub struct StudyClaim {
     /// Whether we expect at least one assertion to fail; `because` says why.
     #[serde(default)]
     pub fails: bool,
-    /// Why the claim does not hold.
+    /// Why the claim does not hold; only with `fails`.
     pub because: Option<String>,
     /// The parsed assertions of `holds`. They are filled in when the file is read.
     #[serde(skip)]

@@ -168,7 +168,8 @@ impl Namespace {
     /// netns`.
     ///
     /// # Errors
-    /// No such namespace; the message lists the existing ones.
+    /// The namespace does not exist or cannot be opened. For an unknown name, the message lists the
+    /// existing names.
     pub fn open(text: &str) -> Result<Namespace, NetnsError> {
         if let Some(pid) = text.strip_prefix("pid:") {
             return match pid.parse() {

@@ -16,8 +16,9 @@ use std::path::PathBuf;
 
 /// Compare each published number and trend with closed forms and stored results; exit status 1 if one that should hold does not
 ///
-/// Every published number and every published trend has a verdict. Those of simulations are read: from --store, or from the numbers that
-/// `papers run --numbers` wrote down. An experiment that was changed since counts as not run.
+/// Every published number and every published trend has a verdict. The results of simulations are read from --store,
+/// or from the numbers that `papers run --numbers` wrote. An experiment that was changed since then counts as not
+/// run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {

@@ -21,7 +21,8 @@ pub(super) fn is_range(table: &DeTable<'_>) -> bool {
 /// offset.
 ///
 /// The first and the last value are as the file writes them. The values between them are rounded to
-/// six significant digits, so that people can read and type them.
+/// six significant digits, so that people can read and type them. With `round = true`, they are
+/// first rounded to whole numbers.
 ///
 /// # Errors
 /// The range is not valid. The message has file, line, column, key, and what would be right.
