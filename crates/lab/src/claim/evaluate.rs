@@ -31,8 +31,8 @@ impl ClaimScope for NoNames {
     }
 }
 
-/// Checks that a claim is an assertion, that all its names and functions exist, and that functions
-/// without named arguments have the right number of arguments.
+/// Checks that a claim is an assertion, and that all its names and functions exist. A function
+/// without named arguments must have the right number of arguments.
 ///
 /// # Errors
 /// The first of these checks that fails.

@@ -145,8 +145,8 @@ impl Planner<'_> {
     /// Simulates a scheme. `predicted` is its predicted goodput, bit/s.
     ///
     /// With `--verify`, the scheme and its requests are simulated. Without `--verify`, only plain
-    /// CUBIC and plain BBR are simulated, without requests, and only on a link that is slow enough
-    /// for a quick simulation ([`QUICK_BITS`]).
+    /// CUBIC and plain BBR are simulated, and no requests. The link must also be slow enough for a
+    /// quick simulation ([`QUICK_BITS`]).
     fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Result<Option<Simulated>, PlanError> {
         let stage = &self.stage;
         if self.verify {

@@ -152,8 +152,9 @@ pub(super) fn caution(caution: Caution) -> String {
     }
 }
 
-/// The text for the tunnel's configuration file: the rate and the redundancy, the limit on overhead
-/// if the user gave a budget, and a deadline if the default is too short for this link.
+/// The text for the tunnel's configuration file. It has the rate and the redundancy. If the user
+/// gave a budget, it has a limit on overhead. If the default deadline is too short for this link,
+/// it has a deadline.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let mut text = "[interface]\n# add private-key-file, address and [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();

@@ -1,7 +1,7 @@
 //! The thread that moves packets.
 //!
-//! The thread wakes when a descriptor is readable, when a blocked socket is writable again, or when
-//! a time-out of the endpoint or a look-up of a name is due. Each pass of its loop is a *turn*. In a
+//! The thread wakes when a descriptor is readable, or when a blocked socket is writable again. It
+//! also wakes when a time-out of the endpoint or a look-up of a name is due. Each pass of its loop is a *turn*. In a
 //! turn, the thread reads up to [`MAX_READS`] times from the socket and from the device, and then
 //! sends all outputs. So all packets that waited for one wake-up share its cost.
 

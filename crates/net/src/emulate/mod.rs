@@ -2,8 +2,8 @@
 //!
 //! Each namespace gets a TUN device. A packet that the kernel sends into one device is offered to
 //! the [`ripstop_link::Link`] of that direction. The packet leaves the other device at the time
-//! that the link gives. The link treats rate, queue, delay and losses as in the simulator, and uses
-//! the same random streams (sequences of random numbers, each derived from the seed and a name). No
+//! that the link gives. The link treats rate, queue, delay and losses as in the simulator, with the
+//! same random streams. A random stream is a sequence of random numbers, derived from the seed and a name. No
 //! kernel module and no `netem` are needed, so the emulator runs in containers.
 //!
 //! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each

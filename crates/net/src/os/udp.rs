@@ -17,8 +17,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub const MAX_DATAGRAM: usize = 65_535;
 /// Most bytes per send call, for all its datagrams together: the largest UDP payload over IPv4.
 const MAX_BATCH: usize = 65_507;
-/// Receive buffers filled by one call. Each may hold up to 64 datagrams of one sender (GRO), so 8 buffers matter
-/// only where many senders alternate or the kernel has no GRO. Each takes 64 KB of memory.
+/// Receive buffers filled by one call. With GRO, each may hold up to 64 datagrams of one sender. So
+/// 8 buffers matter only where many senders alternate or the kernel has no GRO. Each takes 64 KB of
+/// memory.
 const RECEIVE_BUFFERS: usize = 8;
 /// Kernel buffer per direction, in bytes. It must hold what arrives while this process is not
 /// scheduled: 3.75 MB in 30 ms at 1 Gbit/s. 16 MiB are more than four times as much. A buffer that
