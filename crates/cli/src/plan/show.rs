@@ -103,7 +103,7 @@ fn row(scheme: &SchemePlan, simulated: bool, verified: bool) -> Vec<String> {
 }
 
 fn notes(plan: &PlanAnswer) -> String {
-    let mut text = "\nerror: how far the closed form's goodput is from the simulator's on links with such losses, \
+    let mut text = "\nerror: how far the predicted goodput is from the simulated one on links with such losses, \
                     median and 95th percentile (docs/plan-report.md)\n"
         .to_owned();
     for scheme in &plan.schemes {

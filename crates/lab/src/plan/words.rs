@@ -37,7 +37,7 @@ pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
         }
         ChoiceReason::MostGoodput => "it brings the most",
         ChoiceReason::LessToSetUp => "nothing brings noticeably more, and less has to be set up",
-        ChoiceReason::LeastDelay => "requests wait least in it when packets are lost",
+        ChoiceReason::LeastDelay => "its requests wait least when packets are lost",
         ChoiceReason::Both => "it keeps requests short beside transfers, and brings about as much as the best scheme",
         ChoiceReason::MostInBudget => "it brings the most of the schemes within --budget",
     }
@@ -93,11 +93,13 @@ pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
 pub(super) fn not_predicted(why: NcUnpredictable) -> &'static str {
     match why {
         NcUnpredictable::Loss => {
-            "above 3.5 % of loss, single connections stall in simulations, and the equation does not know it"
+            "above 3.5 % of loss, single connections stall in simulations, which the equation does not predict"
         }
-        NcUnpredictable::Queue => "TCP/NC overruns so small a queue in simulations, and the equation does not know it",
+        NcUnpredictable::Queue => {
+            "TCP/NC overflows so small a queue in simulations, which the equation does not predict"
+        }
         NcUnpredictable::Bursts => {
-            "bursts of losses take whole windows, TCP times out, and the equation does not know it"
+            "bursts of losses take whole windows, so that TCP times out, which the equation does not predict"
         }
     }
 }
@@ -139,7 +141,7 @@ pub(super) fn caution(caution: Caution) -> String {
              measured"
         ),
         Caution::SmallQueue { packets } => format!(
-            "the queue holds {packets:.0} packets: every TCP overruns the queue, and no code repairs what the queue drops"
+            "the queue holds {packets:.0} packets: every TCP overflows the queue, and no code repairs what the queue drops"
         ),
         Caution::LongBursts => {
             "losses in long bursts: single connections differ from each other by more than schemes do".to_owned()
