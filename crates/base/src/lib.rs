@@ -1,7 +1,7 @@
 //! Types that every other crate uses.
 //!
 //! * [`Time`]: a moment in time.
-//! * [`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]: quantities as people write them.
+//! * [`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`Distance`], [`QueueLimit`]: quantities as people write them.
 //! * [`Seed`], [`Stream`]: a master seed, and the independent random streams made from it.
 //! * [`Word`], [`word`]: values in files, written as a text or as a number.
 //! * [`Place`]: a line and a column in a file.
@@ -21,7 +21,7 @@ mod written;
 
 pub use delay_histogram::DelayHistogram;
 pub use plain::plain_words;
-pub use quantity::{Bytes, Fraction, QuantityError, QueueLimit, Rate, Span};
+pub use quantity::{Bytes, Distance, Fraction, QuantityError, QueueLimit, Rate, Span};
 pub use seed::{Seed, Stream};
 pub use time::Time;
 pub use written::{Place, Word, word};

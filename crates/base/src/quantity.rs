@@ -282,6 +282,44 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A distance, written `200m` or `1.5km`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Distance(f64);
+
+text_forms!(Distance, "a distance", "`200m`, `1.5km` or `200` (m)");
+
+impl Distance {
+    /// A distance of `meters` metres. Negative numbers and NaN give 0.
+    pub fn from_meters(meters: f64) -> Distance {
+        Distance(meters.max(0.0))
+    }
+
+    /// The distance in metres.
+    pub const fn meters(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Distance {
+    type Err = QuantityError;
+    fn from_str(s: &str) -> Result<Distance, QuantityError> {
+        let (number, unit) = split(s).ok_or_else(|| Distance::wrong(s))?;
+        let meters = match unit {
+            "m" | "" => number,
+            "km" => number * 1e3,
+            _ => return Err(Distance::wrong(s)),
+        };
+        // The limit is above any distance on Earth.
+        if meters > 1e8 { Err(Distance::wrong(s)) } else { Ok(Distance(meters)) }
+    }
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}m", self.0)
+    }
+}
+
 /// The capacity of a queue: `200` (packets) or `300kB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
