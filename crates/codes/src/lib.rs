@@ -6,6 +6,7 @@
 //! source symbols are sent unchanged.
 //!
 //! * [`window`]: sliding-window random linear coding over GF(256): encode, decode, recode.
+//! * [`xor`]: the XOR of two packets that cross at a relay.
 //!
 //! A coder is generic over its [`Payload`], the data that symbols carry. [`Symbol`] carries bytes.
 //! [`Length`] carries only a size, so that a simulator computes coefficients alone. [`Sketch`]
@@ -15,5 +16,6 @@
 pub mod bench;
 mod payload;
 pub mod window;
+pub mod xor;
 
 pub use payload::{Length, Matrix, Payload, Sketch, Symbol};
