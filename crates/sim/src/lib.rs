@@ -8,4 +8,5 @@
 pub mod engine;
 pub mod scenario;
 pub mod tcp;
+pub mod wifi;
 pub mod world;

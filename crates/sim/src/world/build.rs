@@ -178,7 +178,8 @@ impl World {
         let number = self.tunnels();
         let first = self.tunnels.len() as u32;
         let ends = [1, 0].map(|side| NodeId::Session(SessionId::Tunnel(first + side)));
-        let route = self.fabric.add_route(Route::new(there, back, ends, Owner::Tunnel(number as u32)));
+        let (there, back) = (self.fabric.links(there), self.fabric.links(back));
+        let route = self.fabric.add_route(Route::new(&there, &back, ends, Owner::Tunnel(number as u32)));
         let nodes = [0, 1].map(|side| {
             let id = SessionId::Tunnel(first + side);
             let name = names[side as usize];
@@ -214,7 +215,8 @@ impl World {
     pub fn connect(&mut self, first: usize, second: usize, there: &[usize], back: &[usize]) {
         assert!(!there.is_empty() && !back.is_empty(), "two endpoints need links");
         let ends = [second, first].map(|end| NodeId::Session(SessionId::Endpoint(end as u32)));
-        let route = self.fabric.add_route(Route::new(there, back, ends, Owner::Endpoints(first as u32)));
+        let (there, back) = (self.fabric.links(there), self.fabric.links(back));
+        let route = self.fabric.add_route(Route::new(&there, &back, ends, Owner::Endpoints(first as u32)));
         let now = self.fabric.now();
         self.endpoints[first].add_peer(now, second as u32, (route, false));
         self.endpoints[second].add_peer(now, first as u32, (route, true));
@@ -236,7 +238,8 @@ impl World {
     fn outlet(&mut self, number: u32, node: NodeId, carrier: &Carrier<'_>) -> Outlet {
         match carrier {
             Carrier::Links(there, back) | Carrier::Coded(there, back, _) => {
-                let route = Route::new(there, back, [node, node], Owner::Flow(number));
+                let (there, back) = (self.fabric.links(there), self.fabric.links(back));
+                let route = Route::new(&there, &back, [node, node], Owner::Flow(number));
                 Outlet::Route(self.fabric.add_route(route))
             }
             Carrier::Tunnel { tunnel, backwards } => {
@@ -263,7 +266,8 @@ impl World {
         let sender = SessionId::NcSender(self.nc_senders.len() as u32);
         let receiver = SessionId::NcReceiver(self.nc_receivers.len() as u32);
         let ends = [receiver, sender].map(NodeId::Session);
-        let mut route = Route::new(there, back, ends, Owner::Flow(number));
+        let (there, back) = (self.fabric.links(there), self.fabric.links(back));
+        let mut route = Route::new(&there, &back, ends, Owner::Flow(number));
         let first_relay = self.nc_relays.len() as u32;
         let relays = first_relay..first_relay + coding.relays.len() as u32;
         let node = |(k, (behind, _)): (u32, &(usize, _))| (*behind, NodeId::Session(SessionId::NcRelay(k)));

@@ -5,9 +5,11 @@ use super::node::{Handoff, NodeId};
 use super::observer::{Happening, Observer};
 use super::packet::{Body, Combination, Ecn, NetworkPacket};
 use super::pipe::Pipe;
-use super::routes::{Hop, Route, Routes};
+use super::radio::RadioLink;
+use super::routes::{Hop, LinkId, Route, Routes};
 use super::session::UnderWay;
 use crate::engine::{Alarm, Scheduler};
+use crate::wifi::{Medium, StationAlarm};
 use ripstop_base::Time;
 use ripstop_link::{Link, ShortFate};
 use std::collections::VecDeque;
@@ -17,6 +19,8 @@ use std::collections::VecDeque;
 pub(super) enum Purpose {
     /// A packet arrives at the end of this link.
     Arrival(u32),
+    /// This alarm of this station of this medium rings.
+    Station(u32, u32, StationAlarm),
     /// This timer of this node is due.
     Timer(NodeId, TimerKind),
     /// This incident happens.
@@ -40,8 +44,14 @@ pub(super) struct Fabric {
     pub(super) scheduler: Scheduler,
     /// What each alarm is for, by the alarm's index.
     purposes: Vec<Purpose>,
-    /// The links with the packets on them, by the links' numbers.
+    /// All links, by their numbers.
+    pub(super) links: Vec<LinkId>,
+    /// The wired links with the packets on them.
     pub(super) pipes: Vec<Pipe>,
+    /// The shared media with their stations.
+    pub(super) media: Vec<Medium<NetworkPacket>>,
+    /// The ways between stations of media.
+    pub(super) radio_links: Vec<RadioLink>,
     pub(super) routes: Routes,
     /// Handoffs that are not passed on yet, oldest first.
     pub(super) handoffs: VecDeque<Handoff>,
@@ -62,7 +72,10 @@ impl Fabric {
         Fabric {
             scheduler: Scheduler::new(),
             purposes: Vec::new(),
+            links: Vec::new(),
             pipes: Vec::new(),
+            media: Vec::new(),
+            radio_links: Vec::new(),
             routes: Routes::default(),
             handoffs: VecDeque::with_capacity(64),
             under_way: UnderWay::default(),
@@ -91,19 +104,23 @@ impl Fabric {
 
     /// Adds one direction of a link, and returns its number.
     pub(super) fn add_link(&mut self, link: Link) -> usize {
-        let number = self.pipes.len();
-        let alarm = self.alarm(Purpose::Arrival(number as u32));
-        self.pipes.push(Pipe::new(link, alarm));
+        let (number, pipe) = (self.links.len(), self.pipes.len() as u32);
+        let alarm = self.alarm(Purpose::Arrival(pipe));
+        self.pipes.push(Pipe::new(link, number as u32, alarm));
+        self.links.push(LinkId::Wired(pipe));
         number
     }
 
-    /// Adds a route, and returns its number.
+    /// The links with these numbers.
     ///
     /// # Panics
-    /// If the route has a link that was not added.
+    /// If there is no such link.
+    pub(super) fn links(&self, numbers: &[usize]) -> Vec<LinkId> {
+        numbers.iter().map(|number| *self.links.get(*number).expect("the link was not added")).collect()
+    }
+
+    /// Adds a route, and returns its number.
     pub(super) fn add_route(&mut self, route: Route) -> u32 {
-        let known = |way: &Vec<Hop>| way.iter().all(|hop| (hop.link as usize) < self.pipes.len());
-        assert!(route.ways.iter().all(known), "the route uses a link that was not added");
         self.routes.add(route)
     }
 
@@ -144,7 +161,20 @@ impl Fabric {
         link: u32,
         observer: &mut impl Observer,
     ) -> Option<(NetworkPacket, Option<NodeId>)> {
-        let mut packet = self.pipes[link as usize].arrive(&mut self.scheduler)?;
+        let pipe = &mut self.pipes[link as usize];
+        let number = pipe.number;
+        let packet = pipe.arrive(&mut self.scheduler)?;
+        Some(self.pass_link(number, packet, observer))
+    }
+
+    /// Counts link number `link` as passed by `packet`. The result is as for [`Fabric::arrive`].
+    #[inline]
+    pub(super) fn pass_link(
+        &mut self,
+        link: u32,
+        mut packet: NetworkPacket,
+        observer: &mut impl Observer,
+    ) -> (NetworkPacket, Option<NodeId>) {
         let route = self.routes.get(packet.route);
         let last = usize::from(packet.hop) + 1 == route.ways[usize::from(packet.back)].len();
         observer.note(
@@ -160,7 +190,7 @@ impl Fabric {
                 route.relays.iter().find(|(at, _)| *at == behind).map(|(_, node)| *node)
             }
         };
-        Some((packet, node))
+        (packet, node)
     }
 
     /// Puts a packet on the next link of its route. If the route has no link left, the packet becomes a handoff.
@@ -173,7 +203,14 @@ impl Fabric {
         let route = self.routes.get(packet.route);
         let way = &route.ways[usize::from(packet.back)];
         for Hop { link, through } in way.get(usize::from(packet.hop)..).unwrap_or(&[]) {
-            let pipe = &mut self.pipes[*link as usize];
+            let link = match link {
+                LinkId::Wired(link) => *link,
+                LinkId::Radio(link) => {
+                    let (link, owner) = (*link, route.owner);
+                    return self.enter_medium(link, packet, owner, observer);
+                }
+            };
+            let pipe = &mut self.pipes[link as usize];
             if !O::LOOKS
                 && let Some(fate) = pipe.offer_fast(now, packet.bytes)
             {
@@ -188,9 +225,9 @@ impl Fabric {
             }
             let fate = pipe.offer(now, packet.bytes);
             if O::LOOKS {
-                let (link, owner) = (*link as usize, route.owner);
+                let (link, owner) = (pipe.number as usize, route.owner);
                 let first = packet.hop == 0;
-                observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
+                observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: Some(&fate) });
             }
             let Some(delivery) = fate.delivery() else { return self.recycle(packet.body) };
             if !O::LOOKS && *through && pipe.is_empty() && delivery.arrival <= self.horizon {
@@ -205,7 +242,7 @@ impl Fabric {
     }
 
     /// Keeps the memory of a lost packet for later combinations.
-    fn recycle(&mut self, body: Body) {
+    pub(super) fn recycle(&mut self, body: Body) {
         if let Body::Coded(combination) = body {
             self.spare.push(combination);
         }

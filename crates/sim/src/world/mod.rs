@@ -46,6 +46,7 @@ mod node;
 mod observer;
 mod packet;
 mod pipe;
+mod radio;
 mod routes;
 mod session;
 mod state;
@@ -60,6 +61,7 @@ pub use packet::{
     Body, Combination, Ecn, NetworkPacket, SealedDatagram, TCP_IP_HEADERS, TunnelDatagram, UDP_IP_HEADERS,
 };
 pub use pipe::LinkTotals;
+pub use radio::StationStatus;
 /// The settings of a tunnel session, which [`World`] takes.
 pub use ripstop_proto::session::tunnel::TunnelConfig;
 pub use session::{LabelledPacket, NcLayer, NcMoment, NcStatus, TunnelStatus};
@@ -129,12 +131,10 @@ impl World {
             match purpose {
                 Purpose::Arrival(link) => {
                     if let Some((packet, node)) = self.fabric.arrive(link, observer) {
-                        match node {
-                            Some(node) => self.receive(node, packet, observer),
-                            None => self.fabric.forward(packet, observer),
-                        }
+                        self.go_on(packet, node, observer);
                     }
                 }
+                Purpose::Station(medium, station, alarm) => self.wake_station(medium, station, alarm, observer),
                 Purpose::Timer(NodeId::Tcp(k), timer) => {
                     self.tcp.wake(k, timer, alarm, &mut self.fabric, observer);
                 }
@@ -143,6 +143,15 @@ impl World {
                 Purpose::Incident(k) => self.happen(k, observer),
             }
             self.settle(observer);
+        }
+    }
+
+    /// Gives a packet that has passed a link to `node`. Without a node, the packet goes onto its next link.
+    #[inline]
+    fn go_on(&mut self, packet: NetworkPacket, node: Option<NodeId>, observer: &mut impl Observer) {
+        match node {
+            Some(node) => self.receive(node, packet, observer),
+            None => self.fabric.forward(packet, observer),
         }
     }
 

@@ -29,8 +29,8 @@ pub enum Happening<'a> {
         owner: Owner,
         /// Whether this is the first link of the packet's way.
         first: bool,
-        /// What the link does with the packet.
-        fate: &'a Fate,
+        /// What the link does with the packet. None on a medium, where the fate shows later.
+        fate: Option<&'a Fate>,
     },
     /// A packet has arrived at the end of a link.
     Arrived {

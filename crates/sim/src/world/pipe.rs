@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(super) struct Pipe {
     /// The model of the link, which decides the fate of each packet.
     pub(super) link: Link,
+    /// The link's number among all links.
+    pub(super) number: u32,
     /// Rings when the first packet of the queue arrives.
     alarm: Alarm,
     /// For each packet: when it arrives, when it was offered, and the packet. Sorted by arrival.
@@ -41,9 +43,18 @@ pub struct LinkTotals {
 }
 
 impl Pipe {
-    /// A pipe without packets. `alarm` will ring when its next packet arrives.
-    pub(super) fn new(link: Link, alarm: Alarm) -> Pipe {
-        Pipe { link, alarm, travelling: VecDeque::with_capacity(64), damaged: 0, marked: 0, free: Time::ZERO, busy: 0 }
+    /// A pipe without packets, for link number `number`. `alarm` will ring when its next packet arrives.
+    pub(super) fn new(link: Link, number: u32, alarm: Alarm) -> Pipe {
+        Pipe {
+            link,
+            number,
+            alarm,
+            travelling: VecDeque::with_capacity(64),
+            damaged: 0,
+            marked: 0,
+            free: Time::ZERO,
+            busy: 0,
+        }
     }
 
     /// The link's counters, and how long it was sending.

@@ -5,11 +5,20 @@ use super::node::NodeId;
 use super::observer::Owner;
 use super::pipe::Pipe;
 
+/// A link, by kind. The number is the link's place in the fabric's list of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkId {
+    /// One direction of a wired link.
+    Wired(u32),
+    /// The way from one station of a shared medium to another.
+    Radio(u32),
+}
+
 /// A link of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
-    /// The number of the link.
-    pub(super) link: u32,
+    /// The link.
+    pub(super) link: LinkId,
     /// Whether a packet on this link can be offered to the next link early, before it arrives there. [`Routes::settle`]
     /// decides this.
     pub(super) through: bool,
@@ -42,7 +51,7 @@ pub(super) struct Routes {
 enum Feeder {
     /// No route uses the link.
     Nobody,
-    /// All packets come from this link.
+    /// All packets come from this wired link.
     Link(u32),
     /// From hosts, sessions or relays, or from more than one link.
     Others,
@@ -50,8 +59,8 @@ enum Feeder {
 
 impl Route {
     /// A route there over the links `there`, and back over the links `back`.
-    pub(super) fn new(there: &[usize], back: &[usize], ends: [NodeId; 2], owner: Owner) -> Route {
-        let hop = |link: &usize| Hop { link: *link as u32, through: false };
+    pub(super) fn new(there: &[LinkId], back: &[LinkId], ends: [NodeId; 2], owner: Owner) -> Route {
+        let hop = |link: &LinkId| Hop { link: *link, through: false };
         Route { ways: [there, back].map(|way| way.iter().map(hop).collect()), ends, relays: Vec::new(), owner }
     }
 }
@@ -90,8 +99,12 @@ impl Routes {
             for (back, way) in route.ways.iter().enumerate() {
                 for (k, hop) in way.iter().enumerate() {
                     let is_relayed = back == 0 && route.relays.iter().any(|(behind, _)| *behind == k);
-                    let from = if k == 0 || is_relayed { Feeder::Others } else { Feeder::Link(way[k - 1].link) };
-                    let feeder = &mut feeders[hop.link as usize];
+                    let LinkId::Wired(link) = hop.link else { continue };
+                    let from = match k.checked_sub(1).filter(|_| !is_relayed).map(|before| way[before].link) {
+                        Some(LinkId::Wired(before)) => Feeder::Link(before),
+                        _ => Feeder::Others,
+                    };
+                    let feeder = &mut feeders[link as usize];
                     let same = *feeder == Feeder::Nobody || *feeder == from;
                     *feeder = if same { from } else { Feeder::Others };
                 }
@@ -99,7 +112,7 @@ impl Routes {
         }
         for way in self.routes.iter_mut().flat_map(|route| &mut route.ways) {
             for k in 1..way.len() {
-                let (link, next) = (way[k - 1].link, way[k].link);
+                let (LinkId::Wired(link), LinkId::Wired(next)) = (way[k - 1].link, way[k].link) else { continue };
                 // A link without delay could deliver at the very time of the offer. Events at the same time have an
                 // order, which the early offer would change.
                 way[k - 1].through = feeders[next as usize] == Feeder::Link(link)

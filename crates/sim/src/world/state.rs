@@ -6,7 +6,8 @@
 
 use super::World;
 use super::node::{NodeId, Outlet, SessionId};
-use super::pipe::LinkTotals;
+use super::pipe::{LinkTotals, Pipe};
+use super::routes::LinkId;
 use super::session::{NcMoment, NcStatus, TunnelStatus};
 use super::totals::{FlowDelays, FlowTotals};
 use crate::tcp::Mechanisms;
@@ -104,39 +105,58 @@ impl World {
 impl World {
     /// The number of links. Each direction counts as one.
     pub fn links(&self) -> usize {
-        self.fabric.pipes.len()
+        self.fabric.links.len()
     }
 
     /// The packets in the queue of link `link`, without the one that is being sent.
     pub fn queue(&mut self, link: usize) -> u64 {
         let now = self.now();
-        self.fabric.pipes[link].link.backlog(now).packets
+        match self.fabric.links[link] {
+            LinkId::Wired(k) => self.fabric.pipes[k as usize].link.backlog(now).packets,
+            LinkId::Radio(k) => self.fabric.radio_links[k as usize].waiting(&self.fabric.media),
+        }
     }
 
     /// The counters of link `link` since the start, and how long it was sending.
     pub fn link_totals(&self, link: usize) -> LinkTotals {
-        self.fabric.pipes[link].totals()
+        match self.fabric.links[link] {
+            LinkId::Wired(k) => self.fabric.pipes[k as usize].totals(),
+            LinkId::Radio(k) => {
+                LinkTotals { counters: self.fabric.radio_links[k as usize].counters, ..LinkTotals::default() }
+            }
+        }
     }
 
     /// The counters of link `link` since the start.
     pub fn link(&self, link: usize) -> &LinkCounters {
-        self.fabric.pipes[link].link.counters()
+        match self.fabric.links[link] {
+            LinkId::Wired(k) => self.fabric.pipes[k as usize].link.counters(),
+            LinkId::Radio(k) => &self.fabric.radio_links[k as usize].counters,
+        }
     }
 
     /// The impairments (such as loss or reordering) that are configured on link `link` and have never acted on a
     /// packet.
     pub fn unfired(&self, link: usize) -> Vec<&'static str> {
-        self.fabric.pipes[link].link.unfired()
+        self.pipe(link).map_or_else(Vec::new, |pipe| pipe.link.unfired())
     }
 
     /// The packets on link `link` and in its queue.
     pub fn on_link(&self, link: usize) -> usize {
-        self.fabric.pipes[link].len()
+        self.pipe(link).map_or(0, Pipe::len)
     }
 
     /// Packets that link `link` delivered damaged and that were dropped.
     pub fn damaged(&self, link: usize) -> u64 {
-        self.fabric.pipes[link].damaged
+        self.pipe(link).map_or(0, |pipe| pipe.damaged)
+    }
+
+    /// The wired link `link`. None for a radio link.
+    fn pipe(&self, link: usize) -> Option<&Pipe> {
+        match self.fabric.links[link] {
+            LinkId::Wired(k) => Some(&self.fabric.pipes[k as usize]),
+            LinkId::Radio(_) => None,
+        }
     }
 }
 

@@ -1,0 +1,270 @@
+//! Contention: how many slots a station draws for a back-off. The window follows the standard, or paper 002's adaptive
+//! back-off (section V).
+//!
+//! With the adaptive back-off, a station starts a *protection timer* after a data frame. It runs for (k+1) data times:
+//! by then the packet has left the part of the string that the station disturbs. While the timer runs, the station
+//! draws from a large window, and otherwise from a small one. k is learned: it begins at 1 and grows with each packet
+//! dropped at the retry limit.
+
+use super::config::Growth;
+use super::countdown::Countdown;
+use super::medium::Medium;
+use super::queue::{Load, Packet};
+use super::station::{Station, StationAlarm};
+use crate::engine::Scheduler;
+use ripstop_base::Time;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The rule by which stations draw their back-offs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum BackoffRule {
+    /// The contention window doubles with each failure.
+    #[default]
+    Standard,
+    /// Paper 002's adaptive back-off.
+    Adaptive(AdaptiveBackoff),
+}
+
+/// The adaptive back-off of paper 002, section V. The paper leaves several choices open; each is a field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdaptiveBackoff {
+    /// The window in slots while the timer does not run.
+    pub small_window: u32,
+    /// The window in slots while the timer runs.
+    pub large_window: u32,
+    /// Duration of one data exchange. The timer runs for k+1 of them.
+    pub data_time: Duration,
+    /// How k is found.
+    pub k: ProtectionK,
+    /// What happens to a back-off that is not over when the timer ends.
+    pub residual: Residual,
+    /// What starts the timer.
+    pub start: TimerStart,
+    /// How the back-off after an exchange is drawn.
+    pub post: PostBackoff,
+    /// Whether TCP acknowledgements always use the small window.
+    pub acks_use_small_window: bool,
+    /// Whether the window also doubles with each failure.
+    pub doubling: bool,
+    /// What the timer does to the station.
+    pub effect: TimerEffect,
+}
+
+/// How a station finds k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtectionK {
+    /// k begins at 1, and grows by 1 with each drop up to this limit.
+    Learned {
+        /// The largest k.
+        most: u32,
+    },
+    /// k is given.
+    Fixed(u32),
+}
+
+/// What happens to a back-off, drawn from the large window, that is not over when the timer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Residual {
+    /// It is counted to its end.
+    Kept,
+    /// It is replaced by a draw from the small window.
+    Redrawn,
+}
+
+/// What starts the protection timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerStart {
+    /// The end of each exchange with data, acknowledged or not.
+    EveryExchange,
+    /// The end of each exchange with data that was acknowledged.
+    Success,
+    /// The beginning of each frame with data.
+    FrameStart,
+}
+
+/// How the back-off after an exchange is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PostBackoff {
+    /// By the same rule as any other back-off.
+    Ruled,
+    /// From the small window.
+    Small,
+}
+
+/// What a running timer does to the station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerEffect {
+    /// Back-offs are drawn from the large window.
+    LargeWindow,
+    /// The station does not contend. Back-offs are drawn from the small window.
+    Silence,
+}
+
+impl AdaptiveBackoff {
+    /// Algorithm 1 of paper 002 read literally, the variant L of the independent study: windows of 32 and 512 slots.
+    /// The data time of 1481 us is from the paper's section IV-A.
+    pub fn literal() -> AdaptiveBackoff {
+        AdaptiveBackoff {
+            small_window: 32,
+            large_window: 512,
+            data_time: Duration::from_micros(1481),
+            k: ProtectionK::Learned { most: u32::MAX },
+            residual: Residual::Kept,
+            start: TimerStart::EveryExchange,
+            post: PostBackoff::Ruled,
+            acks_use_small_window: false,
+            doubling: false,
+            effect: TimerEffect::LargeWindow,
+        }
+    }
+
+    /// Variant R: the residual is redrawn when the timer ends.
+    pub fn redrawn() -> AdaptiveBackoff {
+        AdaptiveBackoff { residual: Residual::Redrawn, ..AdaptiveBackoff::literal() }
+    }
+
+    /// Variant AB': as R, but the back-off after an exchange is always drawn from the small window.
+    pub fn redrawn_small_post() -> AdaptiveBackoff {
+        AdaptiveBackoff { post: PostBackoff::Small, ..AdaptiveBackoff::redrawn() }
+    }
+
+    /// Variant hold: the station is silent while the timer runs.
+    pub fn hold() -> AdaptiveBackoff {
+        AdaptiveBackoff { effect: TimerEffect::Silence, ..AdaptiveBackoff::literal() }
+    }
+}
+
+/// The contention state of a station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contention {
+    /// The contention window of the standard rule, slots.
+    pub(super) window: u32,
+    /// Failures since the last success or drop.
+    failures: u32,
+    /// Until when the protection timer runs.
+    pub(super) protected_until: Time,
+    /// The present k.
+    pub(super) k: u32,
+    /// Whether the present back-off was drawn from the large window.
+    is_large: bool,
+}
+
+impl Contention {
+    pub(super) fn new(window: u32, rule: &BackoffRule) -> Contention {
+        let k = match rule {
+            BackoffRule::Adaptive(AdaptiveBackoff { k: ProtectionK::Fixed(k), .. }) => *k,
+            _ => 1,
+        };
+        Contention { window, failures: 0, protected_until: Time::ZERO, k, is_large: false }
+    }
+}
+
+/// Why a back-off is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DrawReason {
+    /// A packet is to be sent, for the first time or again.
+    Access,
+    /// An exchange has ended.
+    Post,
+}
+
+impl<P: Packet> Medium<P> {
+    /// Draws the slots of a back-off of station `k`.
+    pub(super) fn draw(&mut self, k: usize, reason: DrawReason, now: Time) -> u32 {
+        let Station { contention, draws, exchange, .. } = &mut self.stations[k];
+        let window = match &self.config.backoff {
+            BackoffRule::Standard => contention.window,
+            BackoffRule::Adaptive(rule) => {
+                let is_ack = exchange.as_ref().is_some_and(|e| e.load() == Load::Ack);
+                let small = rule.effect == TimerEffect::Silence
+                    || now >= contention.protected_until
+                    || (reason == DrawReason::Post && rule.post == PostBackoff::Small)
+                    || (is_ack && rule.acks_use_small_window);
+                contention.is_large = !small;
+                let window = if small { rule.small_window } else { rule.large_window };
+                let doublings = if rule.doubling { contention.failures.min(10) } else { 0 };
+                (window << doublings).min(self.config.contention_window[1].max(window))
+            }
+        };
+        draws.below(u64::from(window)) as u32
+    }
+
+    /// A frame of station `k` with this load begins.
+    pub(super) fn note_frame(&mut self, k: usize, load: Load, now: Time) {
+        if let BackoffRule::Adaptive(rule) = &self.config.backoff
+            && rule.start == TimerStart::FrameStart
+            && load == Load::Data
+        {
+            let contention = &mut self.stations[k].contention;
+            contention.protected_until = now + rule.data_time * contention.k.saturating_add(1);
+        }
+    }
+
+    /// An exchange of station `k` has ended: with a MAC ACK if `success`. Sets the window and the timer.
+    pub(super) fn note_exchange(&mut self, k: usize, load: Load, success: bool, scheduler: &mut Scheduler) {
+        let station = &mut self.stations[k];
+        let contention = &mut station.contention;
+        if success {
+            contention.window = self.config.contention_window[0];
+            contention.failures = 0;
+        } else {
+            grow(contention, self.config.growth, self.config.contention_window[1]);
+        }
+        let BackoffRule::Adaptive(rule) = &self.config.backoff else { return };
+        let starts = match rule.start {
+            TimerStart::EveryExchange => load == Load::Data,
+            TimerStart::Success => load == Load::Data && success,
+            TimerStart::FrameStart => false,
+        };
+        if starts {
+            contention.protected_until = scheduler.now() + rule.data_time * contention.k.saturating_add(1);
+        }
+        if contention.protected_until > scheduler.now() {
+            let ends = contention.protected_until;
+            scheduler.set(station.alarm(StationAlarm::Protection), ends);
+        }
+    }
+
+    /// Station `k` has found the medium busy in the moment in which it wanted to send.
+    pub(super) fn note_busy(&mut self, k: usize) {
+        grow(&mut self.stations[k].contention, self.config.growth, self.config.contention_window[1]);
+    }
+
+    /// Station `k` has dropped a packet at the retry limit.
+    pub(super) fn note_drop(&mut self, k: usize) {
+        let contention = &mut self.stations[k].contention;
+        contention.window = self.config.contention_window[0];
+        contention.failures = 0;
+        if let BackoffRule::Adaptive(AdaptiveBackoff { k: ProtectionK::Learned { most }, .. }) = &self.config.backoff {
+            contention.k = contention.k.saturating_add(1).min(*most);
+        }
+    }
+
+    /// The protection timer of station `k` has ended.
+    pub(super) fn on_protection_end(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let BackoffRule::Adaptive(rule) = &self.config.backoff else { return };
+        let station = &mut self.stations[k];
+        if rule.residual == Residual::Redrawn && station.contention.is_large && station.countdown.is_on() {
+            station.contention.is_large = false;
+            let slots = station.draws.below(u64::from(rule.small_window)) as u32;
+            scheduler.set(station.alarm(StationAlarm::Backoff), Time::NEVER);
+            station.countdown = Countdown::Paused { slots };
+            self.resume_countdown(k, scheduler);
+        }
+    }
+}
+
+/// The window after a failure.
+fn grow(contention: &mut Contention, growth: Growth, most: u32) {
+    let grown = match growth {
+        Growth::DoubleAndOne => contention.window.saturating_mul(2).saturating_add(1),
+        Growth::Double => contention.window.saturating_mul(2),
+    };
+    contention.window = grown.min(most);
+    contention.failures = contention.failures.saturating_add(1);
+}

@@ -1,0 +1,327 @@
+//! The distributed coordination function: when a station sends, and what it does with what it receives.
+//!
+//! The rules are those of ns-2's `Mac/802_11`, which decide its numbers. `config` lists where IEEE 802.11 differs.
+//!
+//! - A station contends with one packet at a time. It counts back-off slots while the medium is idle, then sends.
+//! - The medium is idle for a station that senses no frame, sends none, waits for no response, and whose NAV is over.
+//! - After an exchange the station backs off again, also without a further packet (*post-back-off*).
+//! - A response (CTS, MAC ACK) follows after SIFS, without contention. A station that waits for a response itself sends
+//!   its own response only afterwards, and thus too late.
+
+use super::contention::DrawReason;
+use super::countdown::Countdown;
+use super::frame::{Frame, FrameKind, NOBODY};
+use super::medium::{DropReason, Medium};
+use super::queue::{Load, Packet, Queued};
+use super::station::{Exchange, Passing, Phase, Response, StationAlarm};
+use crate::engine::Scheduler;
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// Contention: the packet that a station contends with, its back-off, and the frame that follows.
+impl<P: Packet> Medium<P> {
+    /// Takes a packet into the queue of station `k`, or at once into the MAC.
+    pub(super) fn enqueue(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
+        packet.since = scheduler.now();
+        if self.stations[k].exchange.is_none() {
+            self.accept(k, packet, scheduler);
+        } else if let Err(packet) = self.stations[k].queue.push(packet) {
+            self.drop_packet(k, packet, DropReason::QueueFull);
+        }
+    }
+
+    /// Begins to contend with a packet.
+    fn accept(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
+        let rts_due = self.needs_rts(packet.bytes);
+        let now = scheduler.now();
+        let station = &mut self.stations[k];
+        station.exchange = Some(Exchange::new(packet, rts_due));
+        if station.countdown.is_on() || scheduler.when(station.alarm(StationAlarm::Defer)) != Time::NEVER {
+            return;
+        }
+        if self.config.immediate_access && station.is_idle(now) {
+            station.immediate = true;
+            station.countdown = Countdown::Paused { slots: 0 };
+            self.resume_countdown(k, scheduler);
+        } else {
+            self.back_off(k, DrawReason::Access, scheduler);
+        }
+    }
+
+    /// Whether a data frame for an IP packet of `bytes` bytes is announced by an RTS.
+    pub(super) fn needs_rts(&self, bytes: u32) -> bool {
+        bytes.saturating_add(self.config.header_bytes) >= self.config.rts_threshold
+    }
+
+    /// Draws a back-off, and lets it run if the medium is idle.
+    pub(super) fn back_off(&mut self, k: usize, reason: DrawReason, scheduler: &mut Scheduler) {
+        let slots = self.draw(k, reason, scheduler.now());
+        let station = &mut self.stations[k];
+        station.immediate = false;
+        station.countdown = Countdown::Paused { slots };
+        self.resume_countdown(k, scheduler);
+    }
+
+    /// Lets the countdown of station `k` run if the station is quiet. It runs from DIFS after the NAV on.
+    pub(super) fn resume_countdown(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let station = &mut self.stations[k];
+        if !matches!(station.countdown, Countdown::Paused { .. }) || !station.is_quiet() {
+            return;
+        }
+        let now = scheduler.now();
+        let idle = if station.immediate { station.quiet_since } else { now };
+        let from = (idle.max(station.reserved_until()) + self.config.difs).max(now);
+        let ends = station.countdown.run(from, self.config.slot);
+        scheduler.set(station.alarm(StationAlarm::Backoff), ends);
+    }
+
+    /// The medium has become busy for station `k`: its countdown stands still.
+    pub(super) fn turn_busy(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let station = &mut self.stations[k];
+        if !matches!(station.countdown, Countdown::Running { .. }) {
+            return;
+        }
+        station.countdown.pause(scheduler.now(), self.config.slot);
+        scheduler.set(station.alarm(StationAlarm::Backoff), Time::NEVER);
+        if std::mem::take(&mut station.immediate) {
+            let slots = self.draw(k, DrawReason::Access, scheduler.now());
+            self.stations[k].countdown = Countdown::Paused { slots };
+        }
+    }
+
+    /// The back-off of station `k` has ended: it sends.
+    pub(super) fn on_backoff_end(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let station = &mut self.stations[k];
+        station.countdown = Countdown::Off;
+        station.immediate = false;
+        if station.response.is_none() {
+            self.contend(k, scheduler);
+        }
+    }
+
+    /// Sends the RTS or the data of station `k`, if it has any.
+    fn contend(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let now = scheduler.now();
+        let is_idle = self.stations[k].is_idle(now);
+        let Some(exchange) = &mut self.stations[k].exchange else { return };
+        if !is_idle {
+            // Another frame came in the same moment, or after the CTS.
+            exchange.rts_due = self.config.rts_threshold <= exchange.first.bytes + self.config.header_bytes;
+            self.note_busy(k);
+            return self.back_off(k, DrawReason::Access, scheduler);
+        }
+        self.find_partner(k);
+        let xor = self.xor_frame(k);
+        let Some(exchange) = &mut self.stations[k].exchange else { return };
+        exchange.acknowledged = [false; 2];
+        let (load, relayed) = (exchange.load(), exchange.first.from.is_some());
+        let margin = 2 * self.config.propagation_margin;
+        let (sifs, ack) = (self.config.sifs, self.config.ack_airtime());
+        let (frame, phase, wait) = if exchange.rts_due {
+            let [rts, cts] =
+                [self.config.rts_bytes, self.config.cts_bytes].map(|bytes| self.config.control_airtime(bytes));
+            let data = self.config.data_airtime(exchange.first.bytes);
+            let (to, airtime, acks) = xor.map_or((exchange.first.to, data, 1), |xor| (xor.to[0], xor.airtime, 2));
+            let reserves = 2 * sifs + cts + airtime + acks * (sifs + ack);
+            let frame = Frame { kind: FrameKind::Rts, to: [to, NOBODY], reserves, airtime: rts };
+            (frame, Phase::Rts, rts + sifs + cts + margin)
+        } else if let Some(frame) = xor {
+            (frame, Phase::Data, frame.airtime + 2 * (sifs + ack) + margin)
+        } else {
+            let airtime = self.config.data_airtime(exchange.first.bytes);
+            let frame = Frame { kind: FrameKind::Data, to: [exchange.first.to, NOBODY], reserves: sifs + ack, airtime };
+            (frame, Phase::Data, airtime + sifs + ack + margin)
+        };
+        if phase == Phase::Data {
+            self.remember(k);
+            self.note_frame(k, load, now);
+            let counters = &mut self.stations[k].counters;
+            counters.data_frames_with_data += u64::from(load == Load::Data);
+            let is_xor = frame.kind == FrameKind::Xor;
+            counters.xor_frames += u64::from(is_xor);
+            counters.missed_partners += u64::from(self.config.xor.is_some() && !is_xor && relayed);
+        }
+        self.begin_phase(k, phase, scheduler);
+        scheduler.set(self.stations[k].alarm(StationAlarm::Wait), now + wait);
+        self.transmit(k, frame, scheduler);
+    }
+
+    fn begin_phase(&mut self, k: usize, phase: Phase, scheduler: &mut Scheduler) {
+        self.stations[k].phase = phase;
+        self.turn_busy(k, scheduler);
+    }
+
+    /// The sender of station `k` has nothing more to do in its phase. It sends a response that it owes, contends with
+    /// the packet that it has, or takes the next packet.
+    pub(super) fn resume(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let now = scheduler.now();
+        let cleared = self.stations[k].exchange.as_ref().is_some_and(|e| !e.rts_due && self.needs_rts(e.first.bytes));
+        let station = &mut self.stations[k];
+        if let Some(response) = station.response {
+            scheduler.set(station.alarm(StationAlarm::Defer), now + response.after);
+        } else if station.exchange.is_some() {
+            if station.countdown.is_on() {
+                // The station contends already.
+            } else if cleared {
+                scheduler.set(station.alarm(StationAlarm::Defer), now + self.config.sifs);
+            } else {
+                self.back_off(k, DrawReason::Access, scheduler);
+            }
+        } else if let Some(packet) = station.queue.pop() {
+            self.accept(k, packet, scheduler);
+        }
+        let station = &mut self.stations[k];
+        if station.phase != Phase::Idle {
+            station.phase = Phase::Idle;
+            station.quiet_since = now;
+        }
+        self.resume_countdown(k, scheduler);
+    }
+
+    /// SIFS has passed: station `k` sends its response, or the data that a CTS has cleared.
+    pub(super) fn on_defer_end(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let now = scheduler.now();
+        let station = &mut self.stations[k];
+        let Some(response) = station.response else { return self.contend(k, scheduler) };
+        let (phase, airtime, wait) = if response.kind == FrameKind::Cts {
+            if !station.is_idle(now) {
+                station.response = None;
+                return self.resume(k, scheduler);
+            }
+            let airtime = self.config.control_airtime(self.config.cts_bytes);
+            let margin = 2 * self.config.propagation_margin;
+            // The data must have begun, and ended, before this time.
+            let wait = airtime + response.reserves + margin - self.config.sifs - self.config.ack_airtime();
+            (Phase::Cts, airtime, wait)
+        } else {
+            (Phase::Ack, self.config.ack_airtime(), self.config.ack_airtime())
+        };
+        self.begin_phase(k, phase, scheduler);
+        scheduler.set(self.stations[k].alarm(StationAlarm::Wait), now + wait);
+        let frame = Frame { kind: response.kind, to: [response.to, NOBODY], reserves: response.reserves, airtime };
+        self.transmit(k, frame, scheduler);
+    }
+
+    /// The response that station `k` waited for did not come, or its own response has ended.
+    pub(super) fn on_wait_end(&mut self, k: usize, scheduler: &mut Scheduler) {
+        // The end of the station's own frame may be due in this very moment.
+        if self.stations[k].flight.began + self.stations[k].flight.frame.airtime <= scheduler.now() {
+            self.stations[k].sending = false;
+        }
+        match self.stations[k].phase {
+            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Xor => self.end_xor(k, scheduler),
+            Phase::Rts | Phase::Data => self.on_failure(k, scheduler),
+            Phase::Cts | Phase::Ack => self.stations[k].response = None,
+            Phase::Idle => {}
+        }
+        self.resume(k, scheduler);
+    }
+
+    /// Counts a failed RTS or data frame. The packet contends again, or is dropped at the retry limit.
+    fn on_failure(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let announced = self.stations[k].exchange.as_ref().is_some_and(|e| self.needs_rts(e.first.bytes));
+        let Some(load) = self.stations[k].exchange.as_ref().map(Exchange::load) else { return };
+        let phase = self.stations[k].phase;
+        self.note_exchange(k, if phase == Phase::Data { load } else { Load::Ack }, false, scheduler);
+        let station = &mut self.stations[k];
+        station.counters.failures += 1;
+        let short = station.phase == Phase::Rts || !announced;
+        let limit = if short { self.config.short_retry } else { self.config.long_retry };
+        let Some(exchange) = &mut station.exchange else { return };
+        let failures = &mut exchange.first.failures[usize::from(!short)];
+        *failures += 1;
+        exchange.rts_due = announced;
+        if *failures < limit {
+            return self.back_off(k, DrawReason::Access, scheduler);
+        }
+        if let Some(exchange) = station.exchange.take() {
+            self.drop_packet(k, exchange.first, DropReason::RetryLimit);
+            if let Some(partner) = exchange.partner {
+                self.stations[k].queue.put_back(exchange.partner_place, partner);
+            }
+        }
+        self.note_drop(k);
+    }
+}
+
+/// Reception.
+impl<P: Packet> Medium<P> {
+    /// Station `k` has decoded a frame of `sender` that is for it.
+    pub(super) fn receive(&mut self, k: usize, sender: usize, frame: Frame, scheduler: &mut Scheduler) {
+        match frame.kind {
+            FrameKind::Rts => self.on_rts(k, sender, frame, scheduler),
+            FrameKind::Cts => self.on_cts(k, scheduler),
+            FrameKind::Ack => self.on_ack(k, sender, scheduler),
+            FrameKind::Data => self.on_data(k, sender, scheduler),
+            FrameKind::Xor => self.on_xor(k, sender, frame, scheduler),
+            FrameKind::Broadcast => {}
+        }
+    }
+
+    fn on_rts(&mut self, k: usize, sender: usize, frame: Frame, scheduler: &mut Scheduler) {
+        let cts = self.config.control_airtime(self.config.cts_bytes);
+        let station = &mut self.stations[k];
+        if station.phase != Phase::Idle || station.response.is_some() {
+            station.counters.unanswered += 1;
+            return;
+        }
+        let reserves = frame.reserves.saturating_sub(self.config.sifs + cts);
+        let after = self.config.sifs;
+        station.response = Some(Response { kind: FrameKind::Cts, to: sender as u32, after, reserves });
+        self.resume(k, scheduler);
+    }
+
+    fn on_cts(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let station = &mut self.stations[k];
+        if station.phase != Phase::Rts {
+            return;
+        }
+        scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+        if let Some(exchange) = &mut station.exchange {
+            exchange.rts_due = false;
+            exchange.first.failures[0] = 0;
+        }
+        self.resume(k, scheduler);
+    }
+
+    fn on_data(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
+        let announced = self.stations[sender].exchange.as_ref().is_some_and(|e| self.needs_rts(e.first.bytes));
+        let station = &mut self.stations[k];
+        if announced && station.phase == Phase::Cts {
+            scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+            station.response = None;
+        } else if announced || station.response.is_some() {
+            station.counters.unanswered += 1;
+            return;
+        }
+        station.response = Some(Response {
+            kind: FrameKind::Ack,
+            to: sender as u32,
+            after: self.config.sifs,
+            reserves: Duration::ZERO,
+        });
+        if scheduler.when(station.alarm(StationAlarm::Wait)) == Time::NEVER {
+            self.resume(k, scheduler);
+        }
+        let exchange = self.stations[sender].exchange.as_mut();
+        match exchange.and_then(|exchange| exchange.first.hand_over(sender)) {
+            Some(packet) => self.pass(k, Passing::Up(packet), scheduler),
+            None => self.stations[k].counters.duplicates += 1,
+        }
+    }
+
+    fn on_ack(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
+        let station = &mut self.stations[k];
+        if station.phase != Phase::Data {
+            return;
+        }
+        if station.flight.frame.kind == FrameKind::Xor {
+            return self.on_xor_ack(k, sender, scheduler);
+        }
+        scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+        let load = station.exchange.take().map_or(Load::Ack, |exchange| exchange.load());
+        self.note_exchange(k, load, true, scheduler);
+        self.back_off(k, DrawReason::Post, scheduler);
+        self.resume(k, scheduler);
+    }
+}

@@ -1,0 +1,48 @@
+//! Frames: what stations send on the air.
+
+use std::time::Duration;
+
+/// The kind of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// Request to send.
+    Rts,
+    /// Clear to send.
+    Cts,
+    /// A MAC ACK.
+    Ack,
+    /// One packet for one station.
+    Data,
+    /// Two packets, XORed, for one station each.
+    Xor,
+    /// One packet for all stations. Nobody acknowledges it.
+    Broadcast,
+}
+
+/// What the MAC header of a frame says. The packets of the frame stay with its sender until they are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) kind: FrameKind,
+    /// The receiver, or the two receivers of an XOR frame, the forward one first. [`NOBODY`] if there is none.
+    pub(super) to: [u32; 2],
+    /// How long the medium stays reserved after the frame.
+    pub(super) reserves: Duration,
+    /// How long the frame is on the air.
+    pub(super) airtime: Duration,
+}
+
+/// Stands for a receiver that does not exist.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+impl Frame {
+    /// Whether the frame is for `station`. A broadcast is for all.
+    pub(super) fn is_for(&self, station: usize) -> bool {
+        self.kind == FrameKind::Broadcast || self.to.contains(&(station as u32))
+    }
+
+    /// Whether the frame has a packet for `station`.
+    pub(super) fn carries_packet_for(&self, station: usize) -> bool {
+        let carries = matches!(self.kind, FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast);
+        carries && self.is_for(station)
+    }
+}

@@ -1,0 +1,34 @@
+//! IEEE 802.11: stations that share a medium.
+//!
+//! - `config` has the parameters, with the presets of ns-2 and of the standard.
+//! - `propagation` tells which stations hear a sender. `receiver` tells which of the frames they receive.
+//! - `medium` carries frames to all stations that sense them. [`Medium`] is the type that a world drives.
+//! - `dcf` has the rules of the distributed coordination function. `contention` draws back-offs, and `countdown` counts
+//!   their slots.
+//! - `pairing` XORs packets that cross at a station.
+//! - `station` is the state of a station, `queue` its interface queue, and `counters` what it counts.
+
+mod config;
+mod contention;
+mod countdown;
+mod counters;
+mod dcf;
+mod frame;
+mod medium;
+mod pairing;
+mod propagation;
+mod queue;
+mod receiver;
+mod static_routes;
+mod station;
+
+pub use config::{Growth, WifiConfig};
+pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};
+pub use counters::StationCounters;
+pub use frame::FrameKind;
+pub use medium::{DropReason, Medium, MediumOutput};
+pub use pairing::XorConfig;
+pub use propagation::Position;
+pub use queue::{Load, Packet};
+pub use static_routes::hop_counts;
+pub use station::StationAlarm;

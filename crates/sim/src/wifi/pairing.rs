@@ -1,0 +1,252 @@
+//! XOR coding at a station (paper 002, section II-C): finding a partner, sending both packets as one frame, and
+//! decoding them.
+//!
+//! - Before a station sends a packet that a neighbour sent to it, it looks for a *partner* in its queue: the first
+//!   packet that goes to this neighbour and came from the packet's receiver. It never waits for a partner.
+//! - Both receivers answer an XOR frame. The *forward* receiver, which gets the data, answers after SIFS. The other one
+//!   answers after SIFS + MAC ACK + SIFS, whether or not the first MAC ACK came.
+//! - A packet that was not acknowledged contends again, alone or with another partner. Retries count per packet.
+//! - A station remembers the packets that it has sent, and decodes with them.
+
+use super::contention::DrawReason;
+use super::frame::{Frame, FrameKind};
+use super::medium::{DropReason, Medium};
+use super::queue::{Load, Packet, Queued};
+use super::station::{Exchange, Passing, Phase, Response, StationAlarm};
+use crate::engine::Scheduler;
+use ripstop_base::{Seed, Time};
+use ripstop_codes::xor::{KnownPackets, XorError, XorPacket};
+use ripstop_codes::{Length, Symbol};
+use std::time::Duration;
+
+/// How stations code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XorConfig {
+    /// How many of the packets that it sent a station remembers. A neighbour sends a packet back coded within the time
+    /// that a queue takes to empty, so some hundred packets suffice. Too few make frames undecodable.
+    pub memory: usize,
+    /// Bytes of coding header in each XOR frame, with the identifiers of its packets.
+    pub header_bytes: u32,
+    /// Whether real payloads are coded and compared, instead of identifiers alone. For tests.
+    pub payloads: bool,
+}
+
+impl Default for XorConfig {
+    /// A memory of 512 packets, no charge for the header (as in paper 002), and identifiers alone.
+    fn default() -> XorConfig {
+        XorConfig { memory: 512, header_bytes: 0, payloads: false }
+    }
+}
+
+/// The packets that a station has sent lately.
+#[derive(Clone, Debug)]
+pub(super) enum Sent {
+    /// By identifier alone.
+    Identifiers(KnownPackets<Length>),
+    /// With their payloads.
+    Payloads(KnownPackets<Symbol>),
+}
+
+impl Sent {
+    pub(super) fn new(config: Option<XorConfig>) -> Sent {
+        match config {
+            Some(XorConfig { memory, payloads: true, .. }) => Sent::Payloads(KnownPackets::new(memory)),
+            Some(XorConfig { memory, .. }) => Sent::Identifiers(KnownPackets::new(memory)),
+            None => Sent::Identifiers(KnownPackets::new(0)),
+        }
+    }
+
+    fn insert<P>(&mut self, packet: &Queued<P>) {
+        match self {
+            Sent::Identifiers(known) => known.insert(packet.id, Length(packet.bytes as usize)),
+            Sent::Payloads(known) => known.insert(packet.id, payload(packet)),
+        }
+    }
+
+    /// Whether the XOR of two packets decodes to exactly `wanted`. This also holds if `wanted` is known already, because
+    /// the station has received it before and sent it on.
+    fn decodes<P>(&self, wanted: &Queued<P>, other: &Queued<P>) -> bool {
+        match self {
+            Sent::Identifiers(known) => {
+                let lengths = [wanted, other].map(|packet| Length(packet.bytes as usize));
+                let coded = XorPacket::new((wanted.id, &lengths[0]), (other.id, &lengths[1]));
+                match coded.decode(known) {
+                    Ok((id, len, _)) => (id, len) == (wanted.id, wanted.bytes as usize),
+                    Err(error) => matches!(error, XorError::Redundant(..)),
+                }
+            }
+            Sent::Payloads(known) => {
+                let [first, second] = [wanted, other].map(payload);
+                let coded = XorPacket::new((wanted.id, &first), (other.id, &second));
+                match coded.decode(known) {
+                    Ok((id, len, decoded)) => {
+                        id == wanted.id && decoded.as_slice().get(..len) == Some(first.as_slice())
+                    }
+                    Err(error) => matches!(error, XorError::Redundant(..)),
+                }
+            }
+        }
+    }
+}
+
+/// The payload of a packet in tests: random bytes that depend on the packet alone.
+fn payload<P>(packet: &Queued<P>) -> Symbol {
+    Symbol::build(packet.bytes as usize, |bytes| Seed::new(packet.id).stream("payload").fill(bytes))
+}
+
+impl<P> Exchange<P> {
+    /// An exchange of one packet.
+    pub(super) fn new(first: Queued<P>, rts_due: bool) -> Exchange<P> {
+        Exchange { first, partner: None, partner_place: 0, rts_due, acknowledged: [false; 2] }
+    }
+
+    /// What the frame carries: data if one of the packets is data.
+    pub(super) fn load(&self) -> Load {
+        let partner = self.partner.as_ref().map_or(Load::Ack, |partner| partner.load);
+        if self.first.load == Load::Data || partner == Load::Data { Load::Data } else { Load::Ack }
+    }
+
+    /// The receivers of an XOR frame, the forward one first. Its packet is the data, or else the packet that was first.
+    fn receivers(&self) -> Option<[u32; 2]> {
+        let partner = self.partner.as_ref()?;
+        let is_swapped = self.first.load == Load::Ack && partner.load == Load::Data;
+        Some(if is_swapped { [partner.to, self.first.to] } else { [self.first.to, partner.to] })
+    }
+}
+
+impl<P: Packet> Medium<P> {
+    /// Looks for a partner of the packet that station `k` is about to send.
+    pub(super) fn find_partner(&mut self, k: usize) {
+        if self.config.xor.is_none() {
+            return;
+        }
+        let station = &mut self.stations[k];
+        let Some(exchange) = &mut station.exchange else { return };
+        let Some(from) = exchange.first.from else { return };
+        if exchange.partner.is_none() {
+            let to = exchange.first.to;
+            if let Some((place, partner)) = station.queue.take(|packet| packet.to == from && packet.from == Some(to)) {
+                (exchange.partner, exchange.partner_place) = (Some(partner), place);
+            }
+        }
+    }
+
+    /// Remembers the packets that station `k` sends.
+    pub(super) fn remember(&mut self, k: usize) {
+        if self.config.xor.is_none() {
+            return;
+        }
+        let station = &mut self.stations[k];
+        let Some(Exchange { first, partner, .. }) = &station.exchange else { return };
+        station.sent.insert(first);
+        if let Some(partner) = partner {
+            station.sent.insert(partner);
+        }
+    }
+
+    /// The XOR frame of station `k`. None if the station has no partner for its packet.
+    pub(super) fn xor_frame(&self, k: usize) -> Option<Frame> {
+        let exchange = self.stations[k].exchange.as_ref()?;
+        let to = exchange.receivers()?;
+        let partner = exchange.partner.as_ref()?;
+        let bytes = exchange.first.bytes.max(partner.bytes) + self.config.xor?.header_bytes;
+        let reserves = 2 * (self.config.sifs + self.config.ack_airtime());
+        Some(Frame { kind: FrameKind::Xor, to, reserves, airtime: self.config.data_airtime(bytes) })
+    }
+
+    /// Station `k` has received an XOR frame of `sender`. It decodes its packet and answers in its slot.
+    pub(super) fn on_xor(&mut self, k: usize, sender: usize, frame: Frame, scheduler: &mut Scheduler) {
+        if self.stations[k].response.is_some() {
+            self.stations[k].counters.unanswered += 1;
+            return;
+        }
+        let now = scheduler.now();
+        let (me, before) = self.stations.split_at_mut(k.max(sender));
+        let (station, sender_station) =
+            if k < sender { (&mut me[k], &mut before[0]) } else { (&mut before[0], &mut me[sender]) };
+        let Some(Exchange { first, partner: Some(partner), .. }) = &mut sender_station.exchange else { return };
+        let (mine, other) = if first.to == k as u32 { (first, partner) } else { (partner, first) };
+        if !station.sent.decodes(mine, other) {
+            station.counters.undecodable += 1;
+            return;
+        }
+        let packet = mine.hand_over(sender);
+        let (sifs, ack) = (self.config.sifs, self.config.ack_airtime());
+        let after = if frame.to[0] == k as u32 { sifs } else { sifs + ack + sifs };
+        station.response = Some(Response { kind: FrameKind::Ack, to: sender as u32, after, reserves: Duration::ZERO });
+        // The receivers stay silent until both MAC ACKs are over.
+        station.nav = station.nav.max(now + frame.reserves);
+        if packet.is_none() {
+            station.counters.duplicates += 1;
+        }
+        if scheduler.when(station.alarm(StationAlarm::Wait)) == Time::NEVER {
+            self.resume(k, scheduler);
+        }
+        if let Some(packet) = packet {
+            self.pass(k, Passing::Up(packet), scheduler);
+        }
+    }
+
+    /// Station `k` has received a MAC ACK for its XOR frame from `receiver`.
+    pub(super) fn on_xor_ack(&mut self, k: usize, receiver: usize, scheduler: &mut Scheduler) {
+        let now = scheduler.now();
+        let station = &mut self.stations[k];
+        let frame = station.flight.frame;
+        let slot = self.config.sifs + self.config.ack_airtime();
+        let first_slot_ends = station.flight.began + frame.airtime + slot + 2 * self.config.propagation_margin;
+        let is_forward = frame.to[0] == receiver as u32;
+        // A MAC ACK that comes outside of its slot is ignored.
+        if is_forward != (now <= first_slot_ends) {
+            return;
+        }
+        let Some(exchange) = &mut station.exchange else { return };
+        let is_partner = exchange.first.to != receiver as u32;
+        exchange.acknowledged[usize::from(is_partner)] = true;
+        if !is_forward {
+            scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+            self.end_xor(k, scheduler);
+            self.resume(k, scheduler);
+        }
+    }
+
+    /// The exchange of an XOR frame of station `k` has ended. Packets that were not acknowledged contend again, or are
+    /// dropped at the retry limit.
+    pub(super) fn end_xor(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let Some(exchange) = self.stations[k].exchange.take() else { return };
+        let (load, acknowledged) = (exchange.load(), exchange.acknowledged);
+        let success = acknowledged == [true, true];
+        self.note_exchange(k, load, success, scheduler);
+        let place = exchange.partner_place;
+        let mut left = [None, None];
+        let packets = [Some(exchange.first), exchange.partner].into_iter().flatten();
+        for ((mut packet, acknowledged), left) in packets.zip(acknowledged).zip(&mut left) {
+            if acknowledged {
+                continue;
+            }
+            self.stations[k].counters.failures += 1;
+            packet.failures[0] += 1;
+            if packet.failures[0] < self.config.short_retry {
+                *left = Some(packet);
+            } else {
+                self.drop_packet(k, packet, DropReason::RetryLimit);
+                self.note_drop(k);
+            }
+        }
+        let [first, partner] = left;
+        let station = &mut self.stations[k];
+        match (first, partner) {
+            (Some(first), partner) => {
+                let rts_due = first.bytes.saturating_add(self.config.header_bytes) >= self.config.rts_threshold;
+                let pair = Exchange { partner, partner_place: place, ..Exchange::new(first, rts_due) };
+                station.exchange = Some(pair);
+            }
+            (None, Some(partner)) => station.queue.put_back(place, partner),
+            (None, None) => {}
+        }
+        debug_assert!(self.stations[k].phase == Phase::Data, "an XOR frame ends in the phase in which it began");
+        if success || self.stations[k].exchange.is_some() {
+            let reason = if success { DrawReason::Post } else { DrawReason::Access };
+            self.back_off(k, reason, scheduler);
+        }
+    }
+}

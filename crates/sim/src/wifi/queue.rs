@@ -1,0 +1,94 @@
+//! The interface queue of a station, and the packets in it.
+
+use ripstop_base::Time;
+use std::collections::VecDeque;
+
+/// What a packet carries. A scheme may treat data and acknowledgements differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Data, of TCP or UDP.
+    Data,
+    /// A TCP acknowledgement without data.
+    Ack,
+}
+
+/// A packet that stations can carry.
+pub trait Packet {
+    /// The packet's size with its IP header, bytes.
+    fn bytes(&self) -> u32;
+    /// What it carries.
+    fn load(&self) -> Load;
+}
+
+/// A packet at a station, from the interface queue until the MAC is done with it.
+#[derive(Clone, Debug)]
+pub(super) struct Queued<P> {
+    /// The packet. None once its receiver has it: then the station only waits for the MAC ACK.
+    pub(super) packet: Option<P>,
+    /// The packet's identity on this medium. All stations that carry it know it by this number.
+    pub(super) id: u64,
+    /// Its size with its IP header.
+    pub(super) bytes: u32,
+    pub(super) load: Load,
+    /// The station that it is for in the end.
+    pub(super) destination: u32,
+    /// The neighbour that receives it next.
+    pub(super) to: u32,
+    /// The neighbour that this station received it from. None at its first station.
+    pub(super) from: Option<u32>,
+    /// Failures that count towards the short and the long retry limit.
+    pub(super) failures: [u32; 2],
+    /// When it entered the queue.
+    pub(super) since: Time,
+}
+
+/// The interface queue: first in, first out, and limited.
+#[derive(Clone, Debug)]
+pub(super) struct InterfaceQueue<P> {
+    waiting: VecDeque<Queued<P>>,
+    limit: usize,
+}
+
+impl<P> Queued<P> {
+    /// Hands the packet over to its receiver, which got it from station `from`. None if the receiver has it already.
+    pub(super) fn hand_over(&mut self, from: usize) -> Option<Queued<P>> {
+        let packet = Some(self.packet.take()?);
+        Some(Queued { packet, from: Some(from as u32), failures: [0; 2], ..*self })
+    }
+}
+
+impl<P> InterfaceQueue<P> {
+    pub(super) fn new(limit: usize) -> InterfaceQueue<P> {
+        InterfaceQueue { waiting: VecDeque::with_capacity(limit.min(64)), limit }
+    }
+
+    /// Appends a packet. A packet that finds the queue full is returned.
+    pub(super) fn push(&mut self, packet: Queued<P>) -> Result<(), Queued<P>> {
+        if self.waiting.len() >= self.limit {
+            return Err(packet);
+        }
+        self.waiting.push_back(packet);
+        Ok(())
+    }
+
+    /// Takes the first packet.
+    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+        self.waiting.pop_front()
+    }
+
+    /// Takes the first packet for which `wanted` holds. Returns the packet and its place.
+    pub(super) fn take(&mut self, wanted: impl Fn(&Queued<P>) -> bool) -> Option<(usize, Queued<P>)> {
+        let at = self.waiting.iter().position(wanted)?;
+        Some((at, self.waiting.remove(at)?))
+    }
+
+    /// Puts a packet back to the place that [`InterfaceQueue::take`] returned.
+    pub(super) fn put_back(&mut self, at: usize, packet: Queued<P>) {
+        self.waiting.insert(at.min(self.waiting.len()), packet);
+    }
+
+    /// The number of packets that wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}

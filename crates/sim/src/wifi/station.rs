@@ -1,0 +1,184 @@
+//! The state of one station: receiver, sender, back-off and queue.
+
+use super::config::WifiConfig;
+use super::contention::Contention;
+use super::countdown::Countdown;
+use super::counters::StationCounters;
+use super::frame::{Frame, FrameKind, NOBODY};
+use super::pairing::Sent;
+use super::queue::{InterfaceQueue, Queued};
+use super::receiver::Receiver;
+use crate::engine::Alarm;
+use ripstop_base::{Stream, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The kinds of alarms that a station has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StationAlarm {
+    /// The frame that the station sends begins or ends, at the station itself or where it is heard.
+    Flight,
+    /// The back-off has ended.
+    Backoff,
+    /// SIFS has passed, and a frame follows without contention.
+    Defer,
+    /// The response to a frame did not come in time, or the station's own response has ended.
+    Wait,
+    /// The protection timer of the adaptive back-off has ended.
+    Protection,
+    /// A packet has passed the link layer, on its way down to the queue or up to the layer above.
+    LinkLayer,
+}
+
+impl StationAlarm {
+    /// All kinds, in the order in which [`super::Medium::new`] takes their alarms.
+    pub const ALL: [StationAlarm; 6] = [
+        StationAlarm::Flight,
+        StationAlarm::Backoff,
+        StationAlarm::Defer,
+        StationAlarm::Wait,
+        StationAlarm::Protection,
+        StationAlarm::LinkLayer,
+    ];
+}
+
+/// What the sender of a station is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing: the station may contend for the medium.
+    Idle,
+    /// It sends an RTS, or waits for the CTS.
+    Rts,
+    /// It sends a CTS, or waits for the data.
+    Cts,
+    /// It sends data, or waits for a MAC ACK.
+    Data,
+    /// It sends a MAC ACK.
+    Ack,
+}
+
+/// A response that a station owes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Response {
+    /// [`FrameKind::Cts`] or [`FrameKind::Ack`].
+    pub(super) kind: FrameKind,
+    pub(super) to: u32,
+    /// How long after the frame that it answers the response is due.
+    pub(super) after: Duration,
+    /// How long the medium stays reserved after the response.
+    pub(super) reserves: Duration,
+}
+
+/// The packets that a station contends for or sends: one, or two that are XORed.
+#[derive(Clone, Debug)]
+pub(super) struct Exchange<P> {
+    /// The packet that the station took from its queue first.
+    pub(super) first: Queued<P>,
+    /// The packet that is XORed with it.
+    pub(super) partner: Option<Queued<P>>,
+    /// The place in the queue from which the partner was taken.
+    pub(super) partner_place: usize,
+    /// Whether an RTS must be answered before the packets are sent.
+    pub(super) rts_due: bool,
+    /// Of an XOR frame on the air: which of the two packets were acknowledged.
+    pub(super) acknowledged: [bool; 2],
+}
+
+/// The frame that a station sends or sent last, and how far its ends have travelled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) frame: Frame,
+    pub(super) began: Time,
+    /// The next of the frame's edges: first where it begins, then its end at the sender, then where it ends.
+    pub(super) edge: usize,
+}
+
+/// A packet between the queue and the layer above.
+#[derive(Clone, Debug)]
+pub(super) enum Passing<P> {
+    Up(Queued<P>),
+    Down(Queued<P>),
+}
+
+/// One station.
+#[derive(Debug)]
+pub(super) struct Station<P> {
+    pub(super) alarms: [Alarm; StationAlarm::ALL.len()],
+    pub(super) receiver: Receiver,
+    /// When the frame that was decoded last ended.
+    pub(super) decoded_until: Time,
+    pub(super) flight: Flight,
+    /// Whether the station is sending at this moment.
+    pub(super) sending: bool,
+    pub(super) phase: Phase,
+    /// Until when the medium is reserved for others: the network allocation vector (NAV).
+    pub(super) nav: Time,
+    /// Until when the station stays silent after a frame that it could not decode (EIFS).
+    pub(super) shy_until: Time,
+    /// Since when the station has sensed no frame and sent none.
+    pub(super) quiet_since: Time,
+    pub(super) response: Option<Response>,
+    pub(super) exchange: Option<Exchange<P>>,
+    pub(super) queue: InterfaceQueue<P>,
+    /// The packets that the station has sent lately, for decoding.
+    pub(super) sent: Sent,
+    pub(super) contention: Contention,
+    pub(super) countdown: Countdown,
+    /// Whether the countdown is the wait of DIFS for immediate access. A busy medium turns it into a back-off.
+    pub(super) immediate: bool,
+    /// Packets in the link layer, with the times at which they leave it.
+    pub(super) link_layer: VecDeque<(Time, Passing<P>)>,
+    pub(super) draws: Stream,
+    pub(super) counters: StationCounters,
+}
+
+impl<P> Station<P> {
+    pub(super) fn new(config: &WifiConfig, alarms: [Alarm; StationAlarm::ALL.len()], draws: Stream) -> Station<P> {
+        let frame = Frame { kind: FrameKind::Ack, to: [NOBODY; 2], reserves: Duration::ZERO, airtime: Duration::ZERO };
+        Station {
+            alarms,
+            receiver: Receiver::new(),
+            decoded_until: Time::ZERO,
+            flight: Flight { frame, began: Time::ZERO, edge: usize::MAX },
+            sending: false,
+            phase: Phase::Idle,
+            nav: Time::ZERO,
+            shy_until: Time::ZERO,
+            quiet_since: Time::ZERO,
+            response: None,
+            exchange: None,
+            queue: InterfaceQueue::new(config.queue),
+            sent: Sent::new(config.xor),
+            contention: Contention::new(config.contention_window[0], &config.backoff),
+            countdown: Countdown::Off,
+            immediate: false,
+            link_layer: VecDeque::with_capacity(4),
+            draws,
+            counters: StationCounters::default(),
+        }
+    }
+
+    /// The alarm of one kind.
+    #[inline]
+    pub(super) fn alarm(&self, kind: StationAlarm) -> Alarm {
+        self.alarms[kind as usize]
+    }
+
+    /// Whether the station senses no frame and its sender does nothing. The NAV does not count.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.phase == Phase::Idle && self.receiver.is_idle()
+    }
+
+    /// Until when the NAV and EIFS keep the station silent.
+    #[inline]
+    pub(super) fn reserved_until(&self) -> Time {
+        self.nav.max(self.shy_until)
+    }
+
+    /// Whether the medium is idle for the station, physically and by the NAV.
+    #[inline]
+    pub(super) fn is_idle(&self, now: Time) -> bool {
+        self.is_quiet() && self.reserved_until() <= now
+    }
+}

@@ -1,0 +1,164 @@
+//! Shared media in a world: the ways between their stations are links of routes.
+
+use super::World;
+use super::fabric::{Fabric, Purpose};
+use super::node::NodeId;
+use super::observer::{Happening, Observer, Owner};
+use super::packet::{Body, NetworkPacket};
+use super::routes::LinkId;
+use crate::wifi::{
+    DropReason, Load, Medium, MediumOutput, Packet, Position, StationAlarm, StationCounters, WifiConfig,
+};
+use ripstop_link::LinkCounters;
+
+/// The way from one station of a medium to another. It is a link of routes like a wired link.
+#[derive(Clone, Debug)]
+pub(super) struct RadioLink {
+    medium: u32,
+    from: u32,
+    to: u32,
+    /// The link's number among all links.
+    number: u32,
+    /// Packets by fate. A packet dropped at the retry limit counts as lost on the channel.
+    pub(super) counters: LinkCounters,
+}
+
+impl RadioLink {
+    /// The packets in the queue of the link's first station, for all its links.
+    pub(super) fn waiting(&self, media: &[Medium<NetworkPacket>]) -> u64 {
+        media[self.medium as usize].waiting(self.from as usize) as u64
+    }
+}
+
+/// The state of a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StationStatus {
+    /// Its counters since the start.
+    pub counters: StationCounters,
+    /// The hops over which its adaptive back-off protects a packet at present.
+    pub k: u32,
+}
+
+impl Packet for NetworkPacket {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn load(&self) -> Load {
+        match self.body {
+            Body::Ack(_) | Body::Seen(_) => Load::Ack,
+            _ => Load::Data,
+        }
+    }
+}
+
+impl World {
+    /// Adds a medium with stations at these `places`, and returns its number. `name`, such as `medium/0`, selects the
+    /// random streams of its stations.
+    pub fn add_medium(&mut self, config: WifiConfig, places: &[Position], name: &str) -> usize {
+        let number = self.fabric.media.len();
+        let seed = self.seed.child(name);
+        let fabric = &mut self.fabric;
+        let alarm = |station, kind| fabric.alarm(Purpose::Station(number as u32, station, kind));
+        let medium = Medium::new(config, places, seed, alarm);
+        self.fabric.media.push(medium);
+        number
+    }
+
+    /// Adds the way from one station of a medium to another as a link, and returns its number among all links.
+    ///
+    /// # Panics
+    /// If the medium or a station was not added.
+    pub fn add_radio_link(&mut self, medium: usize, from: usize, to: usize) -> usize {
+        let stations = self.fabric.media[medium].stations();
+        assert!(from < stations && to < stations && from != to, "a radio link joins two stations of its medium");
+        let number = self.fabric.links.len();
+        self.fabric.links.push(LinkId::Radio(self.fabric.radio_links.len() as u32));
+        self.fabric.radio_links.push(RadioLink {
+            medium: medium as u32,
+            from: from as u32,
+            to: to as u32,
+            number: number as u32,
+            counters: LinkCounters::default(),
+        });
+        number
+    }
+
+    /// The number of media.
+    pub fn media(&self) -> usize {
+        self.fabric.media.len()
+    }
+
+    /// The states of a medium's stations.
+    ///
+    /// # Panics
+    /// If the medium was not added.
+    pub fn stations(&self, medium: usize) -> Vec<StationStatus> {
+        let medium = &self.fabric.media[medium];
+        let status = |k| StationStatus { counters: *medium.counters(k), k: medium.protection(k) };
+        (0..medium.stations()).map(status).collect()
+    }
+
+    /// Handles an alarm of a station, and passes on what comes out of its medium.
+    #[inline]
+    pub(super) fn wake_station(
+        &mut self,
+        medium: u32,
+        station: u32,
+        alarm: StationAlarm,
+        observer: &mut impl Observer,
+    ) {
+        let fabric = &mut self.fabric;
+        fabric.media[medium as usize].wake(station, alarm, &mut fabric.scheduler);
+        while let Some(output) = self.fabric.media[medium as usize].poll() {
+            if let Some((packet, node)) = self.fabric.leave_medium(output, observer) {
+                self.go_on(packet, node, observer);
+            }
+        }
+    }
+}
+
+impl Fabric {
+    /// Puts a packet on a radio link.
+    pub(super) fn enter_medium(
+        &mut self,
+        link: u32,
+        packet: NetworkPacket,
+        owner: Owner,
+        observer: &mut impl Observer,
+    ) {
+        let RadioLink { medium, from, to, number, counters } = &mut self.radio_links[link as usize];
+        counters.offered += 1;
+        let (link, first) = (*number as usize, packet.hop == 0);
+        observer.note(self.scheduler.now(), Happening::Offered { link, packet: &packet, owner, first, fate: None });
+        self.media[*medium as usize].send(*from, *to, packet, &mut self.scheduler);
+    }
+
+    /// Counts what came out of a medium. The result is as for [`Fabric::arrive`]; None for a dropped packet.
+    fn leave_medium(
+        &mut self,
+        output: MediumOutput<NetworkPacket>,
+        observer: &mut impl Observer,
+    ) -> Option<(NetworkPacket, Option<NodeId>)> {
+        let (MediumOutput::Delivered(packet) | MediumOutput::Dropped(packet, _)) = &output;
+        let way = self.routes.way(packet.route, packet.back);
+        let LinkId::Radio(link) = way.get(usize::from(packet.hop))?.link else { return None };
+        let RadioLink { counters, number, .. } = &mut self.radio_links[link as usize];
+        match output {
+            MediumOutput::Delivered(packet) => {
+                counters.delivered += 1;
+                counters.delivered_bytes += u64::from(packet.bytes);
+                let number = *number;
+                Some(self.pass_link(number, packet, observer))
+            }
+            MediumOutput::Dropped(packet, reason) => {
+                match reason {
+                    DropReason::QueueFull => counters.refused_queue += 1,
+                    DropReason::RetryLimit | DropReason::NoRoute => counters.lost_channel += 1,
+                }
+                self.recycle(packet.body);
+                None
+            }
+        }
+    }
+}
