@@ -165,7 +165,7 @@ fn a_chain_of_one_link_equals_the_trial() {
         let mut fates = [Vec::new(), Vec::new()];
         let totals = run_once(&scenario, 0, &mut |_: ripstop_base::Time, happening: Happening<'_>| {
             if let Happening::Offered { link, fate, .. } = happening {
-                fates[link].push(*fate);
+                fates[link].extend(fate);
             }
         });
         let report = ScenarioReport::new(&scenario, &[totals.unwrap()]);

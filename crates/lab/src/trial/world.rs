@@ -208,7 +208,7 @@ impl Observer for TrialObserver {
         match happening {
             Happening::Offered { link, fate, .. } => {
                 if let Some(fates) = &mut self.fates {
-                    fates[link].push(*fate);
+                    fates[link].extend(fate);
                 }
             }
             Happening::Received { flow, bytes } if self.bulk == Some(flow) => {

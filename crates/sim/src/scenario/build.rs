@@ -1,6 +1,6 @@
 //! Builds the world of a scenario for one run.
 
-use super::routes::Topology;
+use super::routes::{Leg, Topology};
 use super::{FlowSpec, Scenario, ScenarioError, SourceSpec};
 use crate::world::{Carrier, FlowError, TcpConfig, World};
 use ripstop_base::{Seed, Time};
@@ -17,15 +17,23 @@ const SHORTEST_RTT: Duration = Duration::from_micros(100);
 /// If a setting is invalid.
 pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioError> {
     let mut world = World::new(seed);
-    let numbers = add_links(scenario, &mut world)?;
+    let wired = add_links(scenario, &mut world)?;
     let topology = Topology::of(scenario);
-    let links = |routes: &[Vec<usize>; 2]| {
-        routes.each_ref().map(|way| way.iter().filter_map(|k| numbers[*k]).collect::<Vec<_>>())
+    let radio = add_media(scenario, &topology, &mut world)?;
+    let number = |leg: &Leg| match leg {
+        Leg::Wired(k) => wired[*k],
+        Leg::Radio { .. } => radio.iter().find(|(known, _)| known == leg).map(|(_, number)| *number),
     };
+    let links =
+        |routes: &[Vec<Leg>; 2]| routes.each_ref().map(|way| way.iter().filter_map(&number).collect::<Vec<_>>());
     for (k, tunnel) in scenario.tunnel.iter().enumerate() {
         let named = topology.of_tunnel(scenario, k)?;
         // The session starts with the round-trip time that a handshake over the idle path measures.
-        let rtt: Duration = named.iter().flatten().map(|k| scenario.direction(*k).delay.duration()).sum();
+        let delay = |leg: &Leg| match leg {
+            Leg::Wired(k) => scenario.direction(*k).delay.duration(),
+            Leg::Radio { hops, .. } => airtime(scenario, *leg, tunnel.mtu.get()) * *hops,
+        };
+        let rtt: Duration = named.iter().flatten().map(delay).sum();
         let [there, back] = links(&named);
         let config = TunnelConfig { initial_rtt: rtt.max(SHORTEST_RTT), ..tunnel.config() };
         let names = [0, 1].map(|side| format!("tunnel/{}/{side}", tunnel.name));
@@ -79,6 +87,33 @@ fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>
     Ok(numbers)
 }
 
+/// Adds every medium, and the ways over media that flows and tunnels take. Returns these ways with their numbers as
+/// links in the world.
+fn add_media(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    world: &mut World,
+) -> Result<Vec<(Leg, usize)>, ScenarioError> {
+    for (k, medium) in scenario.medium.iter().enumerate() {
+        world.add_medium(medium.config(), &medium.places(), &format!("medium/{k}"));
+    }
+    let legs = scenario.radio_legs(topology)?.into_iter();
+    Ok(legs
+        .filter_map(|leg| match leg {
+            Leg::Radio { medium, ends: [from, to], .. } => Some((leg, world.add_radio_link(medium, from, to))),
+            Leg::Wired(_) => None,
+        })
+        .collect())
+}
+
+/// The time of one exchange with a packet of `bytes` bytes on a medium. Zero for a wired link.
+fn airtime(scenario: &Scenario, leg: Leg, bytes: u64) -> Duration {
+    match leg {
+        Leg::Radio { medium, .. } => scenario.medium[medium].config().exchange(bytes as u32),
+        Leg::Wired(_) => Duration::ZERO,
+    }
+}
+
 /// The name of the random streams of link direction `number`. If the scenario has a single link, the names are those of
 /// the real-time emulator. So with the same seed, the k-th packet meets the same fate in both.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
@@ -109,13 +144,16 @@ fn add_flow(
 }
 
 /// The longest delay of a flow's start. The default is the time of a full packet on the slowest link of the way
-/// `there`. A flow of answers has no delay, because it starts with the first request.
-fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Duration {
+/// `there`, or of one exchange on a medium. A flow of answers has no delay, because it starts with the first request.
+fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[Leg]) -> Duration {
     if matches!(flow.source, SourceSpec::Answers { .. }) {
         return Duration::ZERO;
     }
     let slowest = || {
-        let time = |k: &usize| scenario.direction(*k).rate.time_for(flow.packet_bytes() as usize);
+        let time = |leg: &Leg| match leg {
+            Leg::Wired(k) => scenario.direction(*k).rate.time_for(flow.packet_bytes() as usize),
+            Leg::Radio { .. } => airtime(scenario, *leg, flow.packet_bytes()),
+        };
         there.iter().map(time).max().unwrap_or_default()
     };
     scenario.run.start_jitter.map_or_else(slowest, |jitter| jitter.duration())

@@ -70,6 +70,7 @@ impl<W: Write> Capture<W> {
         }
         let mut nodes: Vec<&str> =
             scenario.link.iter().flat_map(|link| link.between.iter().map(String::as_str)).collect();
+        nodes.extend(scenario.medium.iter().flat_map(|medium| &medium.stations).map(|station| station.name.as_str()));
         nodes.sort_unstable();
         nodes.dedup();
         let address = |name: &str| {

@@ -1,7 +1,7 @@
 //! Checks of a scenario before it runs. Each error names the field and what would be right.
 
 use super::error::{ScenarioError, refuse};
-use super::routes::Topology;
+use super::routes::{Leg, Topology};
 use super::spec::{FlowSpec, Scenario, SourceSpec};
 use crate::tcp::{Reassembly, Variant};
 use crate::world::TCP_IP_HEADERS;
@@ -44,6 +44,9 @@ impl Scenario {
                     return refuse(format!("{field}.{name}.{}", error.field), error.problem);
                 }
             }
+        }
+        for (k, medium) in self.medium.iter().enumerate() {
+            medium.check().map_err(|(field, problem)| ScenarioError::new(format!("medium[{k}].{field}"), problem))?;
         }
         if self.flow.is_empty() {
             return refuse("flow", "there is no flow; add a section [[flow]]");
@@ -92,10 +95,13 @@ impl Scenario {
 
     /// Refuses a path whose links have neither a rate limit nor a delay. Packets and acknowledgements would take no
     /// time on it, so the virtual time would never advance.
-    fn check_time_passes(&self, index: usize, way: &[Vec<usize>; 2]) -> Result<(), ScenarioError> {
-        let takes_time = |k: &usize| {
-            let link = self.direction(*k);
-            link.rate.bps() > 0 || !link.delay.duration().is_zero()
+    fn check_time_passes(&self, index: usize, way: &[Vec<Leg>; 2]) -> Result<(), ScenarioError> {
+        let takes_time = |leg: &Leg| match leg {
+            Leg::Wired(k) => {
+                let link = self.direction(*k);
+                link.rate.bps() > 0 || !link.delay.duration().is_zero()
+            }
+            Leg::Radio { .. } => true,
         };
         let flow = &self.flow[index];
         if way.iter().flatten().any(takes_time) || (flow.udp.is_some() && flow.tunnel.is_none()) {
@@ -115,8 +121,11 @@ impl Scenario {
         topology: &Topology<'_>,
         index: usize,
         tunnel: Option<(usize, bool)>,
-    ) -> Result<[Vec<usize>; 2], ScenarioError> {
-        let Some((tunnel, backwards)) = tunnel else { return topology.of_flow(self, index) };
+    ) -> Result<[Vec<Leg>; 2], ScenarioError> {
+        let Some((tunnel, backwards)) = tunnel else {
+            let [there, back] = topology.of_flow(self, index)?;
+            return Ok([there, if self.flow[index].acks_out_of_band { Vec::new() } else { back }]);
+        };
         let [there, back] = topology.of_tunnel(self, tunnel)?;
         Ok(if backwards { [back, there] } else { [there, back] })
     }
@@ -250,6 +259,10 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
             return Err(("vegas", problem));
         }
         _ => {}
+    }
+    if flow.acks_out_of_band && (flow.tunnel.is_some() || flow.nc.is_some() || flow.udp.is_some()) {
+        let problem = "only a plain TCP's acknowledgements can leave the links; remove `acks-out-of-band`, or `tunnel`, `nc` or `udp`";
+        return wrong("acks-out-of-band", problem);
     }
     if flow.ack_every == 0 {
         return wrong("ack-every", "0 acknowledges nothing; write 1 for every packet");

@@ -24,12 +24,13 @@ pub use error::ScenarioError;
 pub use file::FileError;
 pub use preset::{FecPath, Tandem};
 pub use report::{
-    DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, NcSeries,
-    ScenarioReport, Series, TunnelReport, delay_statistic,
+    DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, MediaSummary, MediumReport,
+    NcReport, NcSeries, ScenarioReport, Series, StationReport, StationSeries, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    ExpectSpec, FlowSpec, LinkSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, TunnelSpec, UdpSpec,
+    AdaptiveSpec, BackoffName, ExpectSpec, FlowSpec, KSpec, LearnedWord, LinkSpec, MediumPreset, MediumSpec,
+    NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
 };
 pub use totals::RunTotals;
 pub use trace::Trace;

@@ -44,6 +44,7 @@ impl Tandem {
         Scenario {
             run: self.run.clone(),
             link: (0..self.hops).map(link).collect(),
+            medium: Vec::new(),
             tunnel: self.tunnel.iter().map(tunnel).collect(),
             flow: self.flows.iter().map(flow).collect(),
             expect: Vec::new(),
@@ -102,6 +103,7 @@ impl FecPath {
                 back: Some(LinkConfig { delay, ..LinkConfig::default() }),
                 one_way: false,
             }],
+            medium: Vec::new(),
             tunnel: Vec::new(),
             flow: vec![flow],
             expect: Vec::new(),

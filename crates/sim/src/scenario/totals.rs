@@ -5,7 +5,7 @@
 
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
-use crate::world::{FlowDelays, FlowTotals, LinkTotals, NcMoment, NcStatus, Observer, World};
+use crate::world::{FlowDelays, FlowTotals, LinkTotals, NcMoment, NcStatus, Observer, StationStatus, World};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub(super) struct Snapshot {
     pub(super) queues: Vec<u64>,
     /// The coding layer of each flow, if a series is measured.
     pub(super) coding: Vec<Option<NcMoment>>,
+    /// k of each station of each medium, if a series is measured.
+    pub(super) protection: Vec<Vec<u32>>,
 }
 
 /// The totals of one span of one run.
@@ -43,6 +45,8 @@ pub(super) struct SpanTotals {
     pub(super) links: Vec<LinkSpan>,
     /// The status of each tunnel.
     pub(super) tunnels: Vec<TunnelSpan>,
+    /// The stations of each medium.
+    pub(super) media: Vec<MediumSpan>,
 }
 
 /// Measurements of a flow in a reported span that [`FlowTotals`] does not have.
@@ -56,6 +60,9 @@ pub(super) struct FlowDetail {
 
 /// The totals of a link at the start and at the end of a span of one run.
 pub(super) type LinkSpan = (LinkTotals, LinkTotals);
+
+/// The status of a medium's stations at the start and at the end of a span of one run.
+pub(super) type MediumSpan = Vec<(StationStatus, StationStatus)>;
 
 /// The status of each end at the start and at the end of a span of one run.
 pub(super) type TunnelSpan = [(Status, Status); 2];
@@ -78,12 +85,14 @@ impl RunTotals {
         for at in &times.moments {
             world.run_until(*at, observer);
             let flows = (0..world.flows()).map(|flow| world.totals(flow)).collect();
-            let (mut queues, mut coding) = (Vec::new(), Vec::new());
+            let (mut queues, mut coding, mut protection) = (Vec::new(), Vec::new(), Vec::new());
             if scenario.run.sample.is_some() {
                 queues.extend((0..world.links()).map(|link| world.queue(link)));
                 coding.extend((0..world.flows()).map(|flow| world.coding_now(flow)));
+                let ks = |medium| world.stations(medium).iter().map(|station| station.k).collect();
+                protection.extend((0..world.media()).map(ks));
             }
-            snapshots.push(Snapshot { flows, queues, coding });
+            snapshots.push(Snapshot { flows, queues, coding, protection });
             if times.spans.iter().flatten().any(|edge| edge == at) {
                 close_and_open_spans(&times, *at, world, &mut spans);
             }
@@ -111,12 +120,15 @@ fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &
     for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
         let links = (0..world.links()).map(|link| world.link_totals(link));
         let tunnels = (0..world.tunnels()).map(|tunnel| world.tunnel(tunnel));
+        let media = (0..world.media()).map(|medium| world.stations(medium));
         if *from == at {
             let both = |flow| world.mechanisms(flow).map(|mechanisms| (mechanisms, mechanisms));
             let detail = |flow| FlowDetail { mechanisms: both(flow), ..FlowDetail::default() };
             span.flows = flows.clone().map(detail).collect();
             span.links = links.map(|totals| (totals, totals)).collect();
             span.tunnels = tunnels.map(|ends| ends.map(|status| (status.clone(), status))).collect();
+            span.media =
+                media.map(|stations| stations.into_iter().map(|station| (station, station)).collect()).collect();
         } else if *to == at {
             for (flow, detail) in span.flows.iter_mut().enumerate() {
                 if let Some((pair, now)) = detail.mechanisms.as_mut().zip(world.mechanisms(flow)) {
@@ -126,6 +138,9 @@ fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &
             span.links.iter_mut().zip(links).for_each(|(pair, now)| pair.1 = now);
             for (pairs, ends) in span.tunnels.iter_mut().zip(tunnels) {
                 pairs.iter_mut().zip(ends).for_each(|(pair, now)| pair.1 = now);
+            }
+            for (pairs, stations) in span.media.iter_mut().zip(media) {
+                pairs.iter_mut().zip(stations).for_each(|(pair, now)| pair.1 = now);
             }
         }
     }

@@ -12,7 +12,8 @@ use std::io::{self, Write};
 ///
 /// The events are:
 ///
-/// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss.
+/// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss. On a medium the
+///   fate is `sent`.
 /// * `arrived`: a packet arrived at the end of a link.
 /// * `window`: a sender handled an acknowledgement or a time-out. The line has its window and SRTT.
 /// * `completed`: a transfer is complete. The line has its bytes and duration.
@@ -67,6 +68,7 @@ impl<W: Write> Trace<W> {
             Happening::Offered { link, packet, owner: whose, fate, .. } => {
                 let (kind, number) = kind_and_number(packet);
                 write!(out, "offered,{},{},{kind},{number},{},", self.links[*link], owner(whose), packet.bytes)?;
+                let Some(fate) = fate else { return writeln!(out, "sent,,") };
                 match fate {
                     Fate::Delivered(delivery) => {
                         writeln!(out, "arrives {:.9},,", delivery.arrival.as_secs_f64())

@@ -2,16 +2,18 @@
 
 mod flow;
 mod link;
+mod medium;
 mod series;
 mod tunnel;
 
 pub use flow::{FlowReport, NcReport, delay_statistic};
 pub use link::LinkReport;
-pub use series::{FlowSeries, LinkSeries, NcSeries, Series};
+pub use medium::{MediaSummary, MediumReport, StationReport};
+pub use series::{FlowSeries, LinkSeries, NcSeries, Series, StationSeries};
 pub use tunnel::{DirectionReport, TunnelReport};
 
-use super::spec::{FlowSpec, Scenario, TunnelSpec};
-use super::totals::{ReadTimes, RunTotals, TunnelSpan};
+use super::spec::{FlowSpec, MediumSpec, Scenario, TunnelSpec};
+use super::totals::{MediumSpan, ReadTimes, RunTotals, TunnelSpan};
 use crate::engine::{Sample, Statistic};
 use flow::FlowSpan;
 use serde::Serialize;
@@ -24,12 +26,17 @@ pub struct ScenarioReport {
     /// Units per second in packets that arrived in order, headers included, summed over all flows. `run.unit` of the
     /// scenario is the size of a unit; None without it.
     pub throughput_units_per_s: Option<Statistic>,
+    /// The figures of all media together.
+    #[serde(flatten)]
+    pub summary: MediaSummary,
     /// The flows.
     pub flows: Vec<FlowReport>,
     /// The directions of the links.
     pub links: Vec<LinkReport>,
     /// The tunnels.
     pub tunnels: Vec<TunnelReport>,
+    /// The shared media.
+    pub media: Vec<MediumReport>,
     /// The intervals of the scenario.
     pub intervals: Vec<IntervalReport>,
     /// The series over time, if the scenario has one.
@@ -55,6 +62,8 @@ pub struct IntervalReport {
     pub links: Vec<LinkReport>,
     /// The tunnels.
     pub tunnels: Vec<TunnelReport>,
+    /// The shared media.
+    pub media: Vec<MediumReport>,
 }
 
 impl ScenarioReport {
@@ -64,10 +73,16 @@ impl ScenarioReport {
         let whole = interval(scenario, &times, 0, runs);
         ScenarioReport {
             goodput_bps: whole.goodput_bps,
-            throughput_units_per_s: scenario.run.unit.map(|unit| throughput(scenario, &times, unit.get(), runs)),
+            throughput_units_per_s: scenario.run.unit.map(|unit| throughput(scenario, &times, unit.get() as f64, runs)),
+            summary: MediaSummary {
+                throughput_ip_bps: (!whole.media.is_empty()).then(|| throughput(scenario, &times, 0.125, runs)),
+                timeouts: timeouts(&times, runs),
+                ..MediaSummary::new(&whole.media, runs, &times)
+            },
             flows: whole.flows,
             links: whole.links,
             tunnels: whole.tunnels,
+            media: whole.media,
             intervals: (1..times.spans.len()).map(|k| interval(scenario, &times, k, runs)).collect(),
             series: scenario.run.sample.map(|sample| Series::new(scenario, &times, sample.duration(), runs)),
             events: runs.iter().map(|run| run.events).sum(),
@@ -76,21 +91,28 @@ impl ScenarioReport {
     }
 }
 
-/// Units in packets that arrived in order after the warm-up, in a second.
-fn throughput(scenario: &Scenario, times: &ReadTimes, unit: u64, runs: &[RunTotals]) -> Statistic {
+/// Units of `unit` bytes in packets that arrived in order after the warm-up, in a second.
+fn throughput(scenario: &Scenario, times: &ReadTimes, unit: f64, runs: &[RunTotals]) -> Statistic {
     let [from, to] = times.spans[0];
     let (a, b) = (times.index(from), times.index(to));
-    let sizes: Vec<f64> = scenario
-        .flow
-        .iter()
-        .flat_map(|spec| (0..spec.count).map(|_| spec.packet_bytes() as f64 / unit as f64))
-        .collect();
+    let sizes: Vec<f64> =
+        scenario.flow.iter().flat_map(|spec| (0..spec.count).map(|_| spec.packet_bytes() as f64 / unit)).collect();
     let rate = |run: &RunTotals| {
         let flows = run.snapshots[b].flows.iter().zip(&run.snapshots[a].flows);
         let units = flows.zip(&sizes).map(|((end, start), size)| (end.packets - start.packets) as f64 * size);
         units.sum::<f64>() / to.since(from).as_secs_f64()
     };
     runs.iter().map(rate).collect::<Sample>().statistic()
+}
+
+/// Retransmission time-outs after the warm-up, of all flows.
+fn timeouts(times: &ReadTimes, runs: &[RunTotals]) -> Statistic {
+    let [a, b] = times.spans[0].map(|at| times.index(at));
+    let count = |run: &RunTotals| {
+        let flows = run.snapshots[b].flows.iter().zip(&run.snapshots[a].flows);
+        flows.map(|(end, start)| end.timeouts - start.timeouts).sum::<u64>() as f64
+    };
+    runs.iter().map(count).collect::<Sample>().statistic()
 }
 
 /// The report of the `index`-th span.
@@ -134,6 +156,10 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
         let useful: Vec<[u64; 2]> = runs.iter().map(useful).collect();
         TunnelReport::new(scenario, k, &spans, &useful)
     };
+    let medium = |(k, spec): (usize, &MediumSpec)| {
+        let spans: Vec<&MediumSpan> = runs.iter().map(|run| &run.spans[index].media[k]).collect();
+        MediumReport::new(spec, &spans, seconds)
+    };
     IntervalReport {
         from_s: from.as_secs_f64(),
         to_s: to.as_secs_f64(),
@@ -145,5 +171,6 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
             .collect(),
         links: scenario.link_names().into_iter().enumerate().map(link).collect(),
         tunnels: scenario.tunnel.iter().enumerate().map(tunnel).collect(),
+        media: scenario.medium.iter().enumerate().map(medium).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! The report of a scenario over time: one value for each piece of the run.
 
-use crate::scenario::spec::{FlowSpec, Scenario};
+use crate::scenario::spec::{FlowSpec, MediumSpec, Scenario, StationSpec};
 use crate::scenario::totals::{ReadTimes, RunTotals, sample_times};
 use crate::world::{FlowTotals, NcMoment};
 use ripstop_base::Time;
@@ -16,6 +16,17 @@ pub struct Series {
     pub flows: Vec<FlowSeries>,
     /// The links.
     pub links: Vec<LinkSeries>,
+    /// The stations of all media.
+    pub stations: Vec<StationSeries>,
+}
+
+/// A station over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationSeries {
+    /// The name of the node.
+    pub name: String,
+    /// k at the end of each piece: the hops over which the adaptive back-off protects a packet.
+    pub k: Vec<f64>,
 }
 
 /// A flow over time.
@@ -109,10 +120,22 @@ impl Series {
                 .map(|at| runs.iter().map(|run| run.snapshots[times.index(*at)].queues[k] as f64).sum::<f64>() / n)
                 .collect(),
         };
+        let station = |(medium, spec): (usize, &MediumSpec)| -> Vec<StationSeries> {
+            let k = |k: usize, at: &Time| {
+                let of = |run: &RunTotals| f64::from(run.snapshots[times.index(*at)].protection[medium][k]);
+                runs.iter().map(of).sum::<f64>() / n
+            };
+            let series = |(number, station): (usize, &StationSpec)| StationSeries {
+                name: station.name.clone(),
+                k: moments[1..].iter().map(|at| k(number, at)).collect(),
+            };
+            spec.stations.iter().enumerate().map(series).collect()
+        };
         Series {
             until_s: moments[1..].iter().map(|at| at.as_secs_f64()).collect(),
             flows: names.enumerate().map(flow).collect(),
             links: scenario.link_names().into_iter().enumerate().map(link).collect(),
+            stations: scenario.medium.iter().enumerate().flat_map(station).collect(),
         }
     }
 }

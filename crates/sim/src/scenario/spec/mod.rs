@@ -1,9 +1,11 @@
 //! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger parts of a flow.
 
+mod medium;
 mod nc;
 mod source;
 mod udp;
 
+pub use medium::{AdaptiveSpec, BackoffName, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use source::SourceSpec;
 pub use udp::UdpSpec;
@@ -23,8 +25,11 @@ use std::time::Duration;
 pub struct Scenario {
     /// How the scenario is run and measured.
     pub run: RunSpec,
-    /// Links between nodes. A node exists when a link names it.
+    /// Links between nodes. A node exists when a link or a medium names it.
     pub link: Vec<LinkSpec>,
+    /// Media that stations share.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub medium: Vec<MediumSpec>,
     /// Tunnels between nodes, which carry flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tunnel: Vec<TunnelSpec>,
@@ -36,15 +41,6 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The names of all link directions by their nodes, such as `n0>n1`, in the order of their numbers.
-    pub fn link_names(&self) -> Vec<String> {
-        let names = |link: &LinkSpec| {
-            let [a, b] = &link.between;
-            [Some(format!("{a}>{b}")), (!link.one_way).then(|| format!("{b}>{a}"))]
-        };
-        self.link.iter().flat_map(names).flatten().collect()
-    }
-
     /// The settings of link direction `index`. Link k has the indices 2k (`forth`) and 2k + 1 (the other direction).
     pub(super) fn direction(&self, index: usize) -> &LinkConfig {
         let link = &self.link[index / 2];
@@ -241,6 +237,9 @@ pub struct FlowSpec {
     /// modern TCPs.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
+    /// Whether acknowledgements reach the sender without passing any link, and without delay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acks_out_of_band: bool,
     /// What the receiver does with packets out of order.
     #[serde(default)]
     pub receiver: Reassembly,
@@ -278,6 +277,7 @@ impl FlowSpec {
             tick: None,
             vegas: None,
             ack_every: 1,
+            acks_out_of_band: false,
             receiver: Reassembly::default(),
             udp: None,
             source: SourceSpec::default(),

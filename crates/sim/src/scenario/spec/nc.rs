@@ -6,6 +6,7 @@
 
 use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
+use crate::scenario::routes::Leg;
 use crate::world::NcLayer;
 use ripstop_proto::session::nc::{
     Acknowledge, CodingWindow, CombinationRate, Factor, MaskedLoss, NcConfig, NcConfigError, Retransmissions, Rounding,
@@ -179,11 +180,7 @@ impl NcSpec {
 
 impl Scenario {
     /// The coding layer of flow `index`, whose data passes the directed links `there`.
-    pub(in crate::scenario) fn nc_config(
-        &self,
-        index: usize,
-        there: &[usize],
-    ) -> Result<Option<NcLayer>, ScenarioError> {
+    pub(in crate::scenario) fn nc_config(&self, index: usize, there: &[Leg]) -> Result<Option<NcLayer>, ScenarioError> {
         let flow = &self.flow[index];
         let Some(nc) = &flow.nc else { return Ok(None) };
         if flow.tunnel.is_some() {
@@ -192,10 +189,12 @@ impl Scenario {
         }
         let mut nodes = vec![flow.from.clone()];
         let mut losses = Vec::with_capacity(there.len());
-        for link in there {
-            let (spec, backwards) = (&self.link[link / 2], link % 2 == 1);
-            nodes.push(spec.between[usize::from(!backwards)].clone());
-            losses.push(self.direction(*link).loss.mean());
+        for leg in there {
+            nodes.push(self.end_of(*leg).to_owned());
+            losses.push(match leg {
+                Leg::Wired(link) => self.direction(*link).loss.mean(),
+                Leg::Radio { .. } => 0.0,
+            });
         }
         let wrong = |(field, problem)| ScenarioError::new(format!("flow[{index}].nc.{field}"), problem);
         nc.config(flow, &nodes, &losses).map(Some).map_err(wrong)

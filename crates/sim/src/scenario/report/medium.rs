@@ -1,0 +1,157 @@
+//! The report of a shared medium: how its stations used it.
+
+use crate::engine::{Sample, Statistic};
+use crate::scenario::spec::MediumSpec;
+use crate::scenario::totals::{MediumSpan, ReadTimes, RunTotals};
+use crate::wifi::StationCounters;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The measurements of a medium, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MediumReport {
+    /// The name of the medium.
+    pub name: String,
+    /// XOR frames divided by frames with data, retransmissions included: the coding efficiency gamma of paper 002. No
+    /// value without frames with data.
+    pub gamma: Statistic,
+    /// Packets dropped at the retry limit, per second.
+    pub mac_drops_per_s: Statistic,
+    /// Frames that their receiver lost to overlapping frames, per second.
+    pub collisions_per_s: Statistic,
+    /// Packets dropped by full queues, per second.
+    pub queue_drops_per_s: Statistic,
+    /// XOR frames that a receiver could not decode, per second.
+    pub undecodable_per_s: Statistic,
+    /// Frames with a packet from one neighbour for another that were sent alone, per second.
+    pub missed_partners_per_s: Statistic,
+    /// The stations.
+    pub stations: Vec<StationReport>,
+}
+
+/// The measurements of a station, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationReport {
+    /// The name of the node.
+    pub name: String,
+    /// k at the end of the measured time: the hops over which the adaptive back-off protects a packet.
+    pub k: Statistic,
+    /// Frames with packets sent, retransmissions included.
+    pub data_frames: Statistic,
+    /// Of these, XOR frames.
+    pub xor_frames: Statistic,
+    /// Exchanges that failed.
+    pub failures: Statistic,
+    /// Packets dropped at the retry limit.
+    pub mac_drops: Statistic,
+    /// Packets dropped by the full queue.
+    pub queue_drops: Statistic,
+    /// Frames for this station lost to overlapping frames.
+    pub collisions: Statistic,
+    /// Packets received again, because a MAC ACK was lost.
+    pub duplicates: Statistic,
+}
+
+/// The figures of all media of a scenario together, over the runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MediaSummary {
+    /// Packets that arrived in order after the warm-up, IP and TCP headers included, bit/s, summed over all flows. None
+    /// without media.
+    pub throughput_ip_bps: Option<Statistic>,
+    /// XOR frames divided by frames with data ([`MediumReport::gamma`]). None without media.
+    pub gamma: Option<Statistic>,
+    /// Packets dropped at the retry limit, per second. None without media.
+    pub mac_drops_per_s: Option<Statistic>,
+    /// Frames that their receiver lost to overlapping frames, per second. None without media.
+    pub collisions_per_s: Option<Statistic>,
+    /// Retransmission time-outs after the warm-up, of all flows.
+    pub timeouts: Statistic,
+    /// k of each station at the end, by the name of its node ([`StationReport::k`]).
+    pub k: BTreeMap<String, Statistic>,
+}
+
+impl MediaSummary {
+    /// The figures of these `media`. The figures of flows are left empty.
+    pub(super) fn new(media: &[MediumReport], runs: &[RunTotals], times: &ReadTimes) -> MediaSummary {
+        if media.is_empty() {
+            return MediaSummary::default();
+        }
+        let [from, to] = times.spans[0];
+        let seconds = to.since(from).as_secs_f64();
+        let sum = |run: &RunTotals, value: fn(&StationCounters) -> u64| -> f64 {
+            run.spans[0].media.iter().map(|span| did(span, value)).sum()
+        };
+        let rate = |value: fn(&StationCounters) -> u64| {
+            Some(runs.iter().map(|run| sum(run, value) / seconds).collect::<Sample>().statistic())
+        };
+        let gamma = runs.iter().filter_map(|run| {
+            let data = sum(run, |c| c.data_frames_with_data);
+            (data > 0.0).then(|| sum(run, |c| c.xor_frames) / data)
+        });
+        let stations = media.iter().flat_map(|medium| &medium.stations);
+        MediaSummary {
+            gamma: Some(gamma.collect::<Sample>().statistic()),
+            mac_drops_per_s: rate(|c| c.retry_drops),
+            collisions_per_s: rate(|c| c.collisions),
+            k: stations.map(|station| (station.name.clone(), station.k)).collect(),
+            ..MediaSummary::default()
+        }
+    }
+}
+
+/// By how much a counter of all stations grew in a span.
+fn did(span: &MediumSpan, value: fn(&StationCounters) -> u64) -> f64 {
+    span.iter().map(|(start, end)| value(&end.counters) - value(&start.counters)).sum::<u64>() as f64
+}
+
+impl MediumReport {
+    /// The report of a medium over a span of `seconds` of each run.
+    pub(super) fn new(spec: &MediumSpec, runs: &[&MediumSpan], seconds: f64) -> MediumReport {
+        let rate = |value: fn(&StationCounters) -> u64| -> Statistic {
+            runs.iter().map(|span| did(span, value) / seconds).collect::<Sample>().statistic()
+        };
+        let gamma = runs.iter().filter_map(|span| {
+            let data = did(span, |c| c.data_frames_with_data);
+            (data > 0.0).then(|| did(span, |c| c.xor_frames) / data)
+        });
+        MediumReport {
+            name: spec.name.clone(),
+            gamma: gamma.collect::<Sample>().statistic(),
+            mac_drops_per_s: rate(|c| c.retry_drops),
+            collisions_per_s: rate(|c| c.collisions),
+            queue_drops_per_s: rate(|c| c.queue_drops),
+            undecodable_per_s: rate(|c| c.undecodable),
+            missed_partners_per_s: rate(|c| c.missed_partners),
+            stations: spec
+                .stations
+                .iter()
+                .enumerate()
+                .map(|(k, station)| StationReport::new(&station.name, k, runs))
+                .collect(),
+        }
+    }
+}
+
+impl StationReport {
+    fn new(name: &str, station: usize, runs: &[&MediumSpan]) -> StationReport {
+        let count = |value: fn(&StationCounters) -> u64| -> Statistic {
+            let spans = runs.iter().filter_map(|span| span.get(station));
+            spans
+                .map(|(start, end)| (value(&end.counters) - value(&start.counters)) as f64)
+                .collect::<Sample>()
+                .statistic()
+        };
+        let k = runs.iter().filter_map(|span| span.get(station)).map(|(_, end)| f64::from(end.k));
+        StationReport {
+            name: name.to_owned(),
+            k: k.collect::<Sample>().statistic(),
+            data_frames: count(|c| c.data_frames),
+            xor_frames: count(|c| c.xor_frames),
+            failures: count(|c| c.failures),
+            mac_drops: count(|c| c.retry_drops),
+            queue_drops: count(|c| c.queue_drops),
+            collisions: count(|c| c.collisions),
+            duplicates: count(|c| c.duplicates),
+        }
+    }
+}
