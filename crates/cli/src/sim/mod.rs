@@ -27,6 +27,7 @@ pub(crate) struct Flags {
 enum SimCommand {
     Tandem(PresetFlags<TandemCommand>),
     Fec(PresetFlags<FecCommand>),
+    String(PresetFlags<StringCommand>),
     Run(RunFlags),
 }
 
@@ -63,6 +64,23 @@ Examples:
   ripstop sim fec --k 20 --n 24 --stay-bad 0.5 --tcp sack           fig. 13";
 }
 
+struct StringCommand;
+
+impl PresetCommand for StringCommand {
+    const PRESET: Preset = Preset::String;
+    const ABOUT: [&str; 2] = [
+        "Simulate TCP or UDP over a string of 802.11 stations, with XOR coding and adaptive back-off (paper 002)",
+        "The flow runs from the first station to the last. Stations next to each other decode each other.",
+    ];
+    const EXAMPLES: &'static str = "\
+Examples:
+  ripstop sim string --nodes 10 --window 20 --capture 20              paper 002, fig. 7: the standard MAC
+  ripstop sim string --xor on --backoff adaptive --k learned --json   paper 002, fig. 14: the new MAC with coding
+  ripstop sim string --acks off --runs 30                             acknowledgements out of band
+  ripstop sim string --nodes 3 --traffic udp --direction both --xor on
+  ripstop sim string --nodes 5 --spacing 200m,150m,200m,240m --print-scenario > string.toml";
+}
+
 /// Run a scenario from a file: any topology of links and flows
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
@@ -79,6 +97,7 @@ Examples:
   ripstop sim tandem --loss 1.5% --tcp reno --runs 10
   ripstop sim tandem --loss 1.5% --print-scenario > chain.toml
   ripstop sim fec --k 20 --n 22 --loss 1% --warmup 100s
+  ripstop sim string --nodes 10 --window 20 --xor on
   ripstop sim run chain.toml --json";
 
 const RUN_EXAMPLES: &str = "\
@@ -91,6 +110,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         SimCommand::Tandem(flags) => run_preset(flags),
         SimCommand::Fec(flags) => run_preset(flags),
+        SimCommand::String(flags) => run_preset(flags),
         SimCommand::Run(flags) => {
             let scenario = measured(read(&flags.file)?, &flags.measure.given)?;
             check_scenario(&scenario).map_err(|error| match parameter_of_run(&error.field) {

@@ -4,7 +4,7 @@ use crate::output::{self, Table, or_dash};
 use ripstop_lab::cell::CellResult;
 use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowReport, LinkReport, ScenarioReport, TunnelReport};
+use ripstop_sim::scenario::{FlowReport, LinkReport, ScenarioReport, StationReport, TunnelReport};
 use serde_json::Value;
 
 /// Most rows of a table: further flows or links are not listed.
@@ -25,6 +25,7 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
     text += &transfers(&report.flows);
     text += &links(&report.links);
     text += &tunnels(&report.tunnels);
+    text += &media(report);
     text += &expectations(&result.expectations);
     text + &format!(
         "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time; {} virtual seconds per second of CPU time)\n",
@@ -155,6 +156,46 @@ fn tunnels(tunnels: &[TunnelReport]) -> String {
         }
     }
     if tunnels.is_empty() { String::new() } else { format!("\n{}", table.render()) }
+}
+
+/// The media and their stations; empty without media.
+fn media(report: &ScenarioReport) -> String {
+    let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
+    let mut text = String::new();
+    if let Some(throughput) = &report.summary.throughput_ip_bps {
+        let [mean, interval] = rate(throughput);
+        text += &format!("\nall flows together, headers included: {mean} {interval}\n");
+    }
+    let mut table = Table::titled(["medium", "gamma", "MAC drops", "collisions", "undecodable", "alone"]);
+    for medium in &report.media {
+        let per_s = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.2}/s"));
+        table.row([
+            medium.name.clone(),
+            or_dash(medium.gamma.mean, |gamma| format!("{gamma:.3}")),
+            per_s(&medium.mac_drops_per_s),
+            per_s(&medium.collisions_per_s),
+            per_s(&medium.undecodable_per_s),
+            per_s(&medium.missed_partners_per_s),
+        ]);
+    }
+    let mut stations = Table::titled(["station", "k", "frames", "XORed", "failed", "dropped", "queue full", "again"]);
+    let all: Vec<&StationReport> = report.media.iter().flat_map(|medium| &medium.stations).collect();
+    for station in all.iter().take(MOST_ROWS) {
+        stations.row([
+            station.name.clone(),
+            number(&station.k),
+            number(&station.data_frames),
+            number(&station.xor_frames),
+            number(&station.failures),
+            number(&station.mac_drops),
+            number(&station.queue_drops),
+            number(&station.duplicates),
+        ]);
+    }
+    if all.len() > MOST_ROWS {
+        stations.row([format!("and {} more", all.len() - MOST_ROWS)]);
+    }
+    if all.is_empty() { text } else { format!("{text}\n{}\n{}", table.render(), stations.render()) }
 }
 
 fn flows(title: &str, goodput: &Statistic, flows: &[FlowReport]) -> String {

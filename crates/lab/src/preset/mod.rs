@@ -1,5 +1,5 @@
-//! Presets: networks that a few parameters describe, for `ripstop sim tandem`, `ripstop sim fec`
-//! and experiments. A parameter is a setting with a name, such as `loss`.
+//! Presets: networks that a few parameters describe, for `ripstop sim tandem`, `fec` and
+//! `string`, and for experiments. A parameter is a setting with a name, such as `loss`.
 //!
 //! One table per preset lists each parameter with its kind, default and help text. Experiment
 //! files, the Python package and the program's flags all read this table. [`Preset::scenario`]
@@ -8,6 +8,7 @@
 mod fec;
 mod given;
 mod measure;
+mod string;
 mod tandem;
 
 pub use given::GivenParameters;
@@ -27,6 +28,8 @@ pub enum Preset {
     Tandem,
     /// One link with a block code (paper 003).
     Fec,
+    /// A string of 802.11 stations (paper 002).
+    String,
 }
 
 /// The kind of value that a parameter takes.
@@ -136,9 +139,12 @@ impl PresetError {
 }
 
 impl Preset {
+    /// All presets.
+    const ALL: [Preset; 3] = [Preset::Tandem, Preset::Fec, Preset::String];
+
     /// The preset with the name `name`.
     pub fn named(name: &str) -> Option<Preset> {
-        [Preset::Tandem, Preset::Fec].into_iter().find(|preset| preset.name() == name)
+        Preset::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
     /// The name, as in `ripstop sim NAME`.
@@ -146,6 +152,7 @@ impl Preset {
         match self {
             Preset::Tandem => "tandem",
             Preset::Fec => "fec",
+            Preset::String => "string",
         }
     }
 
@@ -154,6 +161,7 @@ impl Preset {
         let own = match self {
             Preset::Tandem => tandem::PARAMETERS,
             Preset::Fec => fec::PARAMETERS,
+            Preset::String => string::PARAMETERS,
         };
         own.iter().chain(MEASURE)
     }
@@ -173,6 +181,7 @@ impl Preset {
         let scenario = match self {
             Preset::Tandem => tandem::scenario(&given),
             Preset::Fec => fec::scenario(&given),
+            Preset::String => string::scenario(&given),
         }?;
         check_scenario(&scenario).map_err(|error| self.blame(&error))?;
         Ok(scenario)
@@ -186,7 +195,7 @@ impl Preset {
         let given = GivenParameters::new(self, given)?;
         Ok(match self {
             Preset::Tandem => tandem::warnings(&given)?,
-            Preset::Fec => Vec::new(),
+            Preset::Fec | Preset::String => Vec::new(),
         })
     }
 
@@ -195,6 +204,7 @@ impl Preset {
         let name = match self {
             Preset::Tandem => tandem::parameter_of(&error.field),
             Preset::Fec => fec::parameter_of(&error.field),
+            Preset::String => string::parameter_of(&error.field),
         };
         match name.or_else(|| parameter_of_run(&error.field)) {
             Some(name) => PresetError::new(name, error.problem.clone()),

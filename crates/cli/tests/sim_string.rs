@@ -1,0 +1,113 @@
+//! `ripstop sim string`, as a user runs it.
+
+mod common;
+
+use common::{json, run, schema, stderr, stdout};
+use serde_json::Value;
+
+fn string(more: &[&str]) -> Value {
+    json(&run(&[&["sim", "string", "--duration", "10s", "--runs", "2"], more, &["--json"]].concat()))
+}
+
+fn mean(value: &Value) -> f64 {
+    value["mean"].as_f64().unwrap_or_else(|| panic!("no mean in {value}"))
+}
+
+#[test]
+fn the_result_has_its_shape_and_the_figures_of_the_medium() {
+    let result = string(&["--xor", "on", "--backoff", "adaptive", "--sample", "5s", "--interval", "2s,4s"]);
+    schema::check("sim.schema.json", &result);
+    assert!((0.2..0.7).contains(&mean(&result["gamma"])), "{}", result["gamma"]);
+    assert!(mean(&result["throughput_ip_bps"]) > 4e5 && mean(&result["collisions_per_s"]) > 10.0);
+    assert_eq!(result["k"].as_object().unwrap().len(), 10);
+    assert_eq!(result["media"][0]["stations"].as_array().unwrap().len(), 10);
+    assert_eq!(result["series"]["stations"][0]["k"].as_array().unwrap().len(), 2);
+    // The packet of 1460 bytes counts 1500 bytes.
+    let ratio = mean(&result["throughput_ip_bps"]) / mean(&result["goodput_bps"]);
+    assert!((ratio - 1500.0 / 1460.0).abs() < 1e-9, "{ratio}");
+    let wired = json(&run(&["sim", "tandem", "--duration", "10s", "--runs", "1", "--json"]));
+    assert!(wired["gamma"].is_null() && wired["media"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn every_flag_changes_the_result() {
+    let usual = mean(&string(&[])["throughput_ip_bps"]);
+    for flags in [
+        "--nodes 5",
+        "--spacing 150m",
+        "--capture 20",
+        "--receive-range 220m --sense-range 390m",
+        "--preset standard",
+        "--data-rate 5.5Mbit/s",
+        "--basic-rate 1Mbit/s",
+        "--rts on",
+        "--capture 20 --short-retry 2",
+        "--window 100 --queue 5",
+        "--xor on",
+        "--backoff adaptive",
+        "--backoff hold",
+        "--traffic udp",
+        "--direction both",
+        "--tcp reno --window 100",
+        "--window 2",
+        "--packet 500B",
+        "--acks off",
+    ] {
+        let changed = mean(&string(&flags.split(' ').collect::<Vec<_>>())["throughput_ip_bps"]);
+        assert!((changed / usual - 1.0).abs() > 1e-4, "{flags}: {changed} {usual}");
+    }
+    let rts = ["--capture", "20", "--rts", "on"];
+    let [usual, once] = [&rts[..], &[&rts[..], &["--long-retry", "1"]].concat()].map(|flags| string(flags));
+    assert_ne!(usual["throughput_ip_bps"], once["throughput_ip_bps"], "--long-retry");
+}
+
+#[test]
+fn tables_for_people_and_a_scenario_that_runs_the_same() {
+    let text = stdout(&run(&["sim", "string", "--duration", "5s", "--runs", "1", "--xor", "on"]));
+    assert!(text.contains("gamma") && text.contains("n9") && text.contains("headers included"), "{text}");
+    let flags = ["sim", "string", "--duration", "5s", "--runs", "1", "--backoff", "R", "--k", "2"];
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), stdout(&run(&[&flags[..], &["--print-scenario"]].concat()))).unwrap();
+    let path = file.path().to_str().unwrap();
+    let [written, given] =
+        [&["sim", "run", path, "--json"][..], &[&flags[..], &["--json"]].concat()].map(|flags| json(&run(flags)));
+    assert_eq!(written["media"], given["media"]);
+}
+
+#[test]
+fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
+    for (flags, words) in [
+        ("--nodes 1", &["--nodes", "2 to 1000"][..]),
+        ("--nodes 3 --spacing 100m,100m,100m", &["--spacing", "3 distances for 2 gaps"]),
+        ("--spacing 20s", &["--spacing", "`200m`"]),
+        ("--spacing 300m", &["--spacing", "no links lead from `n0`"]),
+        ("--spacing 0m", &["--spacing", "another station"]),
+        ("--capture 0.5", &["--capture", "at least 1"]),
+        ("--capture much", &["--capture", "for example `10`"]),
+        ("--backoff random", &["--backoff", "`random` is not a choice"]),
+        ("--backoff adaptive --k two", &["--k", "`learned`"]),
+        ("--k 2", &["--backoff", "standard back-off has no such settings"]),
+        ("--backoff adaptive --k 2 --most-k 3", &["--most-k", "k is fixed"]),
+        ("--short-retry 0", &["--short-retry", "at least 1"]),
+        ("--data-rate 0", &["--data-rate", "never ends"]),
+        ("--queue 0", &["--queue", "holds none"]),
+        ("--traffic udp --acks off", &["--acks", "UDP has no acknowledgements"]),
+        ("--sense-range 100m", &["--sense-range", "at least `receive-range`"]),
+        ("--rts maybe", &["--rts", "on, off"]),
+    ] {
+        let all: Vec<&str> = ["sim", "string"].into_iter().chain(flags.split(' ')).collect();
+        let output = run(&all);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {text}");
+        words.iter().for_each(|word| assert!(text.contains(word), "{flags}: no `{word}` in: {text}"));
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        file.path(),
+        "[[medium]]\nstations = [{ name = \"a\" }, { name = \"b\", x = \"200m\" }]\nxor-header = 4\n\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n",
+    )
+    .unwrap();
+    let output = run(&["sim", "run", file.path().to_str().unwrap()]);
+    let text = stderr(&output);
+    assert!(output.status.code() == Some(2) && text.contains(":3:14") && text.contains("nothing is XORed"), "{text}");
+}

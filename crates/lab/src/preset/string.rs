@@ -1,0 +1,216 @@
+//! The preset `string`: TCP or UDP over a string of 802.11 stations (paper 002). A preset is a
+//! network that a few parameters describe (see `mod.rs`).
+
+use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
+use ripstop_base::{Bytes, Distance, Rate, Span};
+use ripstop_sim::scenario::{
+    AdaptiveSpec, BackoffName, FlowSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, RunSpec, Scenario, StationSpec,
+    UdpSpec,
+};
+use ripstop_sim::wifi::{PostBackoff, Residual, TimerStart};
+use std::time::Duration;
+
+// Headings of the groups in the help text.
+const STRING: &str = "The string";
+const MAC: &str = "The medium access";
+const BACKOFF: &str = "The adaptive back-off: what paper 002 leaves open";
+const FLOWS: &str = "The flows";
+
+/// The parameters of this preset alone: name, kind, placeholder, heading and help text.
+#[rustfmt::skip]
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new("nodes", Kind::Count, "N", STRING, "The number of stations").or("10"),
+    Parameter::new("spacing", Kind::Other, "DISTANCE", STRING, "Distance between neighbours, or a list with one for each pair, such as `200m,100m,200m`").or("200m"),
+    Parameter::new("capture", Kind::Other, "RATIO", STRING, "How many times stronger a frame must be than a later one to survive it").or("10"),
+    Parameter::new("receive-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is decoded [default: 250m]"),
+    Parameter::new("sense-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is sensed and disturbs others [default: 550m]"),
+    Parameter::new("preset", Kind::Other, "NAME", MAC, "Semantics of the MAC: ns2 or standard (docs/researchers/wifi.md)").or("ns2"),
+    Parameter::new("data-rate", Kind::Rate, "RATE", MAC, "Rate of data frames [default: 11Mbit/s]"),
+    Parameter::new("basic-rate", Kind::Rate, "RATE", MAC, "Rate of MAC ACKs, RTS, CTS and broadcasts [default: 2Mbit/s]"),
+    Parameter::new("rts", Kind::Other, "on|off", MAC, "Whether RTS and CTS announce data frames").or("off"),
+    Parameter::new("short-retry", Kind::Count, "N", MAC, "Transmissions after which a frame without RTS, or an RTS, is dropped").or("7"),
+    Parameter::new("long-retry", Kind::Count, "N", MAC, "Transmissions after which a frame with RTS is dropped").or("4"),
+    Parameter::new("queue", Kind::Count, "PACKETS", MAC, "The interface queue of each station").or("50"),
+    Parameter::new("xor", Kind::Other, "on|off", MAC, "Whether stations XOR packets that cross").or("off"),
+    Parameter::new("backoff", Kind::Other, "NAME", MAC, "standard, adaptive (paper 002, algorithm 1), adaptive-redrawn, adaptive-small-post, or adaptive-hold").or("standard"),
+    Parameter::new("k", Kind::Other, "learned|N", BACKOFF, "Hops over which a packet is protected [default: learned]"),
+    Parameter::new("most-k", Kind::Count, "N", BACKOFF, "The largest k that a station learns [default: no limit]"),
+    Parameter::new("small-window", Kind::Count, "SLOTS", BACKOFF, "The window while the timer does not run [default: 32]"),
+    Parameter::new("large-window", Kind::Count, "SLOTS", BACKOFF, "The window while the timer runs [default: 512]"),
+    Parameter::new("residual", Kind::Other, "kept|redrawn", BACKOFF, "What happens to a back-off that is not over when the timer ends"),
+    Parameter::new("timer-start", Kind::Other, "WHEN", BACKOFF, "What starts the timer: every-exchange, success or frame-start"),
+    Parameter::new("post-backoff", Kind::Other, "ruled|small", BACKOFF, "How the back-off after an exchange is drawn"),
+    Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The window of TCP acknowledgements"),
+    Parameter::new("doubling", Kind::Other, "on|off", BACKOFF, "Whether the window also doubles with each failure"),
+    Parameter::new("traffic", Kind::Other, "tcp|udp", FLOWS, "TCP, or UDP datagrams faster than the medium carries").or("tcp"),
+    Parameter::new("direction", Kind::Other, "one|both", FLOWS, "One flow from the first station to the last, or another one back as well").or("one"),
+    Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("newreno"),
+    Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window").or("20").or_named("wmax"),
+    Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a TCP packet; for UDP, the datagram with its headers is 40 bytes larger").or("1460B"),
+    Parameter::new("acks", Kind::Other, "on|off", FLOWS, "off: TCP's acknowledgements reach the sender without passing the medium").or("on"),
+];
+
+/// The most stations.
+const MOST_NODES: u32 = 1000;
+/// TCP/IP headers, bytes. A UDP packet is as large as a TCP packet with them.
+const TCP_IP: u64 = 40;
+/// UDP/IP headers, bytes.
+const UDP_IP: u64 = 28;
+
+/// Makes the scenario from the given parameters. The caller checks the result with
+/// `check_scenario`.
+pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
+    let on_off = [("on", true), ("off", false)];
+    let stations = stations(given)?;
+    let medium = MediumSpec {
+        preset: given.choice("preset", &[("ns2", MediumPreset::Ns2), ("standard", MediumPreset::Standard)])?,
+        capture: Some(given.value("capture").map_err(|wrong| number("capture", wrong, "10"))?),
+        data_rate: given.optional::<Rate>("data-rate")?,
+        basic_rate: given.optional::<Rate>("basic-rate")?,
+        receive_range: given.optional::<Distance>("receive-range")?,
+        sense_range: given.optional::<Distance>("sense-range")?,
+        rts: given.choice("rts", &on_off)?,
+        short_retry: Some(given.value("short-retry")?),
+        long_retry: Some(given.value("long-retry")?),
+        queue: Some(given.value("queue")?),
+        xor: given.choice("xor", &on_off)?,
+        backoff: given.choice("backoff", BACKOFFS)?,
+        adaptive: adaptive(given)?,
+        ..MediumSpec::new(stations)
+    };
+    let mut run = RunSpec { duration: Span::from(Duration::from_secs(100)), ..RunSpec::default() };
+    measure::apply(given, &mut run)?;
+    let flow = flows(given, &medium)?;
+    let scenario = Scenario { run, medium: vec![medium], flow, ..Scenario::default() };
+    Ok(measure::expect(given, scenario))
+}
+
+/// The names of the rules for back-offs. The letters are those of the independent study.
+const BACKOFFS: &[(&str, BackoffName)] = &[
+    ("standard", BackoffName::Standard),
+    ("adaptive", BackoffName::Adaptive),
+    ("adaptive-redrawn", BackoffName::AdaptiveRedrawn),
+    ("adaptive-small-post", BackoffName::AdaptiveSmallPost),
+    ("adaptive-hold", BackoffName::AdaptiveHold),
+    ("L", BackoffName::Adaptive),
+    ("R", BackoffName::AdaptiveRedrawn),
+    ("AB'", BackoffName::AdaptiveSmallPost),
+    ("hold", BackoffName::AdaptiveHold),
+];
+
+/// An error of a parameter that takes a number without a unit.
+fn number(name: &str, wrong: PresetError, example: &str) -> PresetError {
+    PresetError::new(name, format!("{}; write a number, for example `{example}`", wrong.problem))
+}
+
+/// The stations `n0`, `n1`, ... of the string.
+fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError> {
+    let nodes: u32 = given.value("nodes")?;
+    if !(2..=MOST_NODES).contains(&nodes) {
+        return Err(PresetError::new("nodes", format!("{nodes} stations; write 2 to {MOST_NODES}")));
+    }
+    let text: String = given.value("spacing")?;
+    let spacings: Vec<Distance> = text
+        .split(',')
+        .map(|one| one.trim().parse::<Distance>().map_err(|error| PresetError::new("spacing", error.to_string())))
+        .collect::<Result<_, _>>()?;
+    let gaps = nodes as usize - 1;
+    if spacings.len() != 1 && spacings.len() != gaps {
+        let problem = format!("{} distances for {gaps} gaps; write one, or one for each", spacings.len());
+        return Err(PresetError::new("spacing", problem));
+    }
+    let gaps: Vec<Distance> = (0..gaps).map(|k| spacings[k.min(spacings.len() - 1)]).collect();
+    Ok(StationSpec::string(&gaps))
+}
+
+/// The changes of the adaptive back-off.
+fn adaptive(given: &GivenParameters<'_>) -> Result<AdaptiveSpec, PresetError> {
+    let k = match given.optional::<String>("k")?.as_deref() {
+        None => None,
+        Some("learned") => Some(KSpec::Word(LearnedWord::Learned)),
+        Some(text) => {
+            let problem = || PresetError::new("k", format!("`{text}` is no k; write `learned`, or a number such as 2"));
+            Some(KSpec::Fixed(text.parse().map_err(|_| problem())?))
+        }
+    };
+    Ok(AdaptiveSpec {
+        k,
+        most_k: given.optional("most-k")?,
+        small_window: given.optional("small-window")?,
+        large_window: given.optional("large-window")?,
+        residual: choice(given, "residual", &[("kept", Residual::Kept), ("redrawn", Residual::Redrawn)])?,
+        start: choice(
+            given,
+            "timer-start",
+            &[
+                ("every-exchange", TimerStart::EveryExchange),
+                ("success", TimerStart::Success),
+                ("frame-start", TimerStart::FrameStart),
+            ],
+        )?,
+        post: choice(given, "post-backoff", &[("ruled", PostBackoff::Ruled), ("small", PostBackoff::Small)])?,
+        acks_use_small_window: choice(given, "ack-window", &[("ruled", false), ("small", true)])?,
+        doubling: choice(given, "doubling", &[("on", true), ("off", false)])?,
+        effect: None,
+    })
+}
+
+/// The value of a parameter that takes a word. None if it was not given.
+fn choice<T: Clone>(given: &GivenParameters<'_>, name: &str, words: &[(&str, T)]) -> Result<Option<T>, PresetError> {
+    if given.is_given(name) { given.choice(name, words).map(Some) } else { Ok(None) }
+}
+
+/// The flow from the first station to the last, and perhaps the flow back.
+fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpec>, PresetError> {
+    let [first, last] = [medium.stations.first(), medium.stations.last()].map(|s| s.map_or("", |s| s.name.as_str()));
+    let packet: Bytes = given.value("packet")?;
+    let is_udp = given.choice("traffic", &[("tcp", false), ("udp", true)])?;
+    let out_of_band = !given.choice("acks", &[("on", true), ("off", false)])?;
+    if is_udp && out_of_band {
+        return Err(PresetError::new("acks", "UDP has no acknowledgements; remove --acks or write --traffic tcp"));
+    }
+    let flow = |name: &str, from: &str, to: &str| -> Result<FlowSpec, PresetError> {
+        let mut flow = FlowSpec { name: name.to_owned(), ..FlowSpec::new(from, to) };
+        flow.packet = packet;
+        if is_udp {
+            flow.packet = Bytes::new((packet.get() + TCP_IP).saturating_sub(UDP_IP));
+            flow.udp = Some(UdpSpec::Constant(Rate::from_bps(medium.config().data_rate)));
+            return Ok(flow);
+        }
+        flow.tcp = given.value("tcp")?;
+        flow.window = given.value("window")?;
+        flow.acks_out_of_band = out_of_band;
+        Ok(flow)
+    };
+    let mut flows = vec![flow("flow", first, last)?];
+    if given.choice("direction", &[("one", false), ("both", true)])? {
+        flows[0].name = "there".to_owned();
+        flows.push(flow("back", last, first)?);
+    }
+    Ok(flows)
+}
+
+/// The parameter that sets a field of the scenario. None if no parameter of this preset does.
+pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
+    [
+        ("medium[0].stations", "spacing"),
+        ("medium[0].capture", "capture"),
+        ("medium[0].data-rate", "data-rate"),
+        ("medium[0].basic-rate", "basic-rate"),
+        ("medium[0].receive-range", "receive-range"),
+        ("medium[0].sense-range", "sense-range"),
+        ("medium[0].short-retry", "short-retry"),
+        ("medium[0].long-retry", "long-retry"),
+        ("medium[0].queue", "queue"),
+        ("medium[0].adaptive.k", "k"),
+        ("medium[0].adaptive.most-k", "most-k"),
+        ("medium[0].adaptive.small-window", "small-window"),
+        ("medium[0].adaptive.large-window", "large-window"),
+        ("medium[0].adaptive", "backoff"),
+        ("flow[0].packet", "packet"),
+        ("flow[0].window", "window"),
+        ("flow[0].to", "spacing"),
+    ]
+    .into_iter()
+    .find_map(|(known, parameter)| field.starts_with(known).then_some(parameter))
+}
