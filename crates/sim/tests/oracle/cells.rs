@@ -48,12 +48,16 @@ impl Cell {
     /// Whether the cell is compared. Only goodput and throughput are. Other figures of the file
     /// help to explain differences.
     pub(crate) fn is_compared(&self) -> bool {
-        self.metric.starts_with("goodput") || self.metric == "thr_units_per_s"
+        self.metric.starts_with("goodput")
+            || ["thr_units_per_s", "thr1500_kbps", "gamma"].contains(&self.metric.as_str())
     }
 
-    /// Whether `ours` differs by at most 5 %, or by at most two half-widths.
+    /// Whether `ours` differs by at most 5 %, or by at most two half-widths. A coding efficiency differs by at most .03.
     pub(crate) fn agrees(&self, ours: &Statistic) -> bool {
         let Some(mean) = ours.mean else { return false };
+        if self.metric == "gamma" {
+            return (mean - self.mean).abs() <= 0.03;
+        }
         let width = self.ci95.hypot(ours.ci95.unwrap_or(0.0));
         (mean - self.mean).abs() <= (0.05 * self.mean).max(2.0 * width)
     }

@@ -1,6 +1,7 @@
 //! The simulator's scenarios that correspond to ns-2's settings.
 
 use super::cells::{Cell, Setting};
+use super::string;
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{Fec, LinkConfig, Loss};
 use ripstop_sim::engine::Statistic;
@@ -13,11 +14,14 @@ pub(crate) const SEED: u64 = 1;
 
 /// Whether the simulator has a scenario for the setting.
 pub(crate) fn known(setting: &Setting) -> bool {
-    setting.case.starts_with("000-") || setting.case.starts_with("003-")
+    setting.case.starts_with("000-") || setting.case.starts_with("003-") || string::is_string(setting)
 }
 
 /// The scenario of the setting, with `runs` runs.
 pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
+    if string::is_string(setting) {
+        return string::scenario(setting, runs);
+    }
     let mut run = RunSpec { runs, seed: SEED, ..RunSpec::default() };
     // Paper 000 reports three parts of the run: before, during and after a second flow.
     if setting.get("start1") == "350" {
@@ -83,7 +87,10 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
 }
 
 /// The simulator's figure for a cell, in the cell's unit.
-pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &ScenarioReport) -> Statistic {
+pub(crate) fn measured(setting: &Setting, cell: &Cell, scenario: &Scenario, report: &ScenarioReport) -> Statistic {
+    if string::is_string(setting) {
+        return string::measured(cell, report);
+    }
     if cell.metric == "thr_units_per_s" {
         return report.throughput_units_per_s.expect("a unit is given");
     }
@@ -124,6 +131,6 @@ fn variant(setting: &Setting) -> Variant {
     }
 }
 
-fn seconds(s: u64) -> Span {
+pub(crate) fn seconds(s: u64) -> Span {
     Span::from(Duration::from_secs(s))
 }
