@@ -8,9 +8,10 @@
 //! over the pairs, so other load on the machine matters little. Times are CPU times of one thread.
 //!
 //! A comparison is void in two cases. First, if ns-2's script makes fewer than 4 million events per
-//! CPU second. Second, if the two deliver amounts that differ by more than 5 % and by more than two
-//! half-widths of the 95 % intervals. Without ns-2 (Debian package `ns2`) only the simulator's
-//! figures are printed.
+//! CPU second. Second, if both simulate the same network and their mean deliveries differ too much.
+//! That is by more than 5 % and by more than 2 sqrt(a^2 + b^2), where a and b are the half-widths
+//! of the 95 % intervals. Without ns-2 (Debian package `ns2`) only the simulator's figures are
+//! printed.
 //!
 //! Then follow the events per CPU second by the number of flows. The last table is the peak memory
 //! of runs of 1000 s and of runs 100 times as long, each in its own process.
@@ -366,7 +367,7 @@ struct Flows {
 impl Flows {
     fn measure(flows: u32) -> Flows {
         // At most 40 packets per flow are in flight, and the links' rate grows with the flows. So
-        // the number of events does not depend on the flows.
+        // the number of events hardly depends on the flows, up to 5000 of them.
         let seconds = (20_000 / flows).max(4);
         let rate = format!("{}Mbit/s", 2 * flows.max(1));
         let flow = format!("count = {flows}\ntcp = \"reno\"\nwindow = 40");

@@ -8,7 +8,7 @@ pub struct Statistic {
     /// The mean, in the unit of the samples. None without samples, or if a sample was not finite.
     pub mean: Option<f64>,
     /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1 degrees of freedom. None
-    /// with fewer than two samples.
+    /// with fewer than two samples, or without a mean.
     pub ci95: Option<f64>,
     /// Number of samples.
     pub n: u64,

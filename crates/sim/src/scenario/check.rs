@@ -94,7 +94,8 @@ impl Scenario {
     }
 
     /// Refuses a path whose links have neither a rate limit nor a delay. Packets and acknowledgements would take no
-    /// time on it, so the virtual time would never advance.
+    /// time on it, so the virtual time would never advance. UDP outside tunnels may use such a path, because its sender
+    /// has a clock of its own.
     fn check_time_passes(&self, index: usize, way: &[Vec<Leg>; 2]) -> Result<(), ScenarioError> {
         let takes_time = |leg: &Leg| match leg {
             Leg::Wired(k) => {

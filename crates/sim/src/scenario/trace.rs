@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss. On a medium the
 ///   fate is `sent`.
 /// * `arrived`: a packet arrived at the end of a link.
-/// * `window`: a sender handled an acknowledgement or a time-out. The line has its window and SRTT.
+/// * `window`: a sender handled an acknowledgement, a time-out or new data. The line has its window and SRTT.
 /// * `completed`: a transfer is complete. The line has its bytes and duration.
 #[derive(Debug)]
 pub struct Trace<W: Write> {
@@ -103,8 +103,8 @@ impl<W: Write> Observer for Trace<W> {
     }
 }
 
-/// The kind of a packet, and its number. For a segment or a datagram it is its own number. For an acknowledgement it is
-/// the next segment that it requests.
+/// The kind of a packet, and a number. An acknowledgement has the number of the next segment that it requests. Any
+/// other packet has its own number; sealed bytes have 0.
 fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),

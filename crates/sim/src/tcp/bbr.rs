@@ -1,5 +1,6 @@
 //! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows the greatest
-//! delivery rate of ten rounds (round trips). The window follows the bandwidth-delay product. Losses matter little.
+//! delivery rate of the last ten rounds (round trips). The window follows the bandwidth-delay product. Losses matter
+//! little.
 //!
 //! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains. The pacing gain is the sending rate divided by the
 //! path's estimated rate. The window gain is the window divided by the bandwidth-delay product.
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 /// The gain in start-up: 2/ln 2, rounded up to a 256th. It fills the path as fast as slow start does.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// The pacing gain of the drain, the inverse of the high gain. It removes the queue that start-up leaves.
+/// The pacing gain of the drain: the inverse of the high gain, rounded down to a 256th. It removes the queue that
+/// start-up leaves.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The window in bandwidth-delay products after start-up. The second product is room for delayed and aggregated
 /// acknowledgements.
@@ -29,9 +31,11 @@ const CYCLE_STARTS: u64 = 7;
 const RATE_ROUNDS: u64 = 10;
 /// The factor on each pacing rate: slightly below 1, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
-/// The least window in packets. It is also the window while the round-trip time is measured.
+/// The least window in packets that an acknowledgement sets, except in the first round of a recovery. It is also the
+/// greatest window while the round-trip time is measured.
 const LEAST_CWND: f64 = 4.0;
-/// The window in packets before the first sample of the round-trip time.
+/// The bandwidth-delay product in packets that is assumed before the first sample of the round-trip time. Until so many
+/// packets are delivered, start-up grows the window in any case.
 const INITIAL_CWND: f64 = 10.0;
 /// The factor by which the rate must grow in a round of start-up. A round with less growth is a sign that the path is
 /// full.
@@ -40,7 +44,7 @@ const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// How long a least round-trip time is kept before it is measured again.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// How long the window stays at [`LEAST_CWND`] to measure the round-trip time.
+/// The least time for which the window stays at [`LEAST_CWND`] to measure the round-trip time.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Rounds that each of the two maxima in [`Aggregation`] covers. Together they cover the last 5 to 10 rounds.
 const AGGREGATION_ROUNDS: u32 = 5;
@@ -48,7 +52,7 @@ const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_TIME: f64 = 0.1;
 /// Packets acknowledged after which aggregation is counted from 0 again.
 const AGGREGATION_RESET: u64 = 1 << 20;
-/// The duration of a paced burst in seconds.
+/// The duration of a paced burst in seconds at the pacing rate, within the bounds on its packets ([`set_rate`]).
 const BURST_TIME: f64 = 1.0 / 1024.0;
 /// The most packets of a paced burst.
 const BURST_MOST: f64 = 44.0;
@@ -92,7 +96,7 @@ pub(in crate::tcp) struct Bbr {
     /// The phase of the gain cycle, an index into [`CYCLE`].
     phase: usize,
     phase_since: Time,
-    /// When [`Mode::ProbeRtt`] may end; None until the window has been emptied.
+    /// When [`Mode::ProbeRtt`] may end; None until at most [`LEAST_CWND`] packets are in flight.
     probe_rtt_until: Option<Time>,
     /// Whether a round has ended with the least window.
     probe_rtt_round_done: bool,
@@ -314,7 +318,7 @@ impl Bbr {
         self.with_bursts(flow, self.bdp(rate, gain))
     }
 
-    /// The bandwidth-delay product times `gain`, in packets.
+    /// The bandwidth-delay product times `gain`, in whole packets; [`INITIAL_CWND`] before the first sample.
     fn bdp(&self, rate: f64, gain: f64) -> f64 {
         match self.min_rtt {
             None => INITIAL_CWND,
@@ -386,7 +390,8 @@ impl Bbr {
         }
         let in_flight = self.inflight_at_departure(flow, now, acked.prior_in_flight);
         if self.pacing_gain > 1.0 {
-            // The probe lasts until enough packets are in flight, or until a loss shows that the queue overflows.
+            // The probe lasts for the least round-trip time. Then it lasts until enough packets are in flight, or until
+            // a loss shows that the queue overflows.
             let enough = in_flight >= self.inflight(flow, self.max_rate(), self.pacing_gain);
             return full_length && (acked.lost > 0 || enough);
         }
@@ -465,7 +470,7 @@ impl Bbr {
     }
 }
 
-/// Sets the pacing rate from `rate` in packets per second, and the size of a paced burst.
+/// Sets the pacing rate to `rate` (packets per second) times [`PACING_MARGIN`], and sets the size of a paced burst.
 fn set_rate(flow: &mut FlowState, rate: f64) {
     let rate = (rate * PACING_MARGIN).max(1e-3);
     let least = if rate < TWO_PACKETS_FROM { 1.0 } else { 2.0 };

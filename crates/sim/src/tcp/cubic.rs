@@ -6,7 +6,8 @@
 //! - The older HyStart ends slow start.
 //! - The estimate of Reno's window keeps the slow growth of RFC 9438's equation (4). The RFC lets the estimate grow as
 //!   fast as Reno once it reaches the window before the last loss.
-//! - Before the first loss the window grows by at least 5 % in each round trip.
+//! - In congestion avoidance before the first loss, the window grows by at least 5 % in each round trip. The same holds
+//!   after a time-out, until the next loss.
 
 use super::hystart::{HyStart, LinuxHyStart, PlusPlus};
 use super::modern::{AckSummary, CongestionControl, FlowState};
@@ -43,7 +44,7 @@ pub(super) struct Cubic {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The window at the last loss, or less after fast convergence; 0 before the first loss.
+    /// The window at the last loss, or less after fast convergence; 0 before the first loss and after a time-out.
     w_max: f64,
     /// The window before the last reduction.
     cwnd_prior: f64,
@@ -77,7 +78,8 @@ impl CongestionControl for Cubic {
         if slow_start {
             self.hystart.on_ack(flow, now, acked.rtt);
         }
-        // An acknowledgement without new packets in order does not raise the window.
+        // An acknowledgement without new packets in order does not raise the window. Nor does any acknowledgement while
+        // the sender does not use its window.
         if !acked.in_order || packets == 0.0 || !flow.uses_window() {
             return;
         }
@@ -124,8 +126,8 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, equation (2). K is 0 if the window is already at the old window or above, and before the first
-            // loss.
+            // RFC 9438, equation (2). K is 0 if the window is already at the old window or above. It is also 0 before
+            // the first loss and after a time-out, when `w_max` is 0.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });
@@ -138,7 +140,7 @@ impl Cubic {
         let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
         let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
         // RFC 9438, equation (4). First the estimate grows so that its average window is Reno's in spite of the larger
-        // `BETA`, and later as fast as Reno.
+        // `BETA`. Later it grows as fast as Reno, but in Linux it never does.
         let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
         let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * packets / cwnd;
@@ -149,7 +151,8 @@ impl Cubic {
             flow.cwnd += ((target - cwnd) / cwnd * packets).min(packets / 2.0);
         }
         if self.flavour == Flavour::Linux && w_max == 0.0 {
-            // Before the first loss nothing is known of the path, so the window grows by at least 5 % in a round trip.
+            // Before the first loss and after a time-out nothing is known of the path. So the window grows by at least
+            // 5 % in a round trip.
             flow.cwnd = flow.cwnd.max(cwnd + packets / 20.0);
         }
     }

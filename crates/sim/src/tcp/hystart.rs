@@ -1,11 +1,12 @@
-//! HyStart: ends slow start when the delay rises, before packets are lost. HyStart++ (RFC 9406) and Linux's version.
+//! HyStart ends slow start when the delay rises, before packets are lost. This file has HyStart++ (RFC 9406) and
+//! Linux's older HyStart.
 
 use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The smallest rise of the delay that can end slow start. This and the next five are the constants of RFC 9406,
-/// section 4.3. With a smaller value jitter can end slow start. A larger value lets the queue grow more.
+/// The smallest rise of the delay that counts. This and the next five are the constants of RFC 9406, section 4.3. With
+/// a smaller value jitter can end slow start. A larger value lets the queue grow more.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 /// A rise of the delay that always counts. A smaller value ends slow start earlier on long paths, and a larger value
 /// ends it later.
@@ -13,8 +14,8 @@ const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 /// Between [`MIN_RTT_THRESH`] and [`MAX_RTT_THRESH`], the rise that counts is the round-trip time divided by this
 /// number. Half the value tolerates twice the rise.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// How many round-trip times a round must measure before its delay counts. With fewer samples noise can decide. More
-/// samples delay the decision.
+/// How many round-trip times a round must measure before its delay counts; Linux's HyStart needs one more. With fewer
+/// samples noise can decide. More samples delay the decision.
 const N_RTT_SAMPLE: u32 = 8;
 /// Conservative slow start grows the window more slowly than slow start by this factor. Half the value overshoots more.
 /// Double the value takes longer to fill the path if the rise was no sign of a queue.
@@ -55,14 +56,17 @@ impl HyStart {
     }
 }
 
-/// The rise over `rtt` that ends slow start.
+/// The rise over `rtt` that counts: it ends slow start in Linux's HyStart, and starts conservative slow start in
+/// HyStart++.
 fn allowance(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and a lasting rise ends slow start. The
-/// RFC's limit L on the growth per acknowledgement is left out, because offload merges acknowledgements. Linux has no
-/// limit either.
+/// HyStart++ (RFC 9406, section 4.2): a rise of the delay starts conservative slow start, which grows more slowly. A
+/// rise that lasts for [`CSS_ROUNDS`] rounds ends slow start.
+///
+/// The RFC's limit L on the growth per acknowledgement is left out, because offload merges acknowledgements. Linux's
+/// HyStart has no limit either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlusPlus {
     /// The round ends when all packets before this one are acknowledged.
@@ -71,7 +75,7 @@ pub(super) struct PlusPlus {
     round_min: Option<Duration>,
     /// Round-trip times measured in this round.
     samples: u32,
-    /// Conservative slow start: the least round-trip time at its start, and the rounds since.
+    /// In conservative slow start: the least round-trip time of the round that started it, and the rounds ended since.
     conservative: Option<(Duration, u32)>,
 }
 
@@ -117,8 +121,11 @@ impl PlusPlus {
     }
 }
 
-/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good in two cases. Either a round's least delay rises
-/// enough above the path's least round-trip time, or a train of acknowledgements lasts longer than half of that time.
+/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends in either of two cases:
+///
+/// - A round's least round-trip time exceeds the path's least round-trip time by more than [`allowance`].
+/// - The train of acknowledgements that began with the round lasts longer than half of the path's least round-trip
+///   time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxHyStart {
     window_end: u64,
@@ -131,10 +138,10 @@ pub(super) struct LinuxHyStart {
 impl LinuxHyStart {
     fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.una_and_nxt();
-        // A round begins when more than the packets before `window_end` are acknowledged. That is the first
-        // acknowledgement of a flight, when the whole flight is on the path. If rounds began one packet earlier, they
-        // would begin in the middle of a flight after a few rounds. The delay of the flight's later packets would then
-        // look like a rise.
+        // Packet `window_end` is the first one sent after the round began. Its acknowledgement begins the next round:
+        // it is the first acknowledgement of a flight, and the whole flight has been sent by then. With `>=` rounds
+        // would begin one acknowledgement earlier, and after a few rounds in the middle of a flight. The delay of the
+        // flight's later packets would then look like a rise.
         if una > self.window_end {
             *self = LinuxHyStart { window_end: nxt, round_start: now, last_ack: now, round_min: None, samples: 0 };
         }

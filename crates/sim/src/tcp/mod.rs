@@ -1,8 +1,8 @@
 //! TCP in virtual time, counted in packets: senders, a receiver, and the acknowledgements between them.
 //!
 //! Tahoe, Reno, NewReno, SACK and Vegas behave like ns-2's one-way agents, so that results can be compared with ns-2.
-//! Window and threshold are counted in packets, and times are measured in clock ticks. A first packet without data
-//! replaces the handshake.
+//! Window and threshold are counted in packets, and the retransmission time-out is computed in clock ticks. A first
+//! packet without data replaces the handshake.
 //!
 //! CUBIC, BBR and `linux-reno` run on the modern sender, which works as in today's kernels ([`SenderConfig::linux`]).
 //! Both kinds of sender have the same interface.
@@ -45,8 +45,8 @@ use std::str::FromStr;
 use std::time::Duration;
 use vegas::Vegas;
 
-/// The most SACK blocks in an acknowledgement. Three fit beside time stamps (RFC 2018, section 3). With one block a
-/// sender learns of lost blocks less reliably; six do not fit into the header.
+/// The most SACK blocks in an acknowledgement. Three fit beside time stamps (RFC 2018, section 3). With one block, no
+/// later acknowledgement repeats the block of a lost acknowledgement. Six blocks do not fit into the header.
 pub const MAX_BLOCKS: usize = 3;
 
 /// A congestion control algorithm.
@@ -66,8 +66,8 @@ pub enum Variant {
     Vegas,
     /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern sender.
     Cubic,
-    /// CUBIC as in Linux: HyStart instead of HyStart++, and slower growth where Reno's window is larger than CUBIC's.
-    /// Modern sender.
+    /// CUBIC as in Linux: HyStart instead of HyStart++, slower growth of the estimate of Reno's window, and faster
+    /// growth before the first loss. Modern sender.
     #[serde(rename = "linux-cubic")]
     LinuxCubic,
     /// The sending rate follows the delivery rate of the path. Modern sender.
@@ -116,7 +116,8 @@ impl Variant {
         }
     }
 
-    /// Bytes of an acknowledgement on the wire. SACK blocks count only for senders that use them.
+    /// Bytes of an acknowledgement on the wire. SACK blocks count only for senders that use them. With a modern sender
+    /// a reported duplicate counts as a block; [`MAX_BLOCKS`] limits their sum.
     pub fn ack_bytes(self, ack: &Ack) -> usize {
         let blocks = match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => 0,
@@ -154,7 +155,7 @@ pub struct Ack {
 
 impl Ack {
     /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. The first [`MAX_BLOCKS`] of them are
-    /// kept, up to 2^32 packets away from `next`.
+    /// kept; they are cut off 2^32 - 1 packets after `next`.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);

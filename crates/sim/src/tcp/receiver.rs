@@ -38,8 +38,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. It acknowledges the SYN, and packets
-    /// out of order, without delay.
+    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. It acknowledges without delay the SYN,
+    /// packets out of order, and packets that fill a gap.
     pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
         Receiver {
             reassembly,

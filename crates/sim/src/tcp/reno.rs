@@ -4,8 +4,8 @@ use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 
-/// The most new packets that one duplicate acknowledgement releases in recovery (ns-2's value). With 1 a recovery sends
-/// more smoothly; with 4 it may burst more.
+/// The most new packets that one duplicate acknowledgement releases in NewReno's recovery (ns-2's value). With 1 a
+/// recovery sends more smoothly; with 4 it may burst more.
 const RECOVERY_BURST: u32 = 2;
 
 /// Handles an acknowledgement of Tahoe. Every sign of a loss restarts slow start with one packet (Jacobson 1988).
@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(sender.cwnd(), 2.5);
         assert_eq!(feed(&mut sender, 2), [4]);
         assert_eq!(feed(&mut sender, 2), [5]);
-        // Three packets are in flight and fill the window of 2.9: a fourth needs 3, and the duplicate adds 1.
+        // Three packets are in flight; a fourth needs a window of 4. The window of 2.9 and one duplicate make 3.9,
+        // which is too little. Two duplicates make 4.9.
         assert!(feed(&mut sender, 3).is_empty());
         assert_eq!(sender.cwnd(), 2.9);
         assert!(feed(&mut sender, 3).is_empty());

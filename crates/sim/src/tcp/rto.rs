@@ -54,7 +54,7 @@ pub(super) struct Rto {
     backoff: u32,
     /// `srtt` as a duration, cached: reads are far more frequent than changes.
     smoothed: Option<Duration>,
-    /// The time-out with back-off, cached for the same reason.
+    /// The time-out with back-off and bounds, at least two ticks; cached for the same reason.
     timeout: Duration,
 }
 
@@ -101,7 +101,7 @@ impl Rto {
         self.timeout
     }
 
-    /// Doubles the time-out. After four time-outs in a row the estimate is discarded.
+    /// Doubles the time-out, up to the configured maximum. At the fourth time-out in a row the estimate is discarded.
     pub(super) fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {
             self.backoff = self.backoff.saturating_mul(2);

@@ -4,7 +4,7 @@
 //! the initial window.
 //!
 //! The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is the next packet to
-//! send; a time-out sets it back to `una`. `max` is one past the highest packet ever sent.
+//! send; a time-out, and in Tahoe any reduction, sets it back to `una`. `max` is one past the highest packet ever sent.
 
 use super::rto::{Rto, RtoConfig};
 use ripstop_base::{Stream, Time};
@@ -47,11 +47,11 @@ impl Default for SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
-    /// The window grows while fewer packets are queued.
+    /// The window grows while fewer packets than this are queued.
     pub alpha: u32,
-    /// The window shrinks while more packets are queued.
+    /// The window shrinks while more packets than this are queued.
     pub beta: u32,
-    /// Slow start ends when more packets are queued.
+    /// Slow start ends when more packets than this are queued.
     pub gamma: u32,
 }
 
@@ -81,7 +81,7 @@ pub struct TcpCounts {
     pub retransmits: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Losses detected by duplicate acknowledgements.
+    /// Recoveries begun by duplicate acknowledgements, or by RACK in the modern sender.
     pub fast_retransmits: u64,
     /// Acknowledgements handled.
     pub acks: u64,
@@ -296,14 +296,15 @@ impl Core {
         }
     }
 
-    /// Sets the threshold to half of the window, at least two packets. Returns that half, at least 1.
+    /// Sets the threshold to half of the window in whole packets, at least 2. Returns the unrounded half, at least 1.
     pub(super) fn halve(&mut self) -> f64 {
         let half = self.cwnd.min(f64::from(self.config.window)) / 2.0;
         self.ssthresh = half.floor().max(2.0);
         half.max(1.0)
     }
 
-    /// Whether duplicate acknowledgements may reduce the window. They may do so once per flight.
+    /// Whether duplicate acknowledgements may reduce the window. They may do so once per flight, and always while the
+    /// first packet with data is unacknowledged.
     pub(super) fn may_reduce(&self) -> bool {
         self.una > self.recover || self.una == 1
     }

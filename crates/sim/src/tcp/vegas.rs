@@ -189,11 +189,11 @@ impl Vegas {
     }
 
     /// Clears the acknowledged packets from the tables. Samples the round-trip time of the newest acknowledged packet
-    /// if it was sent once.
+    /// if it was sent once, and not at time 0.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
         let (sent, transmissions) = (self.sent[last], self.transmissions[last]);
-        // As in ns-2, the loop stops at the end of the table. Entries beyond the wrap keep their counts.
+        // As in ns-2, nothing is cleared if the acknowledged packets wrap around the end of the table.
         let mut slot = self.slot(before);
         for _ in before..next {
             if slot > last {

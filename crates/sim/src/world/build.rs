@@ -148,7 +148,7 @@ impl World {
     /// not take the path of the other's acknowledgements.
     pub fn join(&mut self, requests: usize, answers: usize) {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
-            panic!("a connection of two ways is one of TCP");
+            panic!("only two TCP flows can be joined into a connection");
         };
         assert!(self.turns_back(a, b), "the two flows must share one way there and back, in opposite directions");
         self.tcp.join(a, b);
@@ -160,7 +160,7 @@ impl World {
     /// # Panics
     /// If the flow was not added, or is not TCP.
     pub fn ask_at(&mut self, flow: usize, moments: &[Time]) {
-        let NodeId::Tcp(k) = self.flows[flow] else { panic!("a flow of TCP") };
+        let NodeId::Tcp(k) = self.flows[flow] else { panic!("the flow must be TCP") };
         let flow = &mut self.tcp.flows[k as usize];
         flow.schedule(moments);
         self.fabric.scheduler.set(flow.timer, flow.due());

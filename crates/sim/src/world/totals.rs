@@ -34,7 +34,7 @@ pub struct FlowTotals {
     pub retransmits: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Losses detected from duplicate acknowledgements.
+    /// Recoveries begun by duplicate acknowledgements, or by RACK in the modern sender.
     pub fast_retransmits: u64,
     /// How long the flow was active, s: from its start until it stops or its file is complete.
     pub active: f64,

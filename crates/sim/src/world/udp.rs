@@ -18,8 +18,8 @@ use std::time::Duration;
 /// No path holds this many packets. Half the value would forget packets only on a path that holds more than 65 536.
 /// Double the value costs memory only.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// The shortest interval between bursts of a source: 1 ns, the resolution of [`Time`]. With zero, virtual time would
-/// not advance. Twice the value changes nothing at any realistic rate.
+/// The shortest interval between bursts, or between packets of an on period: 1 ns, the resolution of [`Time`]. With
+/// zero, virtual time would not advance. Twice the value changes nothing at any realistic rate.
 const SHORTEST_INTERVAL: Duration = Duration::from_nanos(1);
 
 /// When a source sends.
@@ -33,7 +33,7 @@ pub enum UdpPattern {
     },
     /// At random times, as a Poisson process.
     Poisson {
-        /// Mean rate, packets per second.
+        /// Mean rate, packets per second. A rate below 0.001 counts as 0.001.
         per_second: f64,
     },
     /// Bursts at a fixed interval. With a burst of one packet this is a constant rate.

@@ -16,7 +16,7 @@ pub struct FlowReport {
     /// Payload that arrived in order in the measured time, bit/s.
     pub goodput_bps: Statistic,
     /// Payload that arrived in order, divided by the flow's active time, bit/s. The active time ends when the flow
-    /// stops or its file is complete. None if the flow is active all the time.
+    /// stops or its file is complete. None if the flow is active all the time or never.
     pub active_goodput_bps: Option<Statistic>,
     /// Mean of the window in packets during the active time. The window is the smaller of the congestion window and the
     /// receiver's window. It has no value for UDP.

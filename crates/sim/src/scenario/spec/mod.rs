@@ -61,7 +61,8 @@ pub struct RunSpec {
     /// Master seed. The randomness of run k follows from the seed and k.
     pub seed: u64,
     /// The longest delay of each flow's start. The delay is drawn uniformly, so that runs without random losses differ
-    /// in their phases, as real runs do.
+    /// in their phases, as real runs do. It is never more than half of the time from the written start to the end of
+    /// the flow or run. A flow of answers has no delay.
     ///
     /// The default is the time of the flow's full packet on the slowest link of its way. `0s` starts every flow of
     /// every run at its written start.
@@ -217,7 +218,7 @@ pub struct FlowSpec {
     /// The initial congestion window in packets; 2 when left out, 10 for modern TCPs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Payload of a packet. Headers add 40 bytes, for modern TCPs 52, for UDP 28.
+    /// Payload of a packet. Headers add 40 bytes, for modern TCPs without `nc` 52, for UDP 28, and for Vegas none.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
     /// The least retransmission time-out, before back-off; 200 ms when left out. For modern TCPs it is the least time

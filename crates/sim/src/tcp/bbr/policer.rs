@@ -14,8 +14,8 @@ const POLICER_ROUNDS: u32 = 4;
 const POLICER_LOSS: f64 = 50.0 / 256.0;
 /// Two rates count as equal if they differ by at most this fraction of the earlier rate.
 const POLICER_RATIO: f64 = 1.0 / 8.0;
-/// Two rates also count as equal if they differ by at most this many packets per second: 4 kbit/s for packets of 1500
-/// bytes.
+/// Two rates also count as equal if their difference times [`PACING_MARGIN`] is at most this many packets per second:
+/// 4 kbit/s for packets of 1500 bytes.
 const POLICER_DIFFERENCE: f64 = 500.0 / 1500.0;
 /// Rounds for which BBR uses the policer's rate before it looks for a new rate.
 const POLICER_USE: u32 = 48;

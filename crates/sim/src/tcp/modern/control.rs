@@ -76,7 +76,7 @@ pub(in crate::tcp) struct AckSummary {
     pub(in crate::tcp) lost: u64,
     /// Packets in flight before the acknowledgement.
     pub(in crate::tcp) prior_in_flight: u64,
-    /// Round-trip time of the newest packet reported; None if ambiguous.
+    /// Round-trip time of the newest packet reported, among those sent once; None if ambiguous.
     pub(in crate::tcp) rtt: Option<Duration>,
     /// The sample of the delivery rate.
     pub(in crate::tcp) rate: Option<RateSample>,
@@ -90,7 +90,7 @@ pub(in crate::tcp) trait CongestionControl {
     fn on_start(&mut self, _flow: &mut FlowState, _now: Time, _idle: Duration) {}
     /// An acknowledgement arrived.
     fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary);
-    /// A loss or a time-out requires a reduction. The method sets the slow-start threshold.
+    /// A loss or a time-out requires a reduction. CUBIC and Reno set the slow-start threshold here.
     fn on_loss(&mut self, flow: &mut FlowState, now: Time);
     /// A retransmission time-out expired. `on_loss` came first if a new reduction was due.
     fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {}

@@ -40,7 +40,7 @@ counters! {
         needless,
         /// Recoveries undone, because all their retransmissions were unnecessary.
         undone_recoveries,
-        /// Time-outs undone, because the original packets arrived after all.
+        /// Time-outs undone, because the original packets arrived after all, or all retransmissions were unnecessary.
         undone_timeouts,
         /// Bursts that the pacing timer released.
         paced,
@@ -56,13 +56,13 @@ counters! {
         hystart_exits,
         /// CUBIC: losses at which fast convergence gave room to other flows (RFC 9438, section 4.7).
         fast_convergences,
-        /// CUBIC: acknowledgements after which the window was Reno's estimate (RFC 9438, section 4.3).
+        /// CUBIC: acknowledgements at which the estimate of Reno's window exceeded the cubic (RFC 9438, section 4.3).
         reno_friendly,
         /// BBR: times that start-up found the path full.
         full_pipes,
         /// BBR: times that the queue left by start-up was drained.
         drains,
-        /// BBR: phases of the gain cycle that ended.
+        /// BBR: phases of the gain cycle that began.
         gain_phases,
         /// BBR: times that the window was reduced to measure the round-trip time.
         rtt_probes,

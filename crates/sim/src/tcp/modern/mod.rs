@@ -291,7 +291,7 @@ impl Modern {
                 limited = true;
                 break;
             }
-            // While it is unclear whether a time-out was spurious, only new packets leave (RFC 5682).
+            // While F-RTO probes whether a time-out was spurious, only new packets leave (RFC 5682).
             let lost = if self.recovery.frto == Frto::Probing { None } else { flow.board.next_lost() };
             let Some(number) = lost.or_else(|| self.next_new()) else {
                 if self.flow.board.nxt() >= self.end {
@@ -325,8 +325,8 @@ impl Modern {
         let idle = now.since(self.last_sent);
         let flow = &mut self.flow;
         if !self.algorithm.owns_recovery() && flow.board.una() > 0 && idle > flow.rtt.timeout() {
-            // RFC 2861: the window halves for each time-out that has passed. The threshold becomes at least 3/4 of the
-            // old window.
+            // RFC 2861: the window halves for each time-out that has passed, but not below the initial window. The
+            // threshold becomes at least 3/4 of the old window.
             let least = f64::from(self.config.initial_window).min(flow.cwnd);
             let halvings = (idle.as_secs_f64() / flow.rtt.timeout().as_secs_f64()) as u32;
             flow.ssthresh = flow.ssthresh.max(0.75 * flow.cwnd);
@@ -351,7 +351,8 @@ impl Modern {
         }
         burst.left -= 1;
         burst.spent += Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::from_secs(1));
-        // A burst that began late lets the next one leave earlier by its lateness, but by at most half of its duration.
+        // A burst that began late lets the next one leave earlier. The gain is its lateness, but at most half of the
+        // time that the burst takes at the pacing rate.
         self.flow.next_departure = now + burst.spent - (burst.spent / 2).min(burst.late);
         self.departure = Time::NEVER;
         true

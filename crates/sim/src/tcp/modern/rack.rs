@@ -30,7 +30,7 @@ pub(super) struct Rack {
     persist: u32,
     /// Whether an unnecessary retransmission was reported that has not widened the window yet.
     needless: bool,
-    /// Packets delivered when `extra_steps` last rose. It rises at most once per round trip.
+    /// Packets delivered when `extra_steps` last rose. `extra_steps` rises at most once per round trip.
     widened_at: u64,
 }
 
@@ -93,8 +93,8 @@ impl Rack {
                 break;
             }
             if packet.sent + self.rtt + window > now {
-                // One timer serves all packets sent before the newest: by then the last of them is lost if it has not
-                // arrived.
+                // One timer serves all packets sent before the newest. When it expires, even the last of them counts
+                // as lost.
                 detected.recheck_at = Some(newest_sent + self.rtt + window);
                 break;
             }
@@ -105,7 +105,9 @@ impl Rack {
         detected
     }
 
-    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section 6.2, step 4).
+    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section 6.2, step 4). It is
+    /// at most the smoothed round-trip time. Before any reordering it is 0 in a recovery, and after [`DUP_THRESHOLD`]
+    /// arrivals beyond a gap.
     pub(super) fn window(
         &self,
         board: &Scoreboard,

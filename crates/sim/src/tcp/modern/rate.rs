@@ -10,9 +10,10 @@ use std::time::Duration;
 pub(super) struct Stamp {
     /// Packets delivered before the packet left.
     delivered: u64,
-    /// When the last of them was delivered.
+    /// When the last of them was delivered. If nothing else was in flight: when this packet left.
     delivered_at: Time,
-    /// When the last of them was sent. The sending time of a sample begins here.
+    /// When the last of them was sent. The sending time of a sample begins here. If nothing else was in flight: when
+    /// this packet left.
     first_sent: Time,
     /// Whether the application limited sending.
     app_limited: bool,
@@ -76,8 +77,9 @@ impl Delivery {
         }
     }
 
-    /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were recorded. None when
-    /// the interval is below `min_rtt`, because an earlier transmission of the same packet arrived then.
+    /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were recorded. None if
+    /// there were none. Also None when the interval is 0 or below `min_rtt`: then an earlier transmission of the same
+    /// packet arrived.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
             self.app_limited_to = 0;
@@ -114,8 +116,8 @@ mod tests {
     fn the_slower_of_sending_and_acknowledging_counts() {
         let mut delivery = Delivery::default();
         let ms = Time::from_millis;
-        // Ten packets are sent 1 ms apart. The last nine are acknowledged together, 18 ms after the first: 2 ms for
-        // each.
+        // Ten packets are sent 1 ms apart. The first is acknowledged at 100 ms, and the last nine together at 118 ms.
+        // All ten left before the first acknowledgement, so the second sample has ten packets in 118 ms.
         let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
         delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();

@@ -12,8 +12,8 @@ use std::time::Duration;
 /// The current recovery, or the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// One past the last packet sent when the recovery or the repair of a time-out began. It ends when all packets
-    /// before this one are acknowledged.
+    /// One past the last packet sent when the recovery, the repair of a time-out or F-RTO's probing began. The recovery
+    /// or repair ends when all packets before this one are acknowledged.
     pub(super) high: u64,
     pub(super) frto: Frto,
     /// Time-outs since the last acknowledgement of new packets in order.
@@ -52,8 +52,8 @@ pub(super) struct Proportion {
 struct Undo {
     /// The first unacknowledged packet at the reduction.
     marker: u64,
-    /// Retransmissions that the receiver has not reported as unnecessary. The reduction was
-    /// spurious if this falls to 0. None before the first retransmission.
+    /// Retransmissions that the receiver has not reported as unnecessary. The reduction was spurious if this falls to
+    /// 0. None before the first retransmission.
     needed: Option<u64>,
     cwnd: f64,
     ssthresh: f64,
@@ -335,8 +335,11 @@ impl Modern {
     }
 
     /// Proportional rate reduction (RFC 6937, section 3). While more packets than the slow-start threshold are in
-    /// flight, packets are sent in proportion to deliveries. Otherwise one packet is sent for each delivered, and one
-    /// more if the acknowledgement is `clean`: it covers new packets in order and showed no loss.
+    /// flight, packets are sent in proportion to deliveries.
+    ///
+    /// Otherwise the sender catches up: it may send as many packets as were delivered and not replaced in this
+    /// recovery, and at least `delivered`. It may send one more if the acknowledgement is `clean`: it covers new
+    /// packets in order and showed no loss. The threshold limits the packets in flight.
     fn reduce_by(&mut self, delivered: u64, clean: bool) {
         let (flow, proportion) = (&mut self.flow, &mut self.recovery.proportion);
         proportion.delivered += delivered;

@@ -17,8 +17,8 @@ use std::ops::Range;
 pub(super) struct SentPacket {
     /// When the packet was last sent.
     pub(super) sent: Time,
-    /// Transmissions of all packets before the last transmission of this one. It orders packets by their last
-    /// transmission.
+    /// The number of transmissions, of any packet, before the last transmission of this one. It orders packets by their
+    /// last transmission.
     pub(super) order: u64,
     pub(super) stamp: Stamp,
     /// Acknowledged out of order.
