@@ -17,9 +17,10 @@ use std::hint::black_box;
 /// makes prediction easier; double the value needs more memory.
 const WINDOWS: usize = 16;
 
-/// How many bytes the repairs of all windows may take together. They should stay in the cache of
-/// one core, because a real datagram is also in that cache just after it has been decrypted. Double
-/// the value may measure the memory instead of the coder; half the value runs fewer windows.
+/// How many bytes the repairs of all windows may take together, unless that leaves fewer than two
+/// windows. They should stay in the cache of one core, because a real datagram is also in that
+/// cache just after it has been decrypted. Double the value may measure the memory instead of the
+/// coder; half the value runs fewer windows.
 const CACHED: usize = 200_000;
 
 /// Systematic encoding: `repairs` repairs, made together, for each `window` source symbols of `len`

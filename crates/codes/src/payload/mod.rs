@@ -17,8 +17,8 @@ pub trait Payload: Clone {
     /// waiting row which payloads the row combines (its *transform*). Without content it does not
     /// need these records, which take most of its time and memory when many rows wait.
     ///
-    /// Without content, a decoder does not know the length of a symbol that it decodes. It takes
-    /// the length of the longest repair of the symbol's component, the one that completed it included.
+    /// Without content, a decoder does not know the length of a symbol that it decodes. It takes the length of the
+    /// longest repair that arrived for the symbol's component.
     const CONTENT: bool = true;
 
     /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum of

@@ -203,8 +203,8 @@ mod tests {
             }
         }
         assert_eq!(counts[0], 0);
-        // 256 000 draws, about 1000 for each value (value 1 also gets the share of 0); bounds at 6
-        // standard deviations.
+        // 256 000 draws, about 1000 for each value; value 1 also gets the share of 0. The bounds
+        // are at 6 standard deviations, for value 1 at 4.5.
         assert!((1800..2200).contains(&counts[1]), "value 1 was drawn {} times", counts[1]);
         assert!(counts[2..].iter().all(|n| (810..1190).contains(n)), "values are not equally frequent: {counts:?}");
     }

@@ -60,7 +60,8 @@ use std::ops::Range;
 /// Limits on a decoder's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How far an identifier may lie beyond the lowest undecoded symbol. Unit: identifiers.
+    /// An identifier is accepted if it lies less than this far beyond the lowest undecoded symbol.
+    /// Unit: identifiers.
     pub ahead: usize,
     /// How many identifiers before the lowest undecoded one are held at most. They are held because
     /// later repairs may have them as members. [`Decoder::keep_from`] frees them earlier. The limit
@@ -119,7 +120,7 @@ struct Place {
 /// or a pivot, and *decoded* when its value is known (paper 001, section 2; paper 000, fig. 1).
 ///
 /// Elimination works on coefficients alone. Payloads are combined only when symbols become
-/// decodable, and then in one batch. This does not depend on how many rows wait.
+/// decodable, and then in one batch, however many rows wait.
 #[derive(Clone, Debug)]
 pub struct Decoder<P> {
     pivots: Pivots,
@@ -129,9 +130,11 @@ pub struct Decoder<P> {
     base: u64,
     /// Known payloads before this identifier may be freed.
     keep: u64,
-    /// Payloads before this identifier have been freed, unless they became known after that.
+    /// Payloads before this identifier have been freed, except those that became known after the
+    /// last release.
     released: u64,
-    /// The lowest symbol before `released` that became known after that; u64::MAX if there is none.
+    /// The lowest symbol before `released` that became known after the last release; u64::MAX if
+    /// there is none.
     late: u64,
     /// The identifier of `cells[0]` and `payloads[0]`. There is no record of lower symbols.
     origin: u64,
@@ -213,7 +216,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Whether source symbol `id` is seen: it is known, or a row has it as its pivot. A seen symbol
-    /// stays seen unless some symbol is given up ([`Decoder::give_up`]).
+    /// stays seen unless some symbol is given up ([`Decoder::give_up`], [`Decoder::advance_to`]).
     pub fn is_seen(&self, id: u64) -> bool {
         self.is_past(id) || matches!(self.cell(id), Some(Cell::Known | Cell::Pivot(_)))
     }

@@ -10,7 +10,8 @@ pub enum Arrival {
     Redundant,
     /// A source symbol whose value was known already.
     Duplicate,
-    /// The symbol came too late: it lies before the window or was given up.
+    /// The symbol came too late. A source symbol lies before the window or was given up; a repair
+    /// has all its members before the window.
     Old,
     /// The symbol lies too far ahead of the lowest undecoded symbol
     /// ([`Limits::ahead`](super::Limits::ahead)). The decoder is unchanged.
@@ -21,8 +22,8 @@ pub enum Arrival {
     /// A repair whose tail ([`Members::tail`](crate::window::Members::tail)) has more unseen
     /// members than [`Limits::unseen`](super::Limits::unseen). The decoder is unchanged.
     Wide,
-    /// A repair with a member that the decoder no longer holds (given up or freed), or with
-    /// coefficients that do not fit its members. The decoder is unchanged.
+    /// A repair without members, with a member that the decoder no longer holds (given up or
+    /// freed), or with coefficients that do not fit its members. The decoder is unchanged.
     Unusable,
 }
 

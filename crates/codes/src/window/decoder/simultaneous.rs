@@ -15,8 +15,9 @@ impl<P: Payload> Decoder<P> {
     /// Takes repair symbols that arrived together and are all combinations of `members`. Returns
     /// what became of each.
     ///
-    /// The result is the same as that of [`Decoder::repair`] for each of them in turn. If the
-    /// repairs decode all unknown members, this costs much less.
+    /// The result is the same as that of [`Decoder::repair`] for each of them in turn, except for
+    /// the order of the decoded symbols and some counters. If the repairs decode all unknown
+    /// members, this costs much less.
     pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         let Some(unknown) = self.decodable_by(members, &repairs) else {
             return self.one_by_one(members, repairs);
@@ -59,8 +60,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// The unknown members, ascending, if `repairs` may be able to decode all of them without the
-    /// waiting rows. Otherwise None. The repairs must be usable, there must be at least as many
-    /// repairs as unknown members, and no row may contain an unknown member.
+    /// waiting rows. Otherwise None. Payloads must have content, and the repairs must be usable.
+    /// There must be at most [`CHUNK`] unknown members and at least as many repairs. No row may
+    /// contain an unknown member.
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
         let most = repairs.len().min(CHUNK);
