@@ -34,12 +34,12 @@ pub(crate) fn share(what: &'static str, given: f64) -> Result<(), DomainError> {
     require((0.0..=1.0).contains(&given), what, given, "between 0 and 1")
 }
 
-/// Checks a quantity that must not be 0, NaN or infinite.
+/// Checks a quantity that must be greater than 0 and finite.
 pub(crate) fn positive(what: &'static str, given: f64) -> Result<(), DomainError> {
     require(given > 0.0 && given.is_finite(), what, given, "greater than 0 and finite")
 }
 
-/// Checks a quantity that may be 0, but must not be NaN or infinite.
+/// Checks a quantity that must be 0 or more, and finite.
 pub(crate) fn not_negative(what: &'static str, given: f64) -> Result<(), DomainError> {
     require(given >= 0.0 && given.is_finite(), what, given, "0 or more, and finite")
 }

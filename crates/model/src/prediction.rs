@@ -32,8 +32,8 @@ pub struct TcpConnection {
 }
 
 impl Default for TcpConnection {
-    /// The values of section VI: an RTT of 0.8 s, a first time-out of 3 s, a window of 50 packets,
-    /// packets of 1000 bytes, an acknowledgment for each packet, and no loss.
+    /// The values of section VI, without loss. The RTT is 0.8 s, and the first time-out is 3 s. The
+    /// window is 50 packets of 1000 bytes, and each packet is acknowledged.
     fn default() -> TcpConnection {
         TcpConnection {
             loss: 0.0,

@@ -4,7 +4,7 @@
 //! TCP/NC sends R W coded packets for a window of W packets, where R is the redundancy. Any W of
 //! the coded packets suffice to decode the window. If W of them arrive, coding *masks* the losses:
 //! TCP does not see them. The paper requires that at most W (R - 1) of the R W packets are lost,
-//! with probability 0.8.
+//! with a probability of at least 0.8.
 //!
 //! The paper does not say how R W and W (R - 1) are rounded if they are not integers. So
 //! [`RedundancyRounding`] offers four readings. In every reading, one value of the incomplete beta
@@ -59,8 +59,8 @@ pub fn mask_probability(
     Ok(masked(loss, f64::from(window), redundancy, rounding))
 }
 
-/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a window with
-/// probability `target`. The paper uses a target of 0.8.
+/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a window with a
+/// probability of at least `target`. The paper uses a target of 0.8.
 ///
 /// # Errors
 /// An argument is outside its domain, or the loss needs more than [`LARGEST_REDUNDANCY`].

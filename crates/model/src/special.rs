@@ -28,12 +28,12 @@ impl Tail {
 }
 
 /// I_x(a, b), the regularised incomplete beta function, with its complement 1 - I_x(a, b) =
-/// I_(1-x)(b, a). For a and b from 1 on, as they are for binomial tails, and a + b up to 1e6, the
-/// relative error of the smaller of the two stays below 1e-12.
+/// I_(1-x)(b, a). The smaller of the two has a relative error below 1e-12 for a and b from 1 on and
+/// a + b up to 1e6. (For binomial tails, a and b are at least 1.)
 ///
 /// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. I_x(a, b) is the distribution
 /// function of the beta distribution. For a <= 0 this distribution has all its mass at 0, and I is
-/// 1. For b <= 0 it has all its mass at 1, and I is 0 for x below 1.
+/// 1. For b <= 0 it has all its mass at 1, and I is 0 for x below 1. A NaN counts as 0.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if a.is_nan() || a <= 0.0 || x >= 1.0 {
         return Tail::ALWAYS;

@@ -139,7 +139,7 @@ pub fn rounds_between_losses_acked(p: f64, ack_every: f64) -> f64 {
 }
 
 /// `E[W]`, the mean window in packets: equation (10). Infinite at p = 0. It ignores the largest
-/// window W_max. From p = 4/7 on it is below 1.
+/// window W_max. Above p = 4/7 it is below 1.
 pub fn mean_window(p: f64) -> f64 {
     mean_window_acked(p, 1.0)
 }
@@ -183,11 +183,11 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
     (least * (p * p + w * p * arrive + 0.5 * w * (w - 1.0) * arrive * arrive)).min(1.0)
 }
 
-/// The expected duration of time-outs, in units of `first` (T_o): equations (14) and (15), as the
-/// paper's figures use them.
+/// The expected duration of time-outs, in the unit of `first` (T_o): equations (14) and (15), as
+/// the paper's figures use them.
 ///
-/// The paper weights the duration of i time-outs by p^i (1-p), the probability of i losses in a row
-/// *including the loss that begins the series*. Equation (16) multiplies the result by the
+/// The paper weights the duration of i time-outs by p^i (1-p). This is the probability of i losses
+/// in a row *including the loss that begins the series*. Equation (16) multiplies the result by the
 /// probability of that loss once more. So the result is p times [`mean_time_out_series`], and tends
 /// to 0 for small p.
 pub fn mean_time_out(first: f64, p: f64) -> f64 {
@@ -196,9 +196,9 @@ pub fn mean_time_out(first: f64, p: f64) -> f64 {
     if p == 0.0 { 0.0 } else { p * mean_time_out_series(first, p) }
 }
 
-/// The expected duration of a series of time-outs that has begun, in units of `first` (T_o): Padhye
-/// and others (1998), equation (27). The time-out doubles at each loss of the retransmission, up to
-/// 64 T_o. The result tends to T_o for small p, and is infinite at p = 1.
+/// The expected duration of a series of time-outs that has begun, in the unit of `first` (T_o):
+/// Padhye and others (1998), equation (27). The time-out doubles at each loss of the
+/// retransmission, up to 64 T_o. The result tends to T_o for small p, and is infinite at p = 1.
 pub fn mean_time_out_series(first: f64, p: f64) -> f64 {
     let p = probability(p);
     if p == 1.0 {

@@ -12,9 +12,9 @@
 //! missing source packet among those that it combines. With random coefficients over GF(256), about
 //! one repair in 256 does not.
 //!
-//! Losses follow a Markov chain with two states, after a packet that arrived and after a lost
-//! packet. The chain gives the probability of a loss in each state. Independent losses have the
-//! same probability in both.
+//! Losses follow a Markov chain with two states. The state tells whether the last packet arrived or
+//! was lost. In each state, the next packet is lost with a probability of its own. For independent
+//! losses the two probabilities are equal.
 
 pub mod block;
 pub mod window;
@@ -57,9 +57,9 @@ pub struct Residual {
     pub loss: f64,
     /// The number of packets sent for each source packet.
     pub sent_per_source: f64,
-    /// `late[d]`: the share of source packets that still wait d packets after they were sent. Such
-    /// a packet is neither delivered in order nor given up. The list ends where the share falls to
-    /// 1e-15.
+    /// `late[d]`: the share of source packets that are still waiting when d more packets have been
+    /// sent after them. Such a packet is neither delivered in order nor given up. The list ends
+    /// where the share falls to 1e-15.
     pub late: Vec<f64>,
 }
 

@@ -16,9 +16,9 @@
 //! advance the phase.
 //!
 //! All results follow from two things: how long a gap lasts, and at which phase the next gap opens.
-//! The results are exact for this idealised sender, and a test simulates it. A real sender hears of
-//! each change of the deficit with a delay, and expects the mean share of its repairs in flight to
-//! arrive.
+//! The results are exact for this idealised sender, and a test simulates it. A real sender learns
+//! of each change of the deficit after a delay. Until then it expects the mean share of its repairs
+//! in flight to arrive.
 //!
 //! Losses follow the two-state chain of [`PacketLosses`]. In this file, `lose[0]` is the
 //! probability of a loss after a packet that arrived, and `lose[1]` after a lost packet. `bad` is 1
@@ -59,13 +59,13 @@ const UNLIKELY: f64 = 1e-25;
 impl WindowCode {
     /// The residual loss and delay of this window.
     ///
-    /// The work is a product of three numbers: the source packets of a cycle, the packets of a gap,
-    /// and the different deficits of a gap. It takes less than a millisecond for spans of a
-    /// hundred. It takes seconds for long spans in which repairs barely keep up with losses.
+    /// The work is a product of three numbers: source packets of a cycle, packets of a gap, and
+    /// different deficits of a gap. It takes less than a millisecond for spans of a hundred
+    /// packets, and seconds for long spans in which repairs barely keep up with losses.
     ///
     /// # Errors
-    /// A cycle is outside 1 to 64, a span is outside 1 to 5000, a feedback is 0, or the losses are
-    /// outside their domain.
+    /// `repair_every` is outside 1 to 64, `span` is outside 1 to 5000, `feedback` is 0, or the
+    /// losses are outside their domain.
     pub fn residual(&self, losses: PacketLosses) -> Result<Residual, DomainError> {
         if let Some(every) = self.repair_every {
             small("the number of source packets for a repair", every, LONGEST_CYCLE, "1 to 64")?;
@@ -122,10 +122,10 @@ impl WindowCode {
                 sent += weight * ends * opens[state].packets;
             }
             late.resize(late.len().max(gap.open.len()), 0.0);
-            // A source packet sent `at` packets after a gap opened still waits d packets later if
-            // the gap is open at `at` + d. Add the probabilities of this for all source packets of
-            // the gap. They are all packets before the feedback except for repairs. So take a
-            // difference of two suffix sums of `open`, and subtract the repairs.
+            // A source packet sent at time `at` of a gap is still waiting at time `at` + d if the
+            // gap is open then. Add the probabilities of this for all source packets of the gap.
+            // These are all packets before the feedback except for repairs. So take a difference of
+            // two suffix sums of `open`, and subtract the repairs.
             let told = gap.is_source.len().min(self.feedback.map_or(usize::MAX, |packets| packets as usize));
             let repairs: Vec<usize> = (0..told).filter(|at| !gap.is_source[*at]).collect();
             let mut beyond = vec![0.0; gap.open.len() + 1];

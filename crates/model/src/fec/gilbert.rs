@@ -54,8 +54,8 @@ impl Gilbert {
     /// equation (2).
     ///
     /// # Errors
-    /// The share is outside 0 to 1, L = 1, or q = 1. Another error is a p greater than 1: a loss
-    /// above one half needs q >= 2 - 1/L.
+    /// L or q is below 0, or it is 1 or more. Another error is a p greater than 1: a loss above one
+    /// half needs q >= 2 - 1/L.
     pub fn become_bad(&self) -> Result<f64, DomainError> {
         let (l, q) = (self.loss, self.stay_bad);
         require((0.0..1.0).contains(&l), "the loss probability of a unit", l, "at least 0 and less than 1")?;
@@ -83,7 +83,8 @@ impl Gilbert {
     /// and is good if each block has at least K good units. A burst of lost packets is one event.
     ///
     /// # Errors
-    /// An argument is outside its domain, or N is above [`LARGEST_BLOCK`].
+    /// An argument is outside its domain, or N is above [`LARGEST_BLOCK`]. With several blocks in a
+    /// packet, also if N x min(K, N-K+1) is above 2^24.
     pub fn exact(&self, n: u32, k: u32, blocks: u32, spacing: PacketSpacing) -> Result<f64, DomainError> {
         let p = self.become_bad()?;
         at_least("the number of units K", k, 1, "1 or more")?;
@@ -132,7 +133,7 @@ impl Gilbert {
 /// 003, equation (1)).
 ///
 /// # Errors
-/// The length is below 1.
+/// The length is below 1 or not finite.
 pub fn stay_bad_of(mean_burst: f64) -> Result<f64, DomainError> {
     require(mean_burst >= 1.0 && mean_burst.is_finite(), "the mean burst length in units", mean_burst, "1 or more")?;
     Ok(1.0 - 1.0 / mean_burst)
@@ -202,7 +203,7 @@ impl Chain {
     /// The probability that the bursts have more than `spare` units in total.
     ///
     /// A burst precedes each of `gaps` good units with probability p. `sure` more bursts occur for
-    /// certain. Each burst has one unit or more, and each unit of it is the last with probability
+    /// certain. Each burst has one unit or more, and each of its units is the last with probability
     /// 1-q. So the result is the probability that, of `spare` lost units, fewer are the last of a
     /// burst than there are bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {

@@ -60,7 +60,8 @@ impl MeshFrames {
     /// T_pkt, the length of a cycle, s: equation (2). It is 9766 us with the values of table I.
     ///
     /// # Errors
-    /// A length or time is negative or not finite, or a rate is not positive.
+    /// A length or time is negative, the packet's length or a rate is 0 or less, or a value is not
+    /// finite.
     pub fn packet_time(&self) -> Result<f64, DomainError> {
         positive("the packet in bytes", self.data_bytes)?;
         not_negative("the MAC header in bytes", self.mac_header_bytes)?;

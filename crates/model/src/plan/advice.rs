@@ -92,12 +92,14 @@ pub struct Wishes {
 pub enum ChoiceReason {
     /// The candidate has the highest goodput of all candidates.
     MostGoodput,
-    /// The candidate's goodput is within half a per cent of the best, and it needs less set-up.
+    /// The candidate's goodput is within half a per cent of the best within the budget, and it
+    /// needs less set-up. For interactive traffic: the tunnel would not make requests clearly
+    /// shorter than plain TCP.
     LessToSetUp,
-    /// The candidate's requests have the shortest response time.
+    /// For interactive traffic: the tunnel makes requests clearly shorter than plain TCP.
     LeastDelay,
-    /// For mixed traffic: the candidate's requests have a short response time, and its goodput is
-    /// close to the best.
+    /// For mixed traffic: the tunnel makes requests clearly shorter than plain TCP, and its goodput
+    /// is close to the best within the budget.
     Both,
     /// The candidate has the highest goodput of the candidates within the budget.
     MostInBudget,

@@ -25,7 +25,8 @@ pub struct BlockCode {
     pub goodput_bps: f64,
 }
 
-/// Chooses N for blocks of [`SOURCES`] packets so that the goodput is highest.
+/// Chooses N for blocks of K = [`SOURCES`] packets so that the goodput is highest. N is at most
+/// four times K.
 ///
 /// The goodput is the smaller of two bounds: the rate that the code's repairs leave, and CUBIC's
 /// throughput at the residual loss. The method is that of paper 003, section 3. CUBIC's formula

@@ -54,9 +54,9 @@ pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     ]
 }
 
-/// The sum of the time-outs for which a request waits, s. It is the `quantile` of this sum: a share
-/// `quantile` of the requests waits no longer. Each time-out is twice the one before. `again` is
-/// the probability that a retransmission is lost.
+/// The sum of the time-outs for which a request waits, s, at most [`RTO_MAX`]. A share `quantile`
+/// of the requests waits no longer than the result. Each time-out is twice the one before. `again`
+/// is the probability that a retransmission is lost.
 fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     let mut open = 1.0 - (1.0 - path.loss) * (1.0 - path.loss_back);
     let (mut wait, mut next) = (0.0, path.rtt + RTO_MIN);

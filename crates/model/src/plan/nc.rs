@@ -58,9 +58,9 @@ pub const MOST_LOSS: f64 = 0.035;
 /// The smallest queue for which a prediction is made, packets. TCP/NC overflows a queue of two
 /// packets even without loss, and never recovers. Half the value admits such a queue.
 pub const FEWEST_QUEUE: f64 = 4.0;
-/// The smallest queue for which a prediction is made, bandwidth-delay products. In a simulation,
-/// the queue held .024 of the product (4 of 167 packets), and the loss was 3 %. Only a third of the
-/// goodput was left. A larger value refuses more paths.
+/// The smallest queue for which a prediction is made, bandwidth-delay products. One simulation had
+/// 3 % of loss, a queue of 4 packets and a product of 167 packets (a ratio of .024). Only a third
+/// of the goodput was left. A larger value refuses more paths.
 pub const LEAST_QUEUE_BDPS: f64 = 0.1;
 /// The largest share of time in stalls for which a prediction is made. At 3 % of loss in bursts of
 /// 4, a window of 3 packets stalls for 80 % of the time. A larger value admits paths with a larger
@@ -72,8 +72,9 @@ pub const MOST_STALLED: f64 = 0.05;
 /// a larger factor, less of the link is left for new packets.
 const SPARE: f64 = 1.06;
 
-/// Chooses R and W for a path. R is 6 % larger than the mean loss needs. The R W combinations of a
-/// window fill the path, and also half of the queue (at most half a bandwidth-delay product).
+/// Chooses R and W for a path. R is 6 % larger than the mean loss needs, rounded up to a hundredth.
+/// The R W combinations of a window fill the path, one packet more, and half of the queue (at most
+/// half a bandwidth-delay product). W is at least 2 and at most [`LARGEST_WINDOW`].
 pub fn settings(path: &NetworkPath) -> NcSettings {
     let exact = SPARE / (1.0 - path.loss);
     let redundancy = libm::ceil(exact * 100.0) / 100.0;
@@ -82,8 +83,13 @@ pub fn settings(path: &NetworkPath) -> NcSettings {
     NcSettings { redundancy, window }
 }
 
-/// The goodput, bit/s. By equation (20) with all losses masked, it is W packets in a round trip. It
-/// is at most C/R, where C is the link's rate (section VI-C of paper 000).
+/// The goodput, bit/s. It is the smallest of three bounds. C is the link's rate and p its loss
+/// probability.
+///
+/// * W packets of each connection in a round trip, times the share min{1, R (1-p)} that arrives:
+///   equation (20).
+/// * C/R, less headers (section VI-C of paper 000).
+/// * C (1-p) times the ceiling ([`NcSettings::ceiling`]).
 ///
 /// # Errors
 /// The equation is known to fail on this path. The error names the reason.

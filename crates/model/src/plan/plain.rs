@@ -56,10 +56,11 @@ pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
 /// packets into the queue. The queue overflows at W = 2 Q. The sender notices one round trip later,
 /// at W = 4 Q.
 ///
-/// Reno continues from half of 4 Q and adds a packet each round trip. CUBIC continues from .7 of 4
-/// Q. It uses the larger window of its cubic function and its Reno-friendly function. RFC 9438,
-/// section 4, has both, with the parameters C = .4, beta = .7 and alpha = .53. While the window is
-/// smaller than the bandwidth-delay product, the share is the window divided by this product.
+/// Reno continues from half of 4 Q, and each connection adds a packet in each round trip. CUBIC
+/// continues from .7 of 4 Q. It uses the larger window of its cubic function and its Reno-friendly
+/// function. RFC 9438, section 4, has both, with the parameters C = .4, beta = .7 and alpha = .53.
+/// While the window is smaller than the bandwidth-delay product, the share is the window divided by
+/// this product.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;

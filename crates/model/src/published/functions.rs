@@ -357,8 +357,8 @@ fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
     Ok(from.word("mix", &[("a", MIX_A), ("b", MIX_B)], "`a` or `b`")?.to_vec())
 }
 
-/// The mean of some runs of the experiment of section IX-B. The stations of each slot are rounded
-/// up, or with `count = "real"` they are not rounded.
+/// The mean of the experiment of section IX-B over `runs` runs (1 to 1000, 10 by default). The
+/// stations of each slot are rounded up, or with `count = "real"` they are not rounded.
 fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     let paper = CellularNetwork::default();
     let user_bps = from.number("mbps")? * 1e6;

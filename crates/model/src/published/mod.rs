@@ -133,7 +133,8 @@ impl Reader<'_> {
         self.number_if(name)?.map_or(Ok(otherwise), |number| whole(name, number))
     }
 
-    /// Returns the value of the argument's word in `words`, or the first value if the argument is absent.
+    /// Returns the value of the argument's word in `words`, or the first value if the argument is
+    /// absent.
     fn word<T: Copy>(&self, name: &'static str, words: &[(&str, T)], wanted: &'static str) -> Result<T, EvaluateError> {
         let kind = EvaluateError::Kind { argument: name, wanted };
         match self.get(name) {

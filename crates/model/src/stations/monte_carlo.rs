@@ -1,11 +1,12 @@
 //! Simulates users who start transfers at random, slot by slot: section IX-B of paper 000.
 //!
-//! In each slot of 0.1 s, a user starts a transfer of a file with probability q/10. The files of a
-//! user queue up and are served at the rate T. A user is *active* while a file is in service.
+//! In each slot (0.1 s in the paper), a user starts a transfer of a file with probability q times
+//! the slot. The files of a user queue up and are served at the rate T. A user is *active* while a
+//! file is in service.
 //!
 //! Users do not influence each other. So the code follows one user after the other from transfer to
-//! transfer, and records only the slots in which the user becomes active or idle. The run time
-//! grows with the number of transfers, not with the product of users and slots.
+//! transfer. It records only the slots in which the user becomes active or idle. The run time grows
+//! with the number of transfers, not with the product of users and slots.
 
 use super::network::whole;
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
@@ -83,7 +84,7 @@ impl MonteCarlo {
         // The number of users that become active in each slot, minus the number that become idle.
         let mut change = vec![0i32; slots + 1];
         let mut transfers = 0;
-        // ln(1 - q/10), to draw the number of slots until the next transfer. This number has a
+        // ln(1 - q slot), to draw the number of slots until the next transfer. This number has a
         // geometric distribution.
         let ln_idle = libm::log1p(-start);
         for _ in 0..self.users {
@@ -94,7 +95,7 @@ impl MonteCarlo {
                 if start < 1.0 {
                     slot += libm::floor(libm::log1p(-random.unit()) / ln_idle);
                 }
-                // `slot` is NaN (0/0) if q = 0, so that nobody ever starts a transfer.
+                // If q = 0, `slot` is infinite or NaN (0/0), so that nobody ever starts a transfer.
                 if slot.is_nan() || slot >= slots as f64 {
                     break;
                 }
@@ -251,8 +252,9 @@ mod tests {
 
     #[test]
     fn figure_18() {
-        // Values computed independently with one seed: the mean of the rounded-up number over all
-        // slots and over the second half, then the same two means of the number itself.
+        // Values computed independently with one seed. The first two are the mean of the rounded-up
+        // number over all slots and over the second half. The last two are the same means of the
+        // number itself.
         for (mix, q, mbps, want) in [
             (MIX_A, 0.02, 1.0, [2.841, 3.000, 2.279, 2.475]),
             (MIX_A, 0.03, 3.0, [2.958, 3.001, 2.482, 2.551]),

@@ -90,8 +90,8 @@ impl Airtime {
     /// Computes the durations of section IV-A of the paper, and their ratios.
     ///
     /// # Errors
-    /// A length or gap is negative or not finite, a rate is not positive, or there is no payload or
-    /// no back-off.
+    /// A length or gap is negative or not finite, a rate is not positive, or an exchange or the
+    /// mean back-off takes no time.
     pub fn exchange(&self) -> Result<Exchange, DomainError> {
         not_negative("the TCP data in bytes", self.tcp_data_bytes)?;
         not_negative("the TCP acknowledgment in bytes", self.tcp_ack_bytes)?;

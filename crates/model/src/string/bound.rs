@@ -90,8 +90,8 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
 ///
 /// # Errors
 /// There are fewer than two nodes or more than a million, or a cap or eta is negative or not
-/// finite. Another error is more than 64 nodes with ranges for which
-/// [`Conflicts::attempts_for`] has no formula.
+/// finite. If [`Conflicts::attempts_for`] has no formula for the ranges, more than 64 nodes or too
+/// many independent sets are an error too.
 pub fn equal_load_by_ranges(ranges: &[u32], attempt_cap: f64, ack_ratio: f64) -> Result<EqualLoad, DomainError> {
     not_negative("the largest attempt ratio", attempt_cap)?;
     not_negative("the ratio of an acknowledgment's time to that of data", ack_ratio)?;

@@ -166,7 +166,8 @@ impl Conflicts {
     /// l_i, and l(S) is the sum of the loads of the links in S. Then x_i is l_i, times (1 - l(S_v))
     /// for every S_v that contains i, divided by (1 - l(C_v)) for every C_v that contains i.
     ///
-    /// For all other strings, an iteration over all independent sets finds the x_i.
+    /// For all other strings, an iteration over all independent sets finds the x_i. The result is
+    /// also `None` if it does not converge.
     ///
     /// # Errors
     /// There is not one load for each link, a load is outside 0 to 1, or there are too many sets.

@@ -13,7 +13,7 @@ use crate::domain::{DomainError, require, share};
 /// not below `to`.
 ///
 /// # Errors
-/// The loss is outside 0 to 1, or a window is below 1 or not finite.
+/// The loss is outside 0 to 1, or a window is outside 1 to 1e150.
 pub fn packets_to_reach(from: f64, to: f64, loss: f64) -> Result<f64, DomainError> {
     share("the loss probability", loss)?;
     let states = states_below(from, to)?;
@@ -40,7 +40,7 @@ pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
 /// V. So each step adds 1 to V/2 - ln(V)/4 + 1/(8 V), with an error of O(1/V^3).
 ///
 /// # Errors
-/// A window is below 1 or not finite.
+/// A window is outside 1 to 1e150.
 pub fn states_below(from: f64, to: f64) -> Result<f64, DomainError> {
     window(from)?;
     window(to)?;

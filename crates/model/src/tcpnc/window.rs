@@ -65,8 +65,8 @@ pub struct CodedRound {
 }
 
 impl Default for CodedFlow {
-    /// The values of section VI of the paper: a window from 1 to 50 packets of 1000 bytes, an SRTT
-    /// of 0.8 s, a duration of 1000 s, no loss, and no redundancy.
+    /// The values of section VI of the paper, without loss and redundancy. The window is 1 to 50
+    /// packets of 1000 bytes, the SRTT is 0.8 s, and the duration is 1000 s.
     fn default() -> CodedFlow {
         CodedFlow {
             loss: 0.0,
@@ -144,8 +144,8 @@ impl CodedFlow {
         }
     }
 
-    /// g = min{1, R (1-p)}: the number of packets by which the window grows in a round, and also
-    /// the share of the window that a round acknowledges.
+    /// g = min{1, R (1-p)}: the window grows by g packets in a round. A round also acknowledges the
+    /// share g of the window.
     fn growth(&self) -> f64 {
         (self.redundancy * (1.0 - self.loss)).min(1.0)
     }
