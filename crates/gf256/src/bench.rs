@@ -28,8 +28,8 @@ pub fn xor(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
 }
 
 /// The kernel's multiplication instructions on registers only: no loads, stores or additions. The
-/// portable kernel has no such instructions. It runs four plain operations instead, which is what a
-/// product costs it on average.
+/// portable kernel has no such instructions. It runs four plain operations instead, as many as it
+/// needs for a product on average.
 pub fn register_limit(kernel: Kernel) -> impl FnMut() -> u64 {
     move || kernel.registers(black_box(1000))
 }

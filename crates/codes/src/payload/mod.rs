@@ -13,12 +13,14 @@ pub use symbol::Symbol;
 /// A coder first computes the coefficients of all combinations that it needs. Then it asks for all
 /// of the combinations in one call, so that an implementation can compute them together.
 pub trait Payload: Clone {
-    /// Whether a payload has bytes, and not only a length. A decoder normally records for each
-    /// waiting row which payloads the row combines (its *transform*). Without content it does not
-    /// need these records, which take most of its time and memory when many rows wait.
+    /// Whether a payload has bytes, and not only a length. A *row* is what a decoder makes of a
+    /// repair that it cannot decode yet. The decoder normally records for each row which payloads
+    /// the row combines (its *transform*). Without content it does not need these records, which
+    /// take most of its time and memory when there are many rows.
     ///
-    /// Without content, a decoder does not know the length of a symbol that it decodes. It takes the length of the
-    /// longest repair that arrived for the symbol's component.
+    /// Without content, a decoder does not know the length of a symbol that it decodes. It takes
+    /// the length of the longest repair that arrived for the symbol's component, the rows that
+    /// share unknown symbols.
     const CONTENT: bool = true;
 
     /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum of

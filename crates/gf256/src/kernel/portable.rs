@@ -4,7 +4,8 @@
 //! A sum of products is computed in eight steps, one for each bit of the coefficients, highest bit
 //! first (Horner's rule). Each step doubles the sum, then adds the sources whose coefficient has
 //! this bit set. Doubling is multiplication by x. So M outputs from K sources cost 4 x M x K XORs
-//! on average, 8 x M doublings for each group of up to 64 sources, and no table look-ups.
+//! on average. They also cost 8 x M doublings for each group of up to 64 sources, but no table
+//! look-ups.
 
 use crate::field;
 

@@ -22,8 +22,8 @@ pub enum Arrival {
     /// A repair whose tail ([`Members::tail`](crate::window::Members::tail)) has more unseen
     /// members than [`Limits::unseen`](super::Limits::unseen). The decoder is unchanged.
     Wide,
-    /// A repair without members, with a member that the decoder no longer holds (given up or
-    /// freed), or with coefficients that do not fit its members. The decoder is unchanged.
+    /// A repair with a member that the decoder no longer holds (given up or freed), without any
+    /// member, or with coefficients that do not fit. The decoder is unchanged.
     Unusable,
 }
 

@@ -15,8 +15,8 @@ impl<P: Payload> Decoder<P> {
     /// Takes repair symbols that arrived together and are all combinations of `members`. Returns
     /// what became of each.
     ///
-    /// The result is the same as that of [`Decoder::repair`] for each of them in turn, except for
-    /// the order of the decoded symbols and some counters. If the repairs decode all unknown
+    /// The result is the same as that of [`Decoder::repair`] for each of them in turn. Only the
+    /// order of the decoded symbols and some counters may differ. If the repairs decode all unknown
     /// members, this costs much less.
     pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         let Some(unknown) = self.decodable_by(members, &repairs) else {

@@ -43,9 +43,9 @@ pub enum Pivots {
     Lowest,
     /// The highest. The unseen symbols are then as low as possible.
     ///
-    /// For every identifier n: the number of unseen symbols up to n is the number of combinations
-    /// still missing to decode all symbols up to n. Symbols after n do not matter. So the unseen
-    /// symbols are the ones to request if old symbols must be decoded first.
+    /// Let n be any identifier. To decode all symbols up to n, as many more combinations are needed
+    /// as there are unseen symbols up to n. Symbols after n do not matter. So the unseen symbols
+    /// are the ones to request if old symbols must be decoded first.
     Highest,
 }
 
