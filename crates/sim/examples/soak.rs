@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Prints the seed of each faulty session at once, and a summary at the end. The exit status is 1
-//! if a session had a fault, or if the sessions together had a problem, such as too many packets
-//! lost in calm sessions. The example `hostile` shows one session in detail.
+//! if a session had a fault, or if the sessions together had a problem. An example of a problem is
+//! too many packets lost in calm sessions. The example `hostile` shows one session in detail.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program does not look into sessions")]

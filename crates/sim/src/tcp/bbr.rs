@@ -34,8 +34,8 @@ const PACING_MARGIN: f64 = 0.99;
 /// The least window in packets that an acknowledgement sets, except in the first round of a recovery. It is also the
 /// greatest window while the round-trip time is measured.
 const LEAST_CWND: f64 = 4.0;
-/// The bandwidth-delay product in packets that is assumed before the first sample of the round-trip time. Until so many
-/// packets are delivered, start-up grows the window in any case.
+/// The bandwidth-delay product in packets that is assumed before the first sample of the round-trip time. Until this
+/// number of packets is delivered, start-up grows the window even beyond its target.
 const INITIAL_CWND: f64 = 10.0;
 /// The factor by which the rate must grow in a round of start-up. A round with less growth is a sign that the path is
 /// full.
@@ -233,7 +233,7 @@ impl Bbr {
             self.conserves = false;
         }
         self.check_policer(flow, acked.lost > 0, sample.app_limited);
-        // An application-limited sample counts only if it raises the estimate.
+        // An application-limited sample counts only if it is not below the estimate.
         if !sample.app_limited || sample.rate() >= self.max_rate() {
             self.rates.push(self.rounds, sample.rate());
         }

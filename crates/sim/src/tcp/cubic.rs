@@ -4,7 +4,7 @@
 //! Linux differs in three visible ways, which [`Flavour`] selects:
 //!
 //! - The older HyStart ends slow start.
-//! - The estimate of Reno's window keeps the slow growth of RFC 9438's equation (4). The RFC lets the estimate grow as
+//! - The estimate of Reno's window keeps the slow growth of figure 4 of RFC 9438. The RFC lets the estimate grow as
 //!   fast as Reno once it reaches the window before the last loss.
 //! - In congestion avoidance before the first loss, the window grows by at least 5 % in each round trip. The same holds
 //!   after a time-out, until the next loss.
@@ -18,8 +18,8 @@ use std::time::Duration;
 /// grows with the cube root of 1/C. So half the value takes longer. Double the value takes less time, and takes more
 /// from other flows.
 const C: f64 = 0.4;
-/// The share of the window kept after a loss (RFC 9438, section 5). A smaller share gives room to other flows, but may
-/// leave the path idle. A share close to 1 keeps the queue full.
+/// The share of the window kept after a loss (RFC 9438, section 4.6). A smaller share gives room to other flows, but
+/// may leave the path idle. A share close to 1 keeps the queue full.
 const BETA: f64 = 0.7;
 /// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only for very small windows.
 const LEAST_THRESHOLD: f64 = 2.0;
@@ -55,6 +55,7 @@ struct State {
 /// A stage of congestion avoidance between two reductions (RFC 9438 calls it an epoch).
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
+    /// When the stage began, moved forward by idle times.
     start: Time,
     /// K: seconds from `start` until the curve reaches `w_max`.
     k: f64,
@@ -126,12 +127,12 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, equation (2). K is 0 if the window is already at the old window or above. It is also 0 before
-            // the first loss and after a time-out, when `w_max` is 0.
+            // RFC 9438, figure 2. K is 0 if the window is already at the old window or above. It is also 0 before the
+            // first loss and after a time-out, when `w_max` is 0.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });
-        // RFC 9438, equation (1): evaluated now and one round trip later.
+        // RFC 9438, figure 1: evaluated now and one round trip later.
         let curve = |t: f64| {
             let away = t - epoch.k;
             C * away * away * away + epoch.w_max
@@ -139,7 +140,7 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
         let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
-        // RFC 9438, equation (4). First the estimate grows so that its average window is Reno's in spite of the larger
+        // RFC 9438, figure 4. First the estimate grows so that its average window is Reno's in spite of the larger
         // `BETA`. Later it grows as fast as Reno, but in Linux it never does.
         let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
         let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };

@@ -75,7 +75,8 @@ pub(super) struct PlusPlus {
     round_min: Option<Duration>,
     /// Round-trip times measured in this round.
     samples: u32,
-    /// In conservative slow start: the least round-trip time of the round that started it, and the rounds ended since.
+    /// In conservative slow start: the least round-trip time measured so far in the round that started it, and the
+    /// rounds ended since.
     conservative: Option<(Duration, u32)>,
 }
 
@@ -128,10 +129,13 @@ impl PlusPlus {
 ///   time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxHyStart {
+    /// The round ends when this packet is acknowledged.
     window_end: u64,
     round_start: Time,
+    /// When the last acknowledgement of the train arrived.
     last_ack: Time,
     round_min: Option<Duration>,
+    /// Round-trip times measured in this round.
     samples: u32,
 }
 

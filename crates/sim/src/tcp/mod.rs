@@ -62,12 +62,12 @@ pub enum Variant {
     NewReno,
     /// Selective acknowledgements (SACK).
     Sack,
-    /// The round-trip time controls the window, not loss.
+    /// The window follows the round-trip time instead of losses.
     Vegas,
     /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern sender.
     Cubic,
     /// CUBIC as in Linux: HyStart instead of HyStart++, slower growth of the estimate of Reno's window, and faster
-    /// growth before the first loss. Modern sender.
+    /// growth while no loss is known. Modern sender.
     #[serde(rename = "linux-cubic")]
     LinuxCubic,
     /// The sending rate follows the delivery rate of the path. Modern sender.

@@ -134,7 +134,7 @@ impl World {
                 self.udp[requests as usize].peer = Some(answers);
                 self.udp[answers as usize].peer = Some(requests);
             }
-            _ => panic!("requests of one protocol are answered by another"),
+            _ => panic!("both flows must be TCP, or both must be UDP"),
         }
     }
 

@@ -1,10 +1,10 @@
 //! How the world calls its nodes: the steps 2 to 4 of the run loop that the module [`super`] describes.
 //!
 //! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts and UDP sinks react at once. A
-//!    tunnel end or an endpoint only stores the packet in its inbox and becomes
-//!    *ready*, as a daemon reads packets in batches. A coding layer takes each packet at once.
-//! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready session, and repeats both
-//!    until neither is left.
+//!    tunnel end or an endpoint only stores the packet in its inbox and becomes *ready*, as a daemon reads packets in
+//!    batches. A coding layer takes each packet at once.
+//! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready session. It repeats both
+//!    until there is neither a handoff nor a ready session.
 //! 3. **Call.** `World::call` runs the session at once. If the session has a late processor
 //!    ([`super::Incident::LateProcessor`]), it sets an alarm for a random later time instead.
 //! 4. **Run.** `World::run` gives the session its stored packets and its due time-out, then drains it.

@@ -195,9 +195,10 @@ impl Fabric {
 
     /// Puts a packet on the next link of its route. If the route has no link left, the packet becomes a handoff.
     ///
-    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for each. This is
-    /// allowed while the next link is fed by the present link alone ([`Hop::through`]), no other packet is on the
-    /// present link, and the arrival lies within the run. Nothing else can then happen to the packet in between.
+    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for each. Three
+    /// conditions must hold, so that nothing else can happen to the packet in between. The next link gets all its
+    /// packets from the present link ([`Hop::through`]). No other packet is on the present link. The arrival lies
+    /// within the run.
     pub(super) fn forward<O: Observer>(&mut self, mut packet: NetworkPacket, observer: &mut O) {
         let mut now = self.scheduler.now();
         let route = self.routes.get(packet.route);

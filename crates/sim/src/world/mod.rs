@@ -2,16 +2,15 @@
 //!
 //! # What a world consists of
 //!
-//! - A **node** is one of three kinds: a TCP flow with its two hosts (`tcp`), a UDP source with its sink (`udp`), or a
-//!   session (`session`).
+//! - A **node** is a TCP flow with its two hosts (`tcp`), a UDP source with its sink (`udp`), or a session (`session`).
 //! - A **session** is one end of a tunnel, a whole endpoint, or part of a TCP/NC coding layer (sender, receiver or
 //!   relay). A tunnel end exchanges datagrams as Rust values (*typed packets*). An endpoint exchanges them as encrypted
 //!   bytes (*sealed bytes*).
 //! - A **link** is a [`ripstop_link::Link`], the same type that the real-time emulator uses.
 //! - A **route** is a list of links there and a list of links back. A packet passes the links one after another. The
 //!   node at the end of the list receives the packet.
-//! - A **handoff** is a packet that one node passes to another without a link: a host's packet enters a tunnel, or a
-//!   tunnel delivers a packet to a host.
+//! - A **handoff** is a packet that one node passes to another without a link. For example, a host's packet enters a
+//!   tunnel, or a tunnel delivers a packet to a host.
 //!
 //! # How to use it
 //!
@@ -31,9 +30,9 @@
 //!    the one that the packet, the timer or the incident belongs to.
 //! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes never call each
 //!    other.
-//! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions that have input, until
-//!    the queue is empty and no session has input. A tunnel end or an endpoint therefore gets all its input of the step
-//!    before it answers.
+//! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions that have input. It
+//!    repeats this until no handoff and no input is left. A tunnel end or an endpoint therefore gets all its input of
+//!    the step before it answers.
 //!
 //! Read on in this order: `drive` tells how nodes are called and how sessions are driven; `node` names the nodes and
 //! defines handoffs.

@@ -25,7 +25,7 @@ pub(super) struct Pipe {
     pub(super) damaged: u64,
     /// ECN-capable packets that the link marked.
     pub(super) marked: u64,
-    /// When the last bit of the packet offered last leaves.
+    /// When the last bit of the most recently offered packet leaves.
     free: Time,
     /// How long the link has been sending, ns.
     busy: u64,

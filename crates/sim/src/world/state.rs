@@ -177,8 +177,8 @@ impl World {
         &self.tunnels[2 * tunnel + side].events
     }
 
-    /// Packets that came out of tunnels or endpoints wrongly: they never went in, they came out twice, or they came out
-    /// after a later packet of their flow. Must be 0.
+    /// Packets that came out of tunnels or endpoints wrongly. Such a packet never went in, came out twice, or came out
+    /// after a later packet of its flow. Must be 0.
     pub fn strays(&self) -> u64 {
         self.fabric.under_way.strays()
     }

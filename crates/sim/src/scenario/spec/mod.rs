@@ -61,8 +61,8 @@ pub struct RunSpec {
     /// Master seed. The randomness of run k follows from the seed and k.
     pub seed: u64,
     /// The longest delay of each flow's start. The delay is drawn uniformly, so that runs without random losses differ
-    /// in their phases, as real runs do. It is never more than half of the time from the written start to the end of
-    /// the flow or run. A flow of answers has no delay.
+    /// in their phases, as real runs do. The delay is never more than half of the time from the written start to the
+    /// end of the flow or run. A flow of answers has no delay.
     ///
     /// The default is the time of the flow's full packet on the slowest link of its way. `0s` starts every flow of
     /// every run at its written start.

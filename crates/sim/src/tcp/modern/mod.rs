@@ -270,7 +270,7 @@ impl Modern {
         }
         if let Some(rtt) = news.rtt_of_oldest(now) {
             flow.rtt.sample(rtt);
-            // The back-off of the time-out ends only with an unambiguous sample (RFC 6298, section 5.7).
+            // The back-off of the time-out ends only with an unambiguous sample (RFC 6298, sections 3 and 5).
             flow.rtt.end_back_off();
         }
         if news.in_order {

@@ -122,7 +122,7 @@ impl Rack {
         wide.min(srtt.unwrap_or_default())
     }
 
-    /// Whether, at a time-out, a packet sent at `sent` may only be late.
+    /// Whether, at a time-out, a packet sent at `sent` may still arrive: it has waited for less than `rtt`.
     pub(super) fn may_be_late(&self, now: Time, sent: Time) -> bool {
         sent + self.rtt > now
     }

@@ -78,7 +78,7 @@ impl Delivery {
     }
 
     /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were recorded. None if
-    /// there were none. Also None when the interval is 0 or below `min_rtt`: then an earlier transmission of the same
+    /// there were none. Also None when the interval is 0, or below `min_rtt` because an earlier transmission of the same
     /// packet arrived.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {

@@ -92,7 +92,7 @@ pub(super) struct AckNews {
     pub(super) reordered: u64,
     /// Whether the receiver reported a packet as received twice.
     pub(super) duplicate: bool,
-    /// Whether one of the packets was sent once, before the last recovery or time-out.
+    /// Whether one of the packets was sent only once, and before the last recovery or time-out began.
     pub(super) original: bool,
     /// Whether a retransmitted packet was acknowledged in order. Its round-trip time is ambiguous.
     pub(super) ambiguous: bool,

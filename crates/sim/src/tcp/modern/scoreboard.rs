@@ -1,9 +1,9 @@
 //! The state of each packet from the first unacknowledged one to the last one sent (RFC 6675's scoreboard). Packets can
 //! be found by number and by order of sending.
 //!
-//! An acknowledgement costs time in proportion to the packets that it reports, not to the packets in flight. For this
+//! An acknowledgement costs time in proportion to the packets that it reports, not to the packets in flight. Therefore
 //! the counts are updated with each change. Two queues give the lowest packet to retransmit and the oldest packet on
-//! the path. An entry of a queue becomes stale when its packet changes. It is removed when a query meets it.
+//! the path. An entry of a queue becomes stale when its packet changes. The next query that meets the entry removes it.
 
 use super::rate::Stamp;
 use crate::tcp::{Ack, MAX_BLOCKS};
@@ -236,8 +236,8 @@ impl Scoreboard {
         let order = self.transmissions;
         self.transmissions += 1;
         self.by_time.push_back((order, number));
-        // Packets acknowledged in order leave stale entries at the front. They are removed here too, because no query
-        // may ever meet them.
+        // Packets acknowledged in order leave stale entries at the front. These entries are removed here too, because
+        // there may be no query that meets them.
         while self.by_time.front().is_some_and(|(_, number)| *number < self.una) {
             self.by_time.pop_front();
         }

@@ -151,7 +151,7 @@ impl SessionNode for EndpointNode {
         self.events.push((now, event));
     }
 
-    /// None until the endpoint has a session with the peer, because it would drop a greedy source's packets before.
+    /// None until the endpoint has a session with the peer. Before that it would drop a greedy source's packets.
     fn backlog(&self, to: SessionId) -> Option<usize> {
         let peer = self.peers.iter().find(|peer| SessionId::Endpoint(peer.node) == to)?;
         self.end.session.endpoint.backlog_packets(peer.id)

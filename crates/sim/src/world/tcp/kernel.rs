@@ -103,7 +103,7 @@ impl Kernel {
         }
     }
 
-    /// Makes an acknowledgement ready. It replaces the last ready one if both are plain.
+    /// Makes an acknowledgement ready. It replaces the last ready one if both are plain ([`is_plain`]).
     fn acknowledge(&mut self, ack: Ack) {
         if is_plain(&ack) && self.ready.back().is_some_and(is_plain) {
             self.ready.pop_back();

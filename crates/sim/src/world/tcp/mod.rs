@@ -1,7 +1,7 @@
 //! TCP flows as nodes: what their hosts do when a packet arrives or a timer is due.
 //!
 //! Hosts like ns-2's agents answer each packet at once. Hosts that are kernels first process everything that arrives in
-//! one step of the world's run loop (`take_in`), and then send data and acknowledgements together (`settle`).
+//! one step of the world's run loop (`take_in`). Then they send data and acknowledgements together (`settle`).
 //!
 //! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the payload of its packets.
 //! Flows can be paired: one sends requests, and its peer answers them.
