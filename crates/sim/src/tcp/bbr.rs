@@ -40,7 +40,8 @@ const INITIAL_CWND: f64 = 10.0;
 /// The factor by which the rate must grow in a round of start-up. A round with less growth is a sign that the path is
 /// full.
 const FULL_GROWTH: f64 = 1.25;
-/// Successive rounds with less growth than [`FULL_GROWTH`] after which the path counts as full.
+/// Successive rounds with less growth than [`FULL_GROWTH`] after which the path counts as full. Rounds that the
+/// application limited are left out.
 const FULL_ROUNDS: u32 = 3;
 /// How long a least round-trip time is kept before it is measured again.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);

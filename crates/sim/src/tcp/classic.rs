@@ -73,7 +73,7 @@ impl Classic {
         self.note_sent(now);
     }
 
-    /// Tells Vegas which packets leave now.
+    /// Tells Vegas which packets are sent now.
     fn note_sent(&mut self, now: Time) {
         if let Algorithm::Vegas(algorithm) = &mut self.algorithm {
             self.core.sent_now().for_each(|number| algorithm.on_sent(now, number));

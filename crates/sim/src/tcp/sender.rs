@@ -119,7 +119,7 @@ pub(super) struct Core {
     syn_lost: bool,
     /// The packet whose round trip is being timed, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// Packets below this number have been timed.
+    /// Packets below this number are not timed any more, so that no packet is timed twice.
     timed_to: u64,
     /// When the retransmission timer expires; [`Time::NEVER`] when it is off.
     pub(super) deadline: Time,

@@ -76,7 +76,7 @@ impl Vegas {
         }
     }
 
-    /// Records that packet `number` leaves.
+    /// Records that packet `number` is sent.
     pub(super) fn on_sent(&mut self, now: Time, number: u64) {
         if number == 0 {
             // The clock restarts at 0. Times recorded before then seem to lie in the future, as in ns-2.
@@ -237,7 +237,7 @@ impl Vegas {
         core.counts.fast_retransmits += 1;
         self.expiry_checks = 2.min(core.nxt + 1 - core.una);
         self.timeout *= if transmissions > 1 { 2.0 } else { 1.125 };
-        // If the lost packet left before the last reduction, the window is not reduced again.
+        // If the lost packet was sent before the last reduction, the window is not reduced again.
         if self.reduced_at < sent {
             let window = match (window, transmissions) {
                 (0..=3, _) => 2,

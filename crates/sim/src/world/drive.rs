@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// Passes on handoffs and calls ready sessions, until neither is left.
+    /// Passes on handoffs and calls ready sessions, until there are none.
     #[inline]
     pub(super) fn settle(&mut self, observer: &mut impl Observer) {
         // A fast path: most steps leave no handoff. A packet of a plain TCP goes from host to link and from link to
@@ -212,7 +212,7 @@ impl World {
         self.drain::<N>(number, observer);
     }
 
-    /// The only loop that drives a session. It feeds inner packets and takes outputs until neither is left. Then it
+    /// The only loop that drives a session. It feeds inner packets and takes outputs until there are none. Then it
     /// records events and sets the timer.
     fn drain<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         N::split(self, number).0.end().busy = true;

@@ -108,7 +108,7 @@ impl World {
         self.fabric.links.len()
     }
 
-    /// The packets in the queue of link `link`, without the one that is being sent.
+    /// The number of packets in the queue of link `link`, without the one that is being sent.
     pub fn queue(&mut self, link: usize) -> u64 {
         let now = self.now();
         match self.fabric.links[link] {
@@ -141,12 +141,12 @@ impl World {
         self.pipe(link).map_or_else(Vec::new, |pipe| pipe.link.unfired())
     }
 
-    /// The packets on link `link` and in its queue.
+    /// The number of packets on link `link` and in its queue.
     pub fn on_link(&self, link: usize) -> usize {
         self.pipe(link).map_or(0, Pipe::len)
     }
 
-    /// Packets that link `link` delivered damaged and that were dropped.
+    /// The number of packets that arrived damaged over link `link` and were dropped.
     pub fn damaged(&self, link: usize) -> u64 {
         self.pipe(link).map_or(0, |pipe| pipe.damaged)
     }

@@ -14,7 +14,7 @@ const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
-    /// Of the packets that arrived, the one that was sent last: its order of sending, and when it left.
+    /// Of the packets that arrived, the one that was sent last: its order of sending, and when it was sent.
     newest: Option<(u64, Time)>,
     /// The round-trip time of `newest`.
     rtt: Duration,

@@ -5,15 +5,15 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The state recorded with a packet when it leaves.
+/// The state recorded with a packet when it is sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamp {
-    /// Packets delivered before the packet left.
+    /// Packets delivered before the packet was sent.
     delivered: u64,
-    /// When the last of them was delivered. If nothing else was in flight: when this packet left.
+    /// When the last of them was delivered. If nothing else was in flight: when this packet was sent.
     delivered_at: Time,
     /// When the last of them was sent. The sending time of a sample begins here. If nothing else was in flight: when
-    /// this packet left.
+    /// this packet was sent.
     first_sent: Time,
     /// Whether the application limited sending.
     app_limited: bool,
@@ -22,9 +22,9 @@ pub(super) struct Stamp {
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::tcp) struct RateSample {
-    /// Packets delivered when the newest packet of this sample left.
+    /// Packets delivered when the newest packet of this sample was sent.
     pub(in crate::tcp) prior_delivered: u64,
-    /// Packets delivered since the newest packet of this sample left.
+    /// Packets delivered since the newest packet of this sample was sent.
     pub(in crate::tcp) delivered: u64,
     /// The time by which `delivered` is divided; not zero.
     pub(in crate::tcp) interval: Duration,
@@ -50,13 +50,13 @@ pub(in crate::tcp) struct Delivery {
     first_sent: Time,
     /// The application-limited phase ends when `delivered` exceeds this; 0 outside such a phase.
     app_limited_to: u64,
-    /// Of the packets that the current acknowledgement reports, the one sent last: its order of sending, when it left,
-    /// and its stamp.
+    /// Of the packets that the current acknowledgement reports, the one sent last: its order of sending, when it was
+    /// sent, and its stamp.
     newest: Option<(u64, Time, Stamp)>,
 }
 
 impl Delivery {
-    /// The stamp of a packet that leaves. `idle`: nothing else is in flight.
+    /// The stamp of a packet that is sent now. `idle`: nothing else is in flight.
     pub(super) fn stamp(&mut self, now: Time, idle: bool) -> Stamp {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -69,7 +69,7 @@ impl Delivery {
         }
     }
 
-    /// Records the arrival of the packet that left as the `order`-th.
+    /// Records the arrival of the packet that was sent as the `order`-th.
     pub(super) fn on_delivered(&mut self, order: u64, sent: Time, stamp: Stamp) {
         self.delivered += 1;
         if self.newest.is_none_or(|(newest, ..)| order > newest) {
@@ -78,8 +78,8 @@ impl Delivery {
     }
 
     /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were recorded. None if
-    /// there were none. Also None when the interval is 0, or below `min_rtt` because an earlier transmission of the same
-    /// packet arrived.
+    /// there were none. Also None when the interval is 0, or below `min_rtt` because an earlier transmission of the
+    /// same packet arrived.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
             self.app_limited_to = 0;
@@ -117,7 +117,7 @@ mod tests {
         let mut delivery = Delivery::default();
         let ms = Time::from_millis;
         // Ten packets are sent 1 ms apart. The first is acknowledged at 100 ms, and the last nine together at 118 ms.
-        // All ten left before the first acknowledgement, so the second sample has ten packets in 118 ms.
+        // All ten were sent before the first acknowledgement, so the second sample has ten packets in 118 ms.
         let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
         delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();

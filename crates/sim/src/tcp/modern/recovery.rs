@@ -96,9 +96,9 @@ pub(super) struct AckNews {
     pub(super) original: bool,
     /// Whether a retransmitted packet was acknowledged in order. Its round-trip time is ambiguous.
     pub(super) ambiguous: bool,
-    /// Of the packets sent once and acknowledged in order: when the oldest and the newest left.
+    /// Of the packets sent once and acknowledged in order: when the oldest and the newest were sent.
     pub(super) acked: Option<(Time, Time)>,
-    /// Of the packets sent once and acknowledged out of order: when the oldest and the newest left.
+    /// Of the packets sent once and acknowledged out of order: when the oldest and the newest were sent.
     pub(super) blocks: Option<(Time, Time)>,
 }
 
@@ -125,7 +125,7 @@ impl AckNews {
         self.blocks.or(self.acked.filter(|_| !self.ambiguous)).map(|(_, newest)| now.since(newest))
     }
 
-    /// When the oldest of the packets acknowledged out of order left.
+    /// When the oldest of the packets acknowledged out of order was sent.
     pub(super) fn oldest_sacked(&self) -> Option<Time> {
         self.blocks.map(|(oldest, _)| oldest)
     }

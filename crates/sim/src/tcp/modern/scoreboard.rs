@@ -110,7 +110,7 @@ impl Scoreboard {
         self.packets.front().map(|packet| packet.sent)
     }
 
-    /// Records that packet [`Scoreboard::nxt`] leaves.
+    /// Records that packet [`Scoreboard::nxt`] is sent.
     pub(super) fn send(&mut self, now: Time, stamp: Stamp) {
         let order = self.note(self.nxt());
         self.packets.push_back(SentPacket {
@@ -124,7 +124,7 @@ impl Scoreboard {
         });
     }
 
-    /// Records that the unacknowledged packet `number` leaves again.
+    /// Records that the unacknowledged packet `number` is sent again.
     pub(super) fn resend(&mut self, now: Time, number: u64, stamp: Stamp) {
         let order = self.note(number);
         let packet = &mut self.packets[(number - self.una) as usize];
