@@ -175,8 +175,8 @@ const PROBE_SECONDS: f64 = 0.2;
 /// value doubles the stalls during probes.
 const PROBE_EVERY_SECONDS: f64 = 10.0;
 
-/// The probability that the packet after a lost packet is lost too: 1 - 1/B in bursts, or p where
-/// losses are independent.
+/// The probability that the packet after a lost packet is lost too: 1 - 1/B in bursts, but at least
+/// p, the probability for independent losses.
 fn next_lost(path: &NetworkPath) -> f64 {
     (1.0 - 1.0 / path.burst).max(path.loss)
 }
@@ -187,8 +187,9 @@ fn flights_lost_per_second(path: &NetworkPath, flight: f64) -> f64 {
     path.loss / path.burst * libm::pow(next_lost(path), flight - 1.0) / path.packet_time()
 }
 
-/// The rate of stalls of a sender, 1/s. The sender has 2 N packets in flight most of the time, and
-/// [`FEWEST_IN_FLIGHT`] while BBR probes for the round-trip time.
+/// The rate of stalls of a sender, 1/s. Most of the time, the sender has 2 N packets in flight, but
+/// at least [`FEWEST_IN_FLIGHT`]. While BBR probes for the round-trip time, it has
+/// [`FEWEST_IN_FLIGHT`].
 fn stalls_per_second(path: &NetworkPath) -> f64 {
     let flight = (2.0 * path.packets()).max(FEWEST_IN_FLIGHT);
     let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;

@@ -8,7 +8,8 @@
 //! *current component* is the one that is being eliminated.
 //!
 //! The *members* of a repair are the source symbols that it combines. A symbol that is *given up*
-//! is no longer waited for. A row is *decodable* when its pivot is its only unknown symbol.
+//! is no longer waited for. A row is *decodable* when its pivot is its only unknown symbol; until
+//! then it *waits*. A payload is *held* while the decoder stores it.
 //!
 //! This happens to a source symbol that arrives ([`Decoder::source`]):
 //!
