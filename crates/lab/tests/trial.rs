@@ -162,7 +162,7 @@ fn a_chain_of_one_link_equals_the_trial() {
         };
         let [forth, back] = trial.links.clone();
         let scenario = Tandem { run, hops: 1, forth, back, flows: vec![flow], tunnel }.scenario();
-        let mut fates = [Vec::new(), Vec::new()];
+        let mut fates: [Vec<Fate>; 2] = [Vec::new(), Vec::new()];
         let totals = run_once(&scenario, 0, &mut |_: ripstop_base::Time, happening: Happening<'_>| {
             if let Happening::Offered { link, fate, .. } = happening {
                 fates[link].extend(fate);

@@ -23,7 +23,7 @@ impl StaticRoutes {
     }
 }
 
-/// The number of hops from each station to each other one on the way of [`StaticRoutes`], for stations at these
+/// The number of hops from each station to each other one on the way of static routing, for stations at these
 /// `places`. None where no way leads.
 pub fn hop_counts(config: &WifiConfig, places: &[Position]) -> Vec<Vec<Option<u32>>> {
     let hearers = hearers(config, places);

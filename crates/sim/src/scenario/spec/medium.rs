@@ -285,7 +285,7 @@ impl MediumSpec {
             }
         }
         let config = self.config();
-        if !(self.capture.unwrap_or(10.0) >= 1.0) {
+        if self.capture.is_some_and(|ratio| ratio.is_nan() || ratio < 1.0) {
             return wrong("capture", "a frame survives only weaker ones; write at least 1, for example 10");
         }
         for (field, rate) in [("data-rate", config.data_rate), ("basic-rate", config.basic_rate)] {
