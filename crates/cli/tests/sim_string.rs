@@ -57,7 +57,7 @@ fn every_flag_changes_the_result() {
         assert!((changed / usual - 1.0).abs() > 1e-4, "{flags}: {changed} {usual}");
     }
     let rts = ["--capture", "20", "--rts", "on"];
-    let [usual, once] = [&rts[..], &[&rts[..], &["--long-retry", "1"]].concat()].map(|flags| string(flags));
+    let [usual, once] = [&rts[..], &[&rts[..], &["--long-retry", "1"]].concat()].map(string);
     assert_ne!(usual["throughput_ip_bps"], once["throughput_ip_bps"], "--long-retry");
 }
 
