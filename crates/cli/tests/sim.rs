@@ -113,7 +113,7 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("wrong.toml");
     for (end, words) in [
-        ("to = \"c\"", "wrong.toml:6:6: `flow[0].to`: no link names the node `c`"),
+        ("to = \"c\"", "wrong.toml:6:6: `flow[0].to`: no link or medium names the node `c`"),
         (
             "to = \"b\"\nnc = { window-last = 0 }",
             "wrong.toml:7:22: `flow[0].nc.window-last`: a coding window of 0 packets",
@@ -320,6 +320,7 @@ fn coding_below_tcp_hides_losses() {
         (&["--nc", "--coef-bytes", "2"], "a coefficient takes 0 or 1 byte"),
         (&["--nc", "--recode-at", "2"], "--recode-at: no node re-encodes from end to end"),
         (&["--nc", "--recode", "relay", "--recode-at", "4"], "--recode-at: `n4` is not between"),
+        (&["--nc", "--recode", "per-hop", "--loss", "99.9%"], "--recode: behind `n1` 99.9"),
         (&["--nc", "--tunnel"], "cannot be used with"),
     ] {
         let output = run(&[&["sim", "tandem"], flags].concat());

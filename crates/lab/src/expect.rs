@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_cannot_be_expected_is_named() {
         for (text, words) in [
-            ("goodput>=1", "there is no `goodput`; there are `events`"),
+            ("goodput>=1", "there is no `goodput`; there are `collisions_per_s`, `events`"),
             ("flows>=1", "`flows` is not one figure; there are [bulk0], [bulk1]"),
             ("flows[9].timeouts>=1", "there is no [9]; there are [bulk0], [bulk1]"),
             ("flows.timeouts>=1", "which one has `timeouts`?"),

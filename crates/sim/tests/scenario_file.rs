@@ -82,7 +82,7 @@ fn errors_of_runs_links_and_tcp_name_their_line() {
         ("count = 2", "count = 0", 12, "`flow[0].count`: 0 connections; write 1 to"),
         ("count = 2", "stop = \"0s\"", 12, "`flow[0].stop`: the flow stops before it starts"),
         ("count = 2", "stopp = 1", 12, "unknown field `stopp`"),
-        ("to = \"b\"", "to = \"c\"", 11, "no link names the node `c`; write one of `a`, `b`"),
+        ("to = \"b\"", "to = \"c\"", 11, "no link or medium names the node `c`; write one of `a`, `b`"),
         ("to = \"b\"", "to = \"a\"", 11, "both ends are one node"),
         ("count = 2", "route = [\"a\", \"b\", \"a\"]", 12, "`a` is on the route twice; remove the loop"),
         ("duration = \"100s\"", "warmup = \"1000s\"", 3, "leaves nothing"),

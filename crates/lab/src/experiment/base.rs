@@ -400,7 +400,7 @@ mod tests {
             ("run.runs = 3\nrun.seeed = 3", "5: run.seeed: unknown field `seeed`"),
             ("run.runs = 0\nrun.seed = 3", "4: run.runs: `run.runs`: 0 runs; write 1"),
             ("run.seed = 3\n\"link[*].forth.loss\" = 2", "5: link[*].forth.loss: "),
-            ("run.seed = 3\nflow.0.to = \"d\"", "5: flow.0.to: `flow[0].to`: no link names the node `d`"),
+            ("run.seed = 3\nflow.0.to = \"d\"", "5: flow.0.to: `flow[0].to`: no link or medium names the node `d`"),
         ] {
             let error = cell(keys).unwrap_err();
             assert!(error.contains(words), "{keys}: {error}");

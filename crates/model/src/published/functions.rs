@@ -91,7 +91,8 @@ fn tcp_and_coding(from: &Reader) -> Result<Option<f64>, EvaluateError> {
         "tcp_td_factor" => {
             // Equation (11) divided by (1-p)/(p RTT), which the text of the paper uses instead.
             let p = loss(from)?;
-            tcp(from)?.throughput_td_only_pps * TcpConnection::default().rtt * p / (1.0 - p)
+            let rtt = from.number_or("rtt", TcpConnection::default().rtt)?;
+            tcp(from)?.throughput_td_only_pps * rtt * p / (1.0 - p)
         }
         "tcp_mean_window" => tcp(from)?.expected_window,
         "tcp_timeout_probability" => tcp(from)?.timeout_probability,

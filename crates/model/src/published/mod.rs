@@ -184,6 +184,9 @@ mod tests {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
         };
         let number = |x| Value::Number(x);
+        // The factor does not depend on the round-trip time.
+        let factor = |rtt| evaluate("tcp_td_factor", &of(&[("loss", number(0.01)), ("rtt", number(rtt))])).unwrap();
+        assert!((factor(0.1) - factor(0.8)).abs() < 1e-12);
         assert_eq!(evaluate("path_loss", &of(&[("link_loss", number(0.5)), ("links", number(2.0))])), Ok(0.75));
         for (function, arguments, say) in [
             ("nonsense", of(&[]), "path_loss"),

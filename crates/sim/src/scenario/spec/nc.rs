@@ -168,13 +168,24 @@ impl NcSpec {
             ));
         }
         let here = |name: &String| self.recode_at.is_empty() || self.recode_at.contains(name);
-        let factor = |behind: usize| match self.recode {
-            Recode::EndToEnd => None,
-            Recode::Relay => Some(Factor::ONE),
-            Recode::PerHop => Factor::new(1.0 / (1.0 - losses[behind])),
+        let too_lossy = |name: &String, loss: f64| {
+            let problem = format!(
+                "behind `{name}` {} % of the packets are lost, which no relay makes up for; write \"relay\", or less loss",
+                100.0 * loss
+            );
+            ("recode", problem)
         };
-        let places = inner.iter().enumerate().filter(|(_, name)| here(name));
-        Ok(places.filter_map(|(k, _)| Some((k + 1, factor(k + 1)?))).collect())
+        let mut relays = Vec::new();
+        for (k, name) in inner.iter().enumerate().filter(|(_, name)| here(name)) {
+            let loss = losses[k + 1];
+            let factor = match self.recode {
+                Recode::EndToEnd => continue,
+                Recode::Relay => Factor::ONE,
+                Recode::PerHop => Factor::new(1.0 / (1.0 - loss)).ok_or_else(|| too_lossy(name, loss))?,
+            };
+            relays.push((k + 1, factor));
+        }
+        Ok(relays)
     }
 }
 
