@@ -254,6 +254,7 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
         ("start", "start"),
         ("stop", "stop"),
         ("nc.recode-at", "recode-at"),
+        ("nc.recode", "recode"),
         ("nc.coef-bytes", "coef-bytes"),
         ("nc.redundancy", "redundancy"),
     ]
