@@ -1,0 +1,226 @@
+# Cases 002-* on ns-2.35: TCP or UDP over a string of 802.11 nodes (paper 002).
+#
+#   ns string.tcl -n 10 -window 20 -capture 20 -routing static -duration 100 -seed 3
+#
+# Written for speed: no trace files, no Tcl per packet, no headers but those that are needed. The last line is one of
+# `key value` pairs:
+#   simulated (measured seconds), cpu (seconds, warm-up included), events (scheduled, warm-up included), rate (events per
+#   CPU second), thr1500 (kbit/s in order at the sinks, 1500 bytes a packet), sent, retransmits, timeouts (TCP: packets,
+#   packets, number), queuedrops; all of them over the measured interval, summed over the flows and nodes. allretransmits and
+#   alltimeouts count from the start of the flows, as in ns2.csv. thr1500.0 and thr1500.1 are the flows of -traffic both.
+# -drops 1 has ns-2 trace what the MAC drops (a third slower) and adds, over the measured interval: macdrops (datagrams given
+#   up after the last retry), collisions and duplicates (data frames lost or seen again at their addressee), control (RTS, CTS
+#   and MAC ACK frames dropped). A frame that is too weak, or falls into the station's own sending, is lost without a trace.
+# -mactrace FILE writes ns-2's own trace of the MAC and of what enters the queues, for a look at single frames (queuedrops is 0 then).
+#
+# Static routing needs no routing protocol: a node has one LL object per neighbour, without an ARP table, so that it uses
+# its fixed macDA_. The node's address classifier sends a datagram for any node farther right (left) to the right (left) one.
+# A NetworkInterface object in front of it clears the direction of relayed packets, which is `up' and would return them. So
+# there is no warm-up of routes, no ARP, no routing header, and no one is told of a MAC drop.
+
+array set option {
+    n 10  spacing 200  capture 20  rts off  routing static
+    traffic tcp  variant Newreno  window 20  initial 2  payload 1460  minrto 0.2  maxrto 60  tick 0.01  noack 0
+    cbrrate 8e6  start 1  gap 1  warm 5  duration 100  seed 1
+    datarate 11e6  basicrate 2e6  queue 50  queuetype DropTail/PriQueue  scheduler Splay  drops 0  mactrace ""
+}
+if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
+foreach {key value} $argv {
+    if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
+        puts stderr "string.tcl: no option `$key'; options and their defaults:"
+        foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
+        exit 2
+    }
+    set option([string range $key 1 end]) $value
+}
+foreach {key value} [array get option] { set $key $value }
+proc oneof {key args} {
+    global $key
+    if {[lsearch -exact $args [set $key]] < 0} {
+        puts stderr "string.tcl: -$key is one of $args, not `[set $key]'"
+        exit 2
+    }
+}
+oneof rts off on
+oneof routing static aodv
+oneof traffic tcp both udp
+oneof variant Tahoe Reno Newreno Sack1
+oneof noack 0 1
+oneof drops 0 1
+
+remove-all-packet-headers
+add-packet-header IP TCP Flags LL Mac
+if {$routing eq "aodv"} { add-packet-header ARP AODV }
+if {$traffic eq "udp"} { add-packet-header RTP }
+set ns [new Simulator]
+$ns use-scheduler $scheduler
+# One generator draws back-offs, AODV's jitter and -gap: run `seed`'s part of its stream, as in tandem.tcl.
+for {set k 1} {$k < $seed} {incr k} { $defaultRNG next-substream }
+
+Mac/802_11 set dataRate_ $datarate
+Mac/802_11 set basicRate_ $basicrate
+Mac/802_11 set RTSThreshold_ [expr {$rts eq "on" ? 0 : 10000}]
+Phy/WirelessPhy set CPThresh_ $capture
+foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial minrto_ $minrto maxrto_ $maxrto \
+        packetSize_ $payload] {
+    Agent/TCP set $name $value
+}
+
+# Nodes insist on a trace file, though nothing but an event of each node's life is written to it.
+set drop_file [expr {$mactrace ne "" ? $mactrace : $drops ? "/tmp/string.[pid]" : "/dev/null"}]
+set sink_file [open $drop_file w]
+$ns trace-all $sink_file
+set topography [new Topography]
+$topography load_flatgrid [expr {($n + 1) * $spacing}] 1000
+create-god $n
+$ns node-config -adhocRouting [expr {$routing eq "aodv" ? "AODV" : "DumbAgent"}] -llType LL -macType Mac/802_11 \
+    -ifqType Queue/$queuetype -ifqLen $queue -antType Antenna/OmniAntenna -propType Propagation/TwoRayGround \
+    -phyType Phy/WirelessPhy -channel [new Channel/WirelessChannel] -topoInstance $topography \
+    -agentTrace OFF -routerTrace OFF -macTrace [expr {$mactrace eq "" ? "OFF" : "ON"}] -movementTrace OFF
+
+# Counts what the queues drop.
+set monitor [new QueueMonitor]
+set counts [new SnoopQueue/Drop]
+$counts set-monitor $monitor
+$counts target [new Agent/Null]
+
+for {set i 0} {$i < $n} {incr i} {
+    set node($i) [$ns node]
+    $node($i) set X_ [expr {($i + 0.5) * $spacing}]
+    $node($i) set Y_ 500
+    $node($i) set Z_ 0
+    $node($i) random-motion 0
+    if {$drops} { [$node($i) set mac_(0)] drop-target [$node($i) mobility-trace Drop MAC] }
+    if {$mactrace eq ""} {
+        [$node($i) set ifq_(0)] drop-target $counts
+        set below($i) [$node($i) set ifq_(0)]
+    } else {
+        set below($i) [$node($i) mobility-trace Send IFQ]
+        $below($i) target [$node($i) set ifq_(0)]
+        [$node($i) set ll_(0)] down-target $below($i)
+    }
+}
+proc towards {from next dests} {
+    global node below
+    set mac [$node($from) set mac_(0)]
+    set link [new LL]
+    $link mac $mac
+    $link down-target $below($from)
+    $link up-target [$node($from) entry]
+    $link set macDA_ [[$node($next) set mac_(0)] id]
+    set turn [new NetworkInterface]
+    $turn target $link
+    foreach dest $dests { [$node($from) entry] install $dest $turn }
+}
+if {$routing eq "static"} {
+    for {set i 0} {$i < $n} {incr i} {
+        set left {}
+        set right {}
+        for {set j 0} {$j < $n} {incr j} { if {$j < $i} { lappend left $j } elseif {$j > $i} { lappend right $j } }
+        if {[llength $left]} { towards $i [expr {$i - 1}] $left }
+        if {[llength $right]} { towards $i [expr {$i + 1}] $right }
+    }
+}
+
+set jitter [new RandomVariable/Uniform]
+$jitter use-rng $defaultRNG
+$jitter set min_ 0
+$jitter set max_ $gap
+set flows [expr {$traffic eq "both" ? 2 : 1}]
+for {set i 0} {$i < $flows} {incr i} {
+    set from [expr {$i == 0 ? 0 : $n - 1}]
+    set to [expr {$n - 1 - $from}]
+    if {$traffic eq "udp"} {
+        set source($i) [new Agent/UDP]
+        set end($i) [new Agent/LossMonitor]
+        # AODV adds the IP header to all but TCP.
+        set size [expr {$payload + 40 - ($routing eq "aodv" ? 20 : 0)}]
+        $source($i) set packetSize_ $size
+        set application($i) [new Application/Traffic/CBR]
+        $application($i) set packetSize_ $size
+        $application($i) set rate_ $cbrrate
+    } else {
+        set source($i) [new Agent/TCP[expr {$variant eq "Tahoe" ? "" : "/$variant"}]]
+        set end($i) [new Agent/TCPSink[expr {$variant eq "Sack1" ? "/Sack1" : ""}]]
+        set application($i) [new Application/FTP]
+    }
+    $ns attach-agent $node($from) $source($i)
+    $ns attach-agent $node($to) $end($i)
+    $ns connect $source($i) $end($i)
+    if {$noack} { $end($i) target $source($i) }
+    $application($i) attach-agent $source($i)
+    $ns at [expr {$start + ($gap > 0 ? [$jitter value] : 0)}] "$application($i) start"
+}
+
+# User and system time of this process in seconds; the kernel counts ticks of 10 ms (proc(5)).
+proc cpu {} {
+    set file [open /proc/self/stat]
+    set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
+    close $file
+    expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
+}
+
+# All counts so far.
+proc counts {} {
+    global flows traffic end source monitor
+    foreach sum {sent again timeouts} { set $sum 0 }
+    for {set i 0} {$i < $flows} {incr i} {
+        lappend result bytes$i [expr {[$end($i) set bytes_] + 0.0}]
+        if {$traffic ne "udp"} {
+            incr sent [$source($i) set ndatapack_]
+            incr again [$source($i) set nrexmitpack_]
+            incr timeouts [$source($i) set nrexmit_]
+        }
+    }
+    lappend result sent $sent again $again timeouts $timeouts
+    lappend result full [$monitor set pdrops_]
+    return $result
+}
+proc begin {} {
+    global before
+    array set before [counts]
+}
+# The drops in the measured interval by kind. (The counts cannot be kept in ns-2: its MAC names the kind to trace objects only.)
+proc report_drops {} {
+    global ns start warm mactrace sink_file drop_file
+    $ns flush-trace
+    close $sink_file
+    foreach kind {RET COL DUP control} { set number($kind) 0 }
+    set file [open $drop_file]
+    while {[gets $file line] >= 0} {
+        if {![string match D* $line]} continue
+        foreach {op time node layer why uid type} $line break
+        if {$layer ne "MAC" || $time < $start + $warm} continue
+        if {[lsearch -exact {RTS CTS ACK} $type] >= 0} { set why control }
+        if {[info exists number($why)]} { incr number($why) }
+    }
+    close $file
+    if {$mactrace eq ""} { file delete $drop_file }
+    puts -nonewline " macdrops $number(RET) collisions $number(COL) duplicates $number(DUP) control $number(control)"
+}
+proc report {} {
+    global ns flows duration start warm began before payload drops
+    set cpu [expr {[cpu] - $began}]
+    # Events are numbered as they are scheduled.
+    set events [$ns at [expr {$start + $warm + $duration}] {}]
+    array set now [counts]
+    array set all [array get now]
+    foreach name [array names now] { set now($name) [expr {$now($name) - $before($name)}] }
+    set total 0
+    for {set i 0} {$i < $flows} {incr i} {
+        set kbps($i) [expr {$now(bytes$i) * 1500 / ($payload + 40) * 8e-3 / $duration}]
+        set total [expr {$total + $kbps($i)}]
+    }
+    puts -nonewline [format {simulated %g cpu %.2f events %d rate %.0f thr1500 %.3f sent %d retransmits %d timeouts %d} \
+        $duration $cpu $events [expr {$events / ($cpu > 0 ? $cpu : 0.01)}] $total $now(sent) $now(again) $now(timeouts)]
+    puts -nonewline " queuedrops $now(full)"
+    puts -nonewline " allretransmits $all(again) alltimeouts $all(timeouts)"
+    if {$flows > 1} { puts -nonewline [format { thr1500.0 %.3f thr1500.1 %.3f} $kbps(0) $kbps(1)] }
+    if {$drops} { report_drops }
+    puts ""
+    exit 0
+}
+$ns at [expr {$start + $warm}] begin
+$ns at [expr {$start + $warm + $duration}] report
+set began [cpu]
+$ns run
