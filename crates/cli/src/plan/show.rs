@@ -68,7 +68,7 @@ fn table(plan: &PlanAnswer, simulated: bool, verified: bool) -> Table {
 
 fn row(scheme: &SchemePlan, simulated: bool, verified: bool) -> Vec<String> {
     let error = match (scheme.error_median, scheme.error_p95) {
-        // Where a scheme may bring next to nothing, its prediction may be wrong by any factor.
+        // Where a scheme brings little, its prediction may be wrong by any factor.
         (Some(median), Some(p95)) if p95 >= 10.0 => format!("{:.0} / > 1000 %", median * 100.0),
         (Some(median), Some(p95)) => format!("{:.0} / {:.0} %", median * 100.0, p95 * 100.0),
         _ => "not known".to_owned(),

@@ -82,7 +82,7 @@ fn two_steps(mut case: codes::Case) -> Run {
 /// counts are equal.
 fn session(mut session: proto::BenchSession) -> Run {
     Box::new(move |laps| {
-        // So many steps that the receiver sends reports among them, and that the caches are filled
+        // Enough steps for the receiver to send reports, and for the caches to fill
         // again after the other cases.
         for _ in 0..40 {
             let send = timed(|| session.send());

@@ -21,8 +21,7 @@ use std::time::Duration;
 /// Contention: the packet that a station contends with, its back-off, and the frame that follows.
 impl<P: Packet> Medium<P> {
     /// Takes a packet into the queue of station `k`, or at once into the MAC.
-    pub(super) fn enqueue(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
-        packet.since = scheduler.now();
+    pub(super) fn enqueue(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
         if self.stations[k].exchange.is_none() {
             self.accept(k, packet, scheduler);
         } else if let Err(packet) = self.stations[k].queue.push(packet) {

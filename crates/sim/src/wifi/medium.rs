@@ -9,7 +9,7 @@ use super::receiver::{Beginning, Ending};
 use super::static_routes::StaticRoutes;
 use super::station::{Flight, Passing, Station, StationAlarm};
 use crate::engine::{Alarm, Scheduler};
-use ripstop_base::{Seed, Time};
+use ripstop_base::Seed;
 use std::collections::VecDeque;
 
 /// A medium that stations share, with its stations.
@@ -108,9 +108,9 @@ impl<P: Packet> Medium<P> {
     pub fn send(&mut self, from: u32, to: u32, packet: P, scheduler: &mut Scheduler) {
         let (bytes, load) = (packet.bytes(), packet.load());
         self.entered += 1;
-        let (id, since) = (self.entered, scheduler.now());
+        let id = self.entered;
         let (packet, failures) = (Some(packet), [0; 2]);
-        let queued = Queued { packet, id, bytes, load, destination: to, to, from: None, failures, since };
+        let queued = Queued { packet, id, bytes, load, destination: to, to, from: None, failures };
         self.route(from as usize, queued, scheduler);
     }
 
@@ -293,10 +293,5 @@ impl<P: Packet> Medium<P> {
         if let Some(packet) = packet.packet {
             self.outputs.push_back(MediumOutput::Dropped(packet, reason));
         }
-    }
-
-    /// Whether any frame is on the air.
-    pub fn is_silent(&self, now: Time) -> bool {
-        self.stations.iter().all(|station| station.flight.began + station.flight.frame.airtime <= now)
     }
 }

@@ -1,6 +1,5 @@
 //! The interface queue of a station, and the packets in it.
 
-use ripstop_base::Time;
 use std::collections::VecDeque;
 
 /// What a packet carries. A scheme may treat data and acknowledgements differently.
@@ -38,8 +37,6 @@ pub(super) struct Queued<P> {
     pub(super) from: Option<u32>,
     /// Failures that count towards the short and the long retry limit.
     pub(super) failures: [u32; 2],
-    /// When it entered the queue.
-    pub(super) since: Time,
 }
 
 /// The interface queue: first in, first out, and limited.

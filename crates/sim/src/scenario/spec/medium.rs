@@ -327,7 +327,7 @@ impl MediumSpec {
             }
         }
         if matches!(change.k, Some(KSpec::Fixed(k)) if k > 1000) {
-            return wrong("k", "no packet needs protection over so many hops; write at most 1000");
+            return wrong("k", "a string has at most 1000 stations; write at most 1000");
         }
         if matches!(change.k, Some(KSpec::Fixed(_))) && change.most_k.is_some() {
             return wrong("most-k", "k is fixed; remove `most-k`, or set `k` to `learned`");
