@@ -7,7 +7,7 @@ use ripstop_sim::scenario::{
     AdaptiveSpec, BackoffName, FlowSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, RunSpec, Scenario, StationSpec,
     UdpSpec,
 };
-use ripstop_sim::wifi::{PostBackoff, Residual, TimerStart};
+use ripstop_sim::wifi::{PostBackoff, Residual, Routing, TimerStart};
 use std::time::Duration;
 
 // Headings of the groups in the help text.
@@ -31,6 +31,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("short-retry", Kind::Count, "N", MAC, "Transmissions after which a frame without RTS, or an RTS, is dropped").or("7"),
     Parameter::new("long-retry", Kind::Count, "N", MAC, "Transmissions after which a frame with RTS is dropped").or("4"),
     Parameter::new("queue", Kind::Count, "PACKETS", MAC, "The interface queue of each station").or("50"),
+    Parameter::new("routing", Kind::Other, "NAME", MAC, "static, or aodv (RFC 3561, with ns-2's timers)").or("static"),
     Parameter::new("xor", Kind::Other, "on|off", MAC, "Whether stations XOR packets that cross").or("off"),
     Parameter::new("backoff", Kind::Other, "NAME", MAC, "standard, adaptive (paper 002, algorithm 1), adaptive-redrawn, adaptive-small-post, or adaptive-hold").or("standard"),
     Parameter::new("k", Kind::Other, "learned|N", BACKOFF, "Hops over which a packet is protected [default: learned]"),
@@ -73,6 +74,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
         short_retry: Some(given.value("short-retry")?),
         long_retry: Some(given.value("long-retry")?),
         queue: Some(given.value("queue")?),
+        routing: given.choice("routing", &[("static", Routing::Static), ("aodv", Routing::Aodv)])?,
         xor: given.choice("xor", &on_off)?,
         backoff: given.choice("backoff", BACKOFFS)?,
         adaptive: adaptive(given)?,

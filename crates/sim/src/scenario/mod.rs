@@ -25,7 +25,8 @@ pub use file::FileError;
 pub use preset::{FecPath, Tandem};
 pub use report::{
     DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, MediaSummary, MediumReport,
-    NcReport, NcSeries, ScenarioReport, Series, StationReport, StationSeries, TunnelReport, delay_statistic,
+    NcReport, NcSeries, RoutingReport, ScenarioReport, Series, StationReport, StationSeries, TunnelReport,
+    delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{

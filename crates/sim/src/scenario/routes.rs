@@ -2,7 +2,7 @@
 
 use super::error::{ScenarioError, refuse};
 use super::spec::{LinkSpec, Scenario};
-use crate::wifi::hop_counts;
+use crate::wifi::{Routing, hop_counts};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A link on a route.
@@ -16,7 +16,7 @@ pub(super) enum Leg {
         medium: usize,
         /// The stations at the ends, by their numbers on the medium.
         ends: [usize; 2],
-        /// The number of hops.
+        /// The number of hops on the shortest way. The number of stations if AODV runs and there is no way.
         hops: u32,
     },
 }
@@ -108,7 +108,9 @@ impl<'a> Topology<'a> {
             let stations: Vec<usize> = spec.stations.iter().map(|station| topology.add_node(&station.name)).collect();
             for (from, counts) in hop_counts(&spec.config(), &spec.places()).iter().enumerate() {
                 for (to, hops) in counts.iter().enumerate() {
-                    if let Some(hops) = hops.filter(|hops| *hops > 0) {
+                    // AODV finds out by itself that no way leads to a station.
+                    let unknown = (spec.routing == Routing::Aodv).then_some(spec.stations.len() as u32);
+                    if let Some(hops) = hops.or(unknown).filter(|hops| *hops > 0) {
                         let leg = Leg::Radio { medium, ends: [from, to], hops };
                         topology.out[stations[from]].push((leg, stations[to]));
                     }

@@ -2,6 +2,7 @@
 
 use super::contention::BackoffRule;
 use super::pairing::XorConfig;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The parameters of IEEE 802.11's distributed coordination function (DCF) and of its radio.
@@ -46,6 +47,8 @@ pub struct WifiConfig {
     pub long_retry: u32,
     /// How stations draw back-offs.
     pub backoff: BackoffRule,
+    /// How stations find routes.
+    pub routing: Routing,
     /// XOR coding; none without it.
     pub xor: Option<XorConfig>,
     /// The most packets that wait in a station's interface queue, behind the packet that the MAC sends.
@@ -73,6 +76,17 @@ pub enum Growth {
     DoubleAndOne,
     /// window := 2 window. With the standard's 32 this gives 32, 64, ..., 1024: back-offs from 0 to 31, to 63, ...
     Double,
+}
+
+/// How stations find the next hop of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// Each station knows the shortest ways from the start on, and never changes them.
+    #[default]
+    Static,
+    /// AODV (RFC 3561) with ns-2's timers. The link layer detects broken links.
+    Aodv,
 }
 
 /// Speed of light in m/s. Frames travel at this speed.
@@ -104,6 +118,7 @@ impl WifiConfig {
             short_retry: 7,
             long_retry: 4,
             backoff: BackoffRule::Standard,
+            routing: Routing::Static,
             xor: None,
             queue: 49,
             capture: 10.0,

@@ -30,12 +30,20 @@ pub struct StationCounters {
     pub collisions: u64,
     /// Exchanges without the answer that the station waited for: a CTS, or a MAC ACK.
     pub failures: u64,
-    /// Packets dropped at the retry limit.
+    /// Packets dropped at the retry limit. AODV keeps some of them and sends them again later.
     pub retry_drops: u64,
     /// Packets dropped by the full interface queue.
     pub queue_drops: u64,
     /// Packets dropped because no way leads to their destination.
     pub route_drops: u64,
+    /// Packets dropped because the link to their next hop was broken (AODV).
+    pub break_drops: u64,
+    /// Packets dropped by the full buffer of packets that wait for a route (AODV).
+    pub buffer_drops: u64,
+    /// Packets dropped after the longest wait for a route (AODV).
+    pub expired_drops: u64,
+    /// Packets dropped after the largest number of hops, or because they came back to their source (AODV).
+    pub loop_drops: u64,
     /// Packets received a second time, because a MAC ACK was lost.
     pub duplicates: u64,
     /// Data frames for this station that it could not answer, because another answer was due.
@@ -44,4 +52,21 @@ pub struct StationCounters {
     pub missed_partners: u64,
     /// XOR frames that this station received and could not decode, because it lacked the other packet.
     pub undecodable: u64,
+}
+
+/// What the routing protocol of a station has counted since the start of the run. All 0 with static routing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RoutingCounters {
+    /// Route requests of the station's own. Requests that it forwards do not count.
+    pub route_requests: u64,
+    /// Route replies of the station's own.
+    pub route_replies: u64,
+    /// Route errors that the station sent.
+    pub route_errors: u64,
+    /// Packets that the MAC dropped at its retry limit, each a sign of a broken link.
+    pub link_breaks: u64,
+    /// Of these, packets that the station kept, to repair the route itself.
+    pub repairs: u64,
+    /// Discoveries that were given up.
+    pub failed_discoveries: u64,
 }

@@ -12,7 +12,7 @@ use super::contention::DrawReason;
 use super::countdown::Countdown;
 use super::frame::{Frame, FrameKind, NOBODY};
 use super::medium::{DropReason, Medium};
-use super::queue::{Load, Packet, Queued};
+use super::queue::{Load, Packet, Payload, Queued};
 use super::station::{Exchange, Passing, Phase, Response, StationAlarm};
 use crate::engine::Scheduler;
 use ripstop_base::Time;
@@ -20,18 +20,23 @@ use std::time::Duration;
 
 /// Contention: the packet that a station contends with, its back-off, and the frame that follows.
 impl<P: Packet> Medium<P> {
-    /// Takes a packet into the queue of station `k`, or at once into the MAC.
+    /// Takes a packet into the queue of station `k`, or at once into the MAC. In the queue, messages of the routing
+    /// protocol come first.
     pub(super) fn enqueue(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
         if self.stations[k].exchange.is_none() {
             self.accept(k, packet, scheduler);
-        } else if let Err(packet) = self.stations[k].queue.push(packet) {
+            return;
+        }
+        let queue = &mut self.stations[k].queue;
+        let refused = if packet.load == Load::Routing { queue.push_first(packet) } else { queue.push(packet).err() };
+        if let Some(packet) = refused {
             self.drop_packet(k, packet, DropReason::QueueFull);
         }
     }
 
     /// Begins to contend with a packet.
     fn accept(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
-        let rts_due = self.needs_rts(packet.bytes);
+        let rts_due = self.needs_rts(&packet);
         let now = scheduler.now();
         let station = &mut self.stations[k];
         station.exchange = Some(Exchange::new(packet, rts_due));
@@ -47,9 +52,17 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Whether a data frame for an IP packet of `bytes` bytes is announced by an RTS.
-    pub(super) fn needs_rts(&self, bytes: u32) -> bool {
-        bytes.saturating_add(self.config.header_bytes) >= self.config.rts_threshold
+    /// Whether the frame with this packet is announced by an RTS. A broadcast is not.
+    pub(super) fn needs_rts(&self, packet: &Queued<P>) -> bool {
+        packet.to != NOBODY && packet.bytes.saturating_add(self.config.header_bytes) >= self.config.rts_threshold
+    }
+
+    /// The exchange of station `k` begins anew, with an RTS if its packet needs one.
+    fn set_rts_due(&mut self, k: usize) {
+        let is_due = self.stations[k].exchange.as_ref().is_some_and(|exchange| self.needs_rts(&exchange.first));
+        if let Some(exchange) = &mut self.stations[k].exchange {
+            exchange.rts_due = is_due;
+        }
     }
 
     /// Draws a back-off, and lets it run if the medium is idle.
@@ -102,10 +115,12 @@ impl<P: Packet> Medium<P> {
     fn contend(&mut self, k: usize, scheduler: &mut Scheduler) {
         let now = scheduler.now();
         let is_idle = self.stations[k].is_idle(now);
-        let Some(exchange) = &mut self.stations[k].exchange else { return };
+        if self.stations[k].exchange.is_none() {
+            return;
+        }
         if !is_idle {
             // Another frame came in the same moment, or after the CTS.
-            exchange.rts_due = self.config.rts_threshold <= exchange.first.bytes + self.config.header_bytes;
+            self.set_rts_due(k);
             self.note_busy(k);
             return self.back_off(k, DrawReason::Access, scheduler);
         }
@@ -126,11 +141,21 @@ impl<P: Packet> Medium<P> {
             (frame, Phase::Rts, rts + sifs + cts + margin)
         } else if let Some(frame) = xor {
             (frame, Phase::Data, frame.airtime + 2 * (sifs + ack) + margin)
+        } else if exchange.first.to == NOBODY {
+            let airtime = self.config.broadcast_airtime(exchange.first.bytes);
+            let frame = Frame { kind: FrameKind::Broadcast, to: [NOBODY; 2], reserves: Duration::ZERO, airtime };
+            (frame, Phase::Data, airtime)
         } else {
             let airtime = self.config.data_airtime(exchange.first.bytes);
             let frame = Frame { kind: FrameKind::Data, to: [exchange.first.to, NOBODY], reserves: sifs + ack, airtime };
             (frame, Phase::Data, airtime + sifs + ack + margin)
         };
+        if frame.kind == FrameKind::Broadcast
+            && let Some(Payload::Message(message)) = &exchange.first.packet
+        {
+            let message = message.clone();
+            self.stations[k].announcement = Some(message);
+        }
         if phase == Phase::Data {
             self.remember(k);
             self.note_frame(k, load, now);
@@ -154,7 +179,7 @@ impl<P: Packet> Medium<P> {
     /// the packet that it has, or takes the next packet.
     pub(super) fn resume(&mut self, k: usize, scheduler: &mut Scheduler) {
         let now = scheduler.now();
-        let cleared = self.stations[k].exchange.as_ref().is_some_and(|e| !e.rts_due && self.needs_rts(e.first.bytes));
+        let cleared = self.stations[k].exchange.as_ref().is_some_and(|e| !e.rts_due && self.needs_rts(&e.first));
         let station = &mut self.stations[k];
         if let Some(response) = station.response {
             scheduler.set(station.alarm(StationAlarm::Defer), now + response.after);
@@ -209,6 +234,9 @@ impl<P: Packet> Medium<P> {
         }
         match self.stations[k].phase {
             Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Xor => self.end_xor(k, scheduler),
+            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Broadcast => {
+                self.end_broadcast(k, scheduler)
+            }
             Phase::Rts | Phase::Data => self.on_failure(k, scheduler),
             Phase::Cts | Phase::Ack => self.stations[k].response = None,
             Phase::Idle => {}
@@ -216,9 +244,16 @@ impl<P: Packet> Medium<P> {
         self.resume(k, scheduler);
     }
 
+    /// The broadcast of station `k` has ended. Nobody acknowledges it, so it counts as a success.
+    fn end_broadcast(&mut self, k: usize, scheduler: &mut Scheduler) {
+        let load = self.stations[k].exchange.take().map_or(Load::Routing, |exchange| exchange.load());
+        self.note_exchange(k, load, true, scheduler);
+        self.back_off(k, DrawReason::Post, scheduler);
+    }
+
     /// Counts a failed RTS or data frame. The packet contends again, or is dropped at the retry limit.
     fn on_failure(&mut self, k: usize, scheduler: &mut Scheduler) {
-        let announced = self.stations[k].exchange.as_ref().is_some_and(|e| self.needs_rts(e.first.bytes));
+        let announced = self.stations[k].exchange.as_ref().is_some_and(|e| self.needs_rts(&e.first));
         let Some(load) = self.stations[k].exchange.as_ref().map(Exchange::load) else { return };
         let phase = self.stations[k].phase;
         self.note_exchange(k, if phase == Phase::Data { load } else { Load::Ack }, false, scheduler);
@@ -234,7 +269,7 @@ impl<P: Packet> Medium<P> {
             return self.back_off(k, DrawReason::Access, scheduler);
         }
         if let Some(exchange) = station.exchange.take() {
-            self.drop_packet(k, exchange.first, DropReason::RetryLimit);
+            self.give_up(k, exchange.first, scheduler);
             if let Some(partner) = exchange.partner {
                 self.stations[k].queue.put_back(exchange.partner_place, partner);
             }
@@ -253,7 +288,7 @@ impl<P: Packet> Medium<P> {
             FrameKind::Ack => self.on_ack(k, sender, scheduler),
             FrameKind::Data => self.on_data(k, sender, scheduler),
             FrameKind::Xor => self.on_xor(k, sender, frame, scheduler),
-            FrameKind::Broadcast => {}
+            FrameKind::Broadcast => self.on_broadcast(k, sender, scheduler),
         }
     }
 
@@ -284,7 +319,7 @@ impl<P: Packet> Medium<P> {
     }
 
     fn on_data(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
-        let announced = self.stations[sender].exchange.as_ref().is_some_and(|e| self.needs_rts(e.first.bytes));
+        let announced = self.stations[sender].exchange.as_ref().is_some_and(|e| self.needs_rts(&e.first));
         let station = &mut self.stations[k];
         if announced && station.phase == Phase::Cts {
             scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
@@ -307,6 +342,23 @@ impl<P: Packet> Medium<P> {
             Some(packet) => self.pass(k, Passing::Up(packet), scheduler),
             None => self.stations[k].counters.duplicates += 1,
         }
+    }
+
+    fn on_broadcast(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
+        let Some(message) = self.stations[sender].announcement.clone() else { return };
+        let packet = Queued {
+            bytes: message.bytes(),
+            packet: Some(Payload::Message(message)),
+            id: 0,
+            load: Load::Routing,
+            source: sender as u32,
+            destination: NOBODY,
+            to: NOBODY,
+            from: Some(sender as u32),
+            forwards: 1,
+            failures: [0; 2],
+        };
+        self.pass(k, Passing::Up(packet), scheduler);
     }
 
     fn on_ack(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {

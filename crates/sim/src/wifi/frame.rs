@@ -19,7 +19,8 @@ pub enum FrameKind {
     Broadcast,
 }
 
-/// What the MAC header of a frame says. The packets of the frame stay with its sender until they are received.
+/// What the MAC header of a frame says. The packets of the frame stay with its sender until they are received,
+/// and so does the content of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) kind: FrameKind,

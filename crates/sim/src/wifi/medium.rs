@@ -4,9 +4,9 @@ use super::config::WifiConfig;
 use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind};
 use super::propagation::{Hearer, Position, hearers};
-use super::queue::{Packet, Queued};
+use super::queue::{Packet, Payload, Queued};
 use super::receiver::{Beginning, Ending};
-use super::static_routes::StaticRoutes;
+use super::routing::Routes;
 use super::station::{Flight, Passing, Station, StationAlarm};
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Seed;
@@ -22,7 +22,7 @@ pub struct Medium<P> {
     pub(super) stations: Vec<Station<P>>,
     /// For each station, the stations that hear it, the nearest first.
     hearers: Vec<Vec<Hearer>>,
-    routes: StaticRoutes,
+    pub(super) routes: Routes<P>,
     pub(super) outputs: VecDeque<MediumOutput<P>>,
     /// How many packets entered the medium.
     entered: u64,
@@ -46,11 +46,21 @@ pub enum DropReason {
     RetryLimit,
     /// No way leads to the packet's destination.
     NoRoute,
+    /// The link to the packet's next hop was broken (AODV).
+    LinkBreak,
+    /// The buffer of packets that wait for a route was full (AODV).
+    BufferFull,
+    /// The packet waited too long for a route (AODV).
+    Expired,
+    /// The packet has passed the largest number of hops (AODV).
+    TimeToLive,
+    /// The packet came back to its source (AODV).
+    Loop,
 }
 
 impl<P: Packet> Medium<P> {
     /// A medium with stations at these `places`. `alarm` makes the alarms of each station. Station k draws its
-    /// back-offs from the stream `station/k` of `seed`.
+    /// back-offs from the stream `station/k` of `seed`, and the jitter of AODV from `aodv/k`.
     pub fn new(
         config: WifiConfig,
         places: &[Position],
@@ -63,7 +73,7 @@ impl<P: Packet> Medium<P> {
         };
         let stations = (0..places.len()).map(station).collect();
         let hearers = hearers(&config, places);
-        let routes = StaticRoutes::new(&hearers);
+        let routes = Routes::new(&config, &hearers, seed);
         Medium { config, stations, hearers, routes, outputs: VecDeque::new(), entered: 0 }
     }
 
@@ -91,6 +101,19 @@ impl<P: Packet> Medium<P> {
         self.stations[station].queue.len()
     }
 
+    /// The packets of the layer above in this medium: offered, and neither delivered nor dropped yet.
+    pub fn held(&self) -> usize {
+        let counts = |packet: &&Queued<P>| matches!(packet.packet, Some(Payload::Packet(_)));
+        let at_station = |station: &Station<P>| {
+            let passing = station.link_layer.iter().map(|(_, Passing::Up(packet) | Passing::Down(packet))| packet);
+            let exchange =
+                station.exchange.iter().flat_map(|exchange| [Some(&exchange.first), exchange.partner.as_ref()]);
+            passing.chain(exchange.flatten()).chain(station.queue.iter()).filter(counts).count()
+        };
+        let in_routers = self.routers().iter().map(|router| router.packets().filter(counts).count());
+        self.stations.iter().map(at_station).chain(in_routers).sum()
+    }
+
     /// The number of stations.
     pub fn stations(&self) -> usize {
         self.stations.len()
@@ -109,8 +132,9 @@ impl<P: Packet> Medium<P> {
         let (bytes, load) = (packet.bytes(), packet.load());
         self.entered += 1;
         let id = self.entered;
-        let (packet, failures) = (Some(packet), [0; 2]);
-        let queued = Queued { packet, id, bytes, load, destination: to, to, from: None, failures };
+        let packet = Some(Payload::Packet(packet));
+        let (source, destination, failures) = (from, to, [0; 2]);
+        let queued = Queued { packet, id, bytes, load, source, destination, to, from: None, forwards: 0, failures };
         self.route(from as usize, queued, scheduler);
     }
 
@@ -124,6 +148,7 @@ impl<P: Packet> Medium<P> {
             StationAlarm::Wait => self.on_wait_end(k, scheduler),
             StationAlarm::Protection => self.on_protection_end(k, scheduler),
             StationAlarm::LinkLayer => self.leave_link_layer(k, scheduler),
+            StationAlarm::Routing => self.wake_router(k, scheduler),
         }
     }
 
@@ -243,26 +268,6 @@ impl<P: Packet> Medium<P> {
         station.link_layer.push_back((when, packet));
     }
 
-    /// Finds the next hop of a packet at station `k`, and sends the packet down to the queue.
-    fn route(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
-        match self.routes.next_hop(k, packet.destination as usize) {
-            Some(to) => {
-                packet.to = to;
-                self.pass(k, Passing::Down(packet), scheduler);
-            }
-            None => self.drop_packet(k, packet, DropReason::NoRoute),
-        }
-    }
-
-    /// Station `k` has received a packet for the layer above. It delivers the packet, or passes it on.
-    fn arrive(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
-        if packet.destination as usize == k {
-            self.outputs.extend(packet.packet.map(MediumOutput::Delivered));
-        } else {
-            self.route(k, packet, scheduler);
-        }
-    }
-
     /// Takes the packets that leave the link layer of station `k` now.
     fn leave_link_layer(&mut self, k: usize, scheduler: &mut Scheduler) {
         let now = scheduler.now();
@@ -288,9 +293,13 @@ impl<P: Packet> Medium<P> {
             DropReason::QueueFull => counters.queue_drops += 1,
             DropReason::RetryLimit => counters.retry_drops += 1,
             DropReason::NoRoute => counters.route_drops += 1,
+            DropReason::LinkBreak => counters.break_drops += 1,
+            DropReason::BufferFull => counters.buffer_drops += 1,
+            DropReason::Expired => counters.expired_drops += 1,
+            DropReason::TimeToLive | DropReason::Loop => counters.loop_drops += 1,
         }
         // A packet that its receiver has already is not lost.
-        if let Some(packet) = packet.packet {
+        if let Some(Payload::Packet(packet)) = packet.packet {
             self.outputs.push_back(MediumOutput::Dropped(packet, reason));
         }
     }

@@ -5,9 +5,11 @@
 //! - `medium` carries frames to all stations that sense them. [`Medium`] is the type that a world drives.
 //! - `dcf` has the rules of the distributed coordination function. `contention` draws back-offs, and `countdown` counts
 //!   their slots.
+//! - `routing` finds the next hop of a packet, by `static_routes` or by `aodv`.
 //! - `pairing` XORs packets that cross at a station.
 //! - `station` is the state of a station, `queue` its interface queue, and `counters` what it counts.
 
+mod aodv;
 mod config;
 mod contention;
 mod countdown;
@@ -19,12 +21,13 @@ mod pairing;
 mod propagation;
 mod queue;
 mod receiver;
+mod routing;
 mod static_routes;
 mod station;
 
-pub use config::{Growth, WifiConfig};
+pub use config::{Growth, Routing, WifiConfig};
 pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};
-pub use counters::StationCounters;
+pub use counters::{RoutingCounters, StationCounters};
 pub use frame::FrameKind;
 pub use medium::{DropReason, Medium, MediumOutput};
 pub use pairing::XorConfig;

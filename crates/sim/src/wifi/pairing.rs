@@ -7,10 +7,11 @@
 //!   answers after SIFS + MAC ACK + SIFS, whether or not the first MAC ACK came.
 //! - A packet that was not acknowledged contends again, alone or with another partner. Retries count per packet.
 //! - A station remembers the packets that it has sent, and decodes with them.
+//! - Messages of the routing protocol are sent alone.
 
 use super::contention::DrawReason;
 use super::frame::{Frame, FrameKind};
-use super::medium::{DropReason, Medium};
+use super::medium::Medium;
 use super::queue::{Load, Packet, Queued};
 use super::station::{Exchange, Passing, Phase, Response, StationAlarm};
 use crate::engine::Scheduler;
@@ -102,8 +103,10 @@ impl<P> Exchange<P> {
 
     /// What the frame carries: data if one of the packets is data.
     pub(super) fn load(&self) -> Load {
-        let partner = self.partner.as_ref().map_or(Load::Ack, |partner| partner.load);
-        if self.first.load == Load::Data || partner == Load::Data { Load::Data } else { Load::Ack }
+        match &self.partner {
+            Some(partner) if partner.load == Load::Data => Load::Data,
+            _ => self.first.load,
+        }
     }
 
     /// The receivers of an XOR frame, the forward one first. Its packet is the data, or else the packet that was first.
@@ -138,7 +141,9 @@ impl<P: Packet> Medium<P> {
         }
         let station = &mut self.stations[k];
         let Some(Exchange { first, partner, .. }) = &station.exchange else { return };
-        station.sent.insert(first);
+        if first.load != Load::Routing {
+            station.sent.insert(first);
+        }
         if let Some(partner) = partner {
             station.sent.insert(partner);
         }
@@ -228,19 +233,18 @@ impl<P: Packet> Medium<P> {
             if packet.failures[0] < self.config.short_retry {
                 *left = Some(packet);
             } else {
-                self.drop_packet(k, packet, DropReason::RetryLimit);
+                self.give_up(k, packet, scheduler);
                 self.note_drop(k);
             }
         }
         let [first, partner] = left;
-        let station = &mut self.stations[k];
         match (first, partner) {
             (Some(first), partner) => {
-                let rts_due = first.bytes.saturating_add(self.config.header_bytes) >= self.config.rts_threshold;
+                let rts_due = self.needs_rts(&first);
                 let pair = Exchange { partner, partner_place: place, ..Exchange::new(first, rts_due) };
-                station.exchange = Some(pair);
+                self.stations[k].exchange = Some(pair);
             }
-            (None, Some(partner)) => station.queue.put_back(place, partner),
+            (None, Some(partner)) => self.stations[k].queue.put_back(place, partner),
             (None, None) => {}
         }
         debug_assert!(self.stations[k].phase == Phase::Data, "an XOR frame ends in the phase in which it began");

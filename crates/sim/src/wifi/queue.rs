@@ -1,5 +1,6 @@
 //! The interface queue of a station, and the packets in it.
 
+use super::aodv::Message;
 use std::collections::VecDeque;
 
 /// What a packet carries. A scheme may treat data and acknowledgements differently.
@@ -9,6 +10,8 @@ pub enum Load {
     Data,
     /// A TCP acknowledgement without data.
     Ack,
+    /// A message of the routing protocol.
+    Routing,
 }
 
 /// A packet that stations can carry.
@@ -19,22 +22,36 @@ pub trait Packet {
     fn load(&self) -> Load;
 }
 
+/// What a packet at a station contains.
+#[derive(Clone, Debug)]
+pub(super) enum Payload<P> {
+    /// A packet of the layer above.
+    Packet(P),
+    /// A message of the routing protocol.
+    Message(Message),
+}
+
 /// A packet at a station, from the interface queue until the MAC is done with it.
 #[derive(Clone, Debug)]
 pub(super) struct Queued<P> {
-    /// The packet. None once its receiver has it: then the station only waits for the MAC ACK.
-    pub(super) packet: Option<P>,
-    /// The packet's identity on this medium. All stations that carry it know it by this number.
+    /// The content. None once the receiver has it: then the station only waits for the MAC ACK.
+    pub(super) packet: Option<Payload<P>>,
+    /// The packet's identity on this medium. All stations that carry it know it by this number. 0 for messages of the
+    /// routing protocol.
     pub(super) id: u64,
     /// Its size with its IP header.
     pub(super) bytes: u32,
     pub(super) load: Load,
+    /// The station that sent it first.
+    pub(super) source: u32,
     /// The station that it is for in the end.
     pub(super) destination: u32,
-    /// The neighbour that receives it next.
+    /// The neighbour that receives it next, or [`NOBODY`](super::frame::NOBODY) for all neighbours.
     pub(super) to: u32,
     /// The neighbour that this station received it from. None at its first station.
     pub(super) from: Option<u32>,
+    /// The hops that it has passed.
+    pub(super) forwards: u16,
     /// Failures that count towards the short and the long retry limit.
     pub(super) failures: [u32; 2],
 }
@@ -50,7 +67,8 @@ impl<P> Queued<P> {
     /// Hands the packet over to its receiver, which got it from station `from`. None if the receiver has it already.
     pub(super) fn hand_over(&mut self, from: usize) -> Option<Queued<P>> {
         let packet = Some(self.packet.take()?);
-        Some(Queued { packet, from: Some(from as u32), failures: [0; 2], ..*self })
+        let forwards = self.forwards.saturating_add(1);
+        Some(Queued { packet, from: Some(from as u32), forwards, failures: [0; 2], ..*self })
     }
 }
 
@@ -66,6 +84,24 @@ impl<P> InterfaceQueue<P> {
         }
         self.waiting.push_back(packet);
         Ok(())
+    }
+
+    /// Puts a packet before all others. If this makes the queue longer than its limit, the last packet is returned.
+    pub(super) fn push_first(&mut self, packet: Queued<P>) -> Option<Queued<P>> {
+        self.waiting.push_front(packet);
+        if self.waiting.len() > self.limit { self.waiting.pop_back() } else { None }
+    }
+
+    /// Removes all packets for neighbour `to`.
+    pub(super) fn remove_for(&mut self, to: u32) -> Vec<Queued<P>> {
+        let (removed, left): (VecDeque<_>, VecDeque<_>) = self.waiting.drain(..).partition(|packet| packet.to == to);
+        self.waiting = left;
+        Vec::from(removed)
+    }
+
+    /// The packets that wait.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.waiting.iter()
     }
 
     /// Takes the first packet.

@@ -1,5 +1,6 @@
 //! The state of one station: receiver, sender, back-off and queue.
 
+use super::aodv::Message;
 use super::config::WifiConfig;
 use super::contention::Contention;
 use super::countdown::Countdown;
@@ -28,17 +29,20 @@ pub enum StationAlarm {
     Protection,
     /// A packet has passed the link layer, on its way down to the queue or up to the layer above.
     LinkLayer,
+    /// The routing protocol has something to do.
+    Routing,
 }
 
 impl StationAlarm {
     /// All kinds, in the order in which [`super::Medium::new`] takes their alarms.
-    pub const ALL: [StationAlarm; 6] = [
+    pub const ALL: [StationAlarm; 7] = [
         StationAlarm::Flight,
         StationAlarm::Backoff,
         StationAlarm::Defer,
         StationAlarm::Wait,
         StationAlarm::Protection,
         StationAlarm::LinkLayer,
+        StationAlarm::Routing,
     ];
 }
 
@@ -108,6 +112,9 @@ pub(super) struct Station<P> {
     /// When the frame that was decoded last ended.
     pub(super) decoded_until: Time,
     pub(super) flight: Flight,
+    /// The content of the last broadcast frame. It is kept here, since the sender is done with the frame before the
+    /// last station receives it.
+    pub(super) announcement: Option<Message>,
     /// Whether the station is sending at this moment.
     pub(super) sending: bool,
     pub(super) phase: Phase,
@@ -140,6 +147,7 @@ impl<P> Station<P> {
             receiver: Receiver::new(),
             decoded_until: Time::ZERO,
             flight: Flight { frame, began: Time::ZERO, edge: usize::MAX },
+            announcement: None,
             sending: false,
             phase: Phase::Idle,
             nav: Time::ZERO,

@@ -7,7 +7,8 @@ use super::observer::{Happening, Observer, Owner};
 use super::packet::{Body, NetworkPacket};
 use super::routes::LinkId;
 use crate::wifi::{
-    DropReason, Load, Medium, MediumOutput, Packet, Position, StationAlarm, StationCounters, WifiConfig,
+    DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, StationAlarm, StationCounters,
+    WifiConfig,
 };
 use ripstop_link::LinkCounters;
 
@@ -19,7 +20,8 @@ pub(super) struct RadioLink {
     to: u32,
     /// The link's number among all links.
     number: u32,
-    /// Packets by fate. A packet dropped at the retry limit counts as lost on the channel.
+    /// Packets by fate. A packet counts as lost on the channel if it was dropped at the retry
+    /// limit or by routing.
     pub(super) counters: LinkCounters,
 }
 
@@ -35,6 +37,8 @@ impl RadioLink {
 pub struct StationStatus {
     /// Its counters since the start.
     pub counters: StationCounters,
+    /// What its routing protocol has counted since the start.
+    pub routing: RoutingCounters,
     /// The hops over which its adaptive back-off protects a packet at present.
     pub k: u32,
 }
@@ -95,7 +99,11 @@ impl World {
     /// If the medium was not added.
     pub fn stations(&self, medium: usize) -> Vec<StationStatus> {
         let medium = &self.fabric.media[medium];
-        let status = |k| StationStatus { counters: *medium.counters(k), k: medium.protection(k) };
+        let status = |k| StationStatus {
+            counters: *medium.counters(k),
+            routing: medium.routing_counters(k),
+            k: medium.protection(k),
+        };
         (0..medium.stations()).map(status).collect()
     }
 
@@ -153,8 +161,13 @@ impl Fabric {
             }
             MediumOutput::Dropped(packet, reason) => {
                 match reason {
-                    DropReason::QueueFull => counters.refused_queue += 1,
-                    DropReason::RetryLimit | DropReason::NoRoute => counters.lost_channel += 1,
+                    DropReason::QueueFull | DropReason::BufferFull => counters.refused_queue += 1,
+                    DropReason::RetryLimit
+                    | DropReason::NoRoute
+                    | DropReason::LinkBreak
+                    | DropReason::Expired
+                    | DropReason::TimeToLive
+                    | DropReason::Loop => counters.lost_channel += 1,
                 }
                 self.recycle(packet.body);
                 None

@@ -3,9 +3,11 @@
 use crate::engine::{Sample, Statistic};
 use crate::scenario::spec::MediumSpec;
 use crate::scenario::totals::{MediumSpan, ReadTimes, RunTotals};
-use crate::wifi::StationCounters;
+use crate::wifi::{Routing, RoutingCounters, StationCounters};
+use crate::world::StationStatus;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The measurements of a medium, over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,8 +27,38 @@ pub struct MediumReport {
     pub undecodable_per_s: Statistic,
     /// Frames with a packet from one neighbour for another that were sent alone, per second.
     pub missed_partners_per_s: Statistic,
+    /// What AODV did, all stations together. None with static routing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing: Option<RoutingReport>,
     /// The stations.
     pub stations: Vec<StationReport>,
+}
+
+/// What AODV did in the measured time, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoutingReport {
+    /// Route requests of the stations' own. Forwarded requests do not count.
+    pub route_requests: Statistic,
+    /// Route replies of the stations' own.
+    pub route_replies: Statistic,
+    /// Route errors sent.
+    pub route_errors: Statistic,
+    /// Packets dropped at the retry limit, each a sign of a broken link.
+    pub link_breaks: Statistic,
+    /// Of these, packets kept by a station that repairs the route itself.
+    pub repairs: Statistic,
+    /// Discoveries that were given up.
+    pub failed_discoveries: Statistic,
+    /// Packets dropped because no route was known or found.
+    pub route_drops: Statistic,
+    /// Packets dropped because the link to their next hop was broken.
+    pub break_drops: Statistic,
+    /// Packets dropped by full buffers of packets that wait for a route.
+    pub buffer_drops: Statistic,
+    /// Packets dropped after the longest wait for a route.
+    pub expired_drops: Statistic,
+    /// Packets dropped after the largest number of hops, or back at their source.
+    pub loop_drops: Statistic,
 }
 
 /// The measurements of a station, over the runs.
@@ -50,6 +82,9 @@ pub struct StationReport {
     pub collisions: Statistic,
     /// Packets received again, because a MAC ACK was lost.
     pub duplicates: Statistic,
+    /// What AODV did. None with static routing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing: Option<RoutingReport>,
 }
 
 /// The figures of all media of a scenario together, over the runs.
@@ -122,18 +157,19 @@ impl MediumReport {
             queue_drops_per_s: rate(|c| c.queue_drops),
             undecodable_per_s: rate(|c| c.undecodable),
             missed_partners_per_s: rate(|c| c.missed_partners),
+            routing: RoutingReport::new(spec, 0..spec.stations.len(), runs),
             stations: spec
                 .stations
                 .iter()
                 .enumerate()
-                .map(|(k, station)| StationReport::new(&station.name, k, runs))
+                .map(|(k, station)| StationReport::new(spec, &station.name, k, runs))
                 .collect(),
         }
     }
 }
 
 impl StationReport {
-    fn new(name: &str, station: usize, runs: &[&MediumSpan]) -> StationReport {
+    fn new(spec: &MediumSpec, name: &str, station: usize, runs: &[&MediumSpan]) -> StationReport {
         let count = |value: fn(&StationCounters) -> u64| -> Statistic {
             let spans = runs.iter().filter_map(|span| span.get(station));
             spans
@@ -152,6 +188,38 @@ impl StationReport {
             queue_drops: count(|c| c.queue_drops),
             collisions: count(|c| c.collisions),
             duplicates: count(|c| c.duplicates),
+            routing: RoutingReport::new(spec, station..station + 1, runs),
         }
+    }
+}
+
+impl RoutingReport {
+    /// The report of these `stations`. None with static routing.
+    fn new(spec: &MediumSpec, stations: Range<usize>, runs: &[&MediumSpan]) -> Option<RoutingReport> {
+        if spec.routing == Routing::Static {
+            return None;
+        }
+        let sum = |value: &dyn Fn(&StationStatus) -> u64| -> Statistic {
+            let of_run = |span: &&MediumSpan| {
+                let stations = span.get(stations.clone()).unwrap_or_default();
+                stations.iter().map(|(start, end)| value(end) - value(start)).sum::<u64>() as f64
+            };
+            runs.iter().map(of_run).collect::<Sample>().statistic()
+        };
+        let routing = |value: fn(&RoutingCounters) -> u64| sum(&|status| value(&status.routing));
+        let drops = |value: fn(&StationCounters) -> u64| sum(&|status| value(&status.counters));
+        Some(RoutingReport {
+            route_requests: routing(|c| c.route_requests),
+            route_replies: routing(|c| c.route_replies),
+            route_errors: routing(|c| c.route_errors),
+            link_breaks: routing(|c| c.link_breaks),
+            repairs: routing(|c| c.repairs),
+            failed_discoveries: routing(|c| c.failed_discoveries),
+            route_drops: drops(|c| c.route_drops),
+            break_drops: drops(|c| c.break_drops),
+            buffer_drops: drops(|c| c.buffer_drops),
+            expired_drops: drops(|c| c.expired_drops),
+            loop_drops: drops(|c| c.loop_drops),
+        })
     }
 }

@@ -1,8 +1,8 @@
 //! A shared medium in a scenario: its stations, their places, and the rules of its MAC.
 
 use crate::wifi::{
-    AdaptiveBackoff, BackoffRule, Position, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart, WifiConfig,
-    XorConfig,
+    AdaptiveBackoff, BackoffRule, Position, PostBackoff, ProtectionK, Residual, Routing, TimerEffect, TimerStart,
+    WifiConfig, XorConfig,
 };
 use ripstop_base::{Distance, Rate};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const MOST_STATIONS: usize = 1000;
 
 /// A medium that stations share (IEEE 802.11). Two stations that decode each other are neighbours. Any two stations
-/// that a chain of neighbours joins can exchange packets.
+/// that a chain of neighbours joins can exchange packets. With AODV, any two stations can be named as ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MediumSpec {
@@ -51,6 +51,9 @@ pub struct MediumSpec {
     /// The most packets that wait in a station's queue; 50 when left out. The preset `ns2` holds one less, as ns-2 does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
+    /// How stations find routes: `static` or `aodv`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub routing: Routing,
     /// Whether stations XOR packets that cross.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub xor: bool,
@@ -199,6 +202,7 @@ impl MediumSpec {
             short_retry: None,
             long_retry: None,
             queue: None,
+            routing: Routing::Static,
             xor: false,
             xor_header: 0,
             backoff: BackoffName::default(),
@@ -228,6 +232,7 @@ impl MediumSpec {
             short_retry: self.short_retry.unwrap_or(usual.short_retry),
             long_retry: self.long_retry.unwrap_or(usual.long_retry),
             queue: self.queue.map_or(usual.queue, |queue| queue.saturating_sub(reserve) as usize),
+            routing: self.routing,
             xor: self.xor.then(|| XorConfig { header_bytes: self.xor_header, ..XorConfig::default() }),
             backoff: self.backoff_rule(),
             ..usual

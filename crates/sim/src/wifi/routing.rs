@@ -1,0 +1,132 @@
+//! How stations find the next hop of a packet: static routes, or AODV. This file joins both to the medium.
+
+use super::aodv::{Action, Router};
+use super::config::{Routing, WifiConfig};
+use super::counters::RoutingCounters;
+use super::medium::{DropReason, Medium, MediumOutput};
+use super::propagation::Hearer;
+use super::queue::{Load, Packet, Payload, Queued};
+use super::static_routes::StaticRoutes;
+use super::station::{Passing, StationAlarm};
+use crate::engine::Scheduler;
+use ripstop_base::Seed;
+
+/// The routes of all stations.
+#[derive(Debug)]
+pub(super) enum Routes<P> {
+    /// Static routes.
+    Static(StaticRoutes),
+    /// AODV at each station.
+    Aodv(Vec<Router<P>>),
+}
+
+impl<P> Routes<P> {
+    pub(super) fn new(config: &WifiConfig, hearers: &[Vec<Hearer>], seed: Seed) -> Routes<P> {
+        let router = |k: usize| Router::new(k as u32, seed.stream(&format!("aodv/{k}")));
+        match config.routing {
+            Routing::Static => Routes::Static(StaticRoutes::new(hearers)),
+            Routing::Aodv => Routes::Aodv((0..hearers.len()).map(router).collect()),
+        }
+    }
+}
+
+impl<P: Packet> Medium<P> {
+    /// What the routing protocol of station `station` has counted.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn routing_counters(&self, station: usize) -> RoutingCounters {
+        match &self.routes {
+            Routes::Static(_) => RoutingCounters::default(),
+            Routes::Aodv(routers) => routers[station].counters(),
+        }
+    }
+
+    /// The routers of the stations. None with static routes.
+    pub(super) fn routers(&self) -> &[Router<P>] {
+        match &self.routes {
+            Routes::Static(_) => &[],
+            Routes::Aodv(routers) => routers,
+        }
+    }
+
+    /// Finds the next hop of a packet at station `k`, and sends the packet down to the queue.
+    pub(super) fn route(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
+        match &mut self.routes {
+            Routes::Static(routes) => match routes.next_hop(k, packet.destination as usize) {
+                Some(to) => {
+                    packet.to = to;
+                    self.pass(k, Passing::Down(packet), scheduler);
+                }
+                None => self.drop_packet(k, packet, DropReason::NoRoute),
+            },
+            Routes::Aodv(routers) => {
+                routers[k].route(packet, scheduler.now());
+                self.follow_router(k, scheduler);
+            }
+        }
+    }
+
+    /// Station `k` has received a packet. It delivers the packet, passes it on, or gives it to the routing protocol.
+    pub(super) fn arrive(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
+        match packet.packet.take() {
+            Some(Payload::Message(message)) => {
+                if let (Routes::Aodv(routers), Some(from)) = (&mut self.routes, packet.from) {
+                    routers[k].receive(message, from, scheduler.now());
+                    self.follow_router(k, scheduler);
+                }
+            }
+            Some(Payload::Packet(content)) if packet.destination as usize == k => {
+                self.outputs.push_back(MediumOutput::Delivered(content));
+            }
+            content => {
+                packet.packet = content;
+                self.route(k, packet, scheduler);
+            }
+        }
+    }
+
+    /// The MAC of station `k` gives a packet up at the retry limit. AODV takes this for a broken link.
+    pub(super) fn give_up(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
+        match &mut self.routes {
+            Routes::Aodv(routers) if packet.load != Load::Routing => {
+                self.stations[k].counters.retry_drops += 1;
+                routers[k].on_link_break(packet, scheduler.now());
+                self.follow_router(k, scheduler);
+            }
+            _ => self.drop_packet(k, packet, DropReason::RetryLimit),
+        }
+    }
+
+    /// The alarm of station `k`'s router rings.
+    pub(super) fn wake_router(&mut self, k: usize, scheduler: &mut Scheduler) {
+        if let Routes::Aodv(routers) = &mut self.routes {
+            routers[k].wake(scheduler.now());
+            self.follow_router(k, scheduler);
+        }
+    }
+
+    /// Does what the router of station `k` asks for, and sets its alarm.
+    fn follow_router(&mut self, k: usize, scheduler: &mut Scheduler) {
+        loop {
+            let Routes::Aodv(routers) = &mut self.routes else { return };
+            let Some(action) = routers[k].poll() else {
+                let due = routers[k].next_due();
+                let alarm = self.stations[k].alarm(StationAlarm::Routing);
+                if scheduler.when(alarm) != due {
+                    scheduler.set(alarm, due);
+                }
+                return;
+            };
+            match action {
+                Action::Send(packet) => self.pass(k, Passing::Down(packet), scheduler),
+                Action::Drop(packet, reason) => self.drop_packet(k, packet, reason),
+                Action::Flush(neighbour) => {
+                    for packet in self.stations[k].queue.remove_for(neighbour) {
+                        self.drop_packet(k, packet, DropReason::LinkBreak);
+                    }
+                }
+            }
+        }
+    }
+}
