@@ -73,7 +73,7 @@ mod tests {
         let mut buffer = Buffer::new();
         let mut dropped = Dropped::new();
         for number in 0..65 {
-            buffer.push(packet(0, 8 + number % 2, number), Time::ZERO, &mut dropped);
+            buffer.push(packet(0, 8 + number % 2, u64::from(number)), Time::ZERO, &mut dropped);
         }
         assert_eq!(dropped.len(), 1);
         assert_eq!((dropped[0].0.id, dropped[0].1), (0, DropReason::BufferFull));

@@ -203,7 +203,7 @@ impl<P> Router<P> {
 
     /// Checks all routes, the newest first: ends expired ones, sends packets that wait, and repeats requests.
     fn purge(&mut self, now: Time) {
-        if now.as_nanos() % REQUEST_MEMORY.as_nanos() as u64 == 0 {
+        if now.as_nanos().is_multiple_of(REQUEST_MEMORY.as_nanos() as u64) {
             self.heard.retain(|(_, _, until)| *until > now);
         }
         let mut delay = Duration::ZERO;
