@@ -32,7 +32,7 @@ fn string(capture: f64, window: u32) -> Scenario {
 /// The goodput of the flow in bit/s, and the report of the medium.
 fn outcome(scenario: &Scenario) -> (f64, MediumReport) {
     let report = run(scenario, 2, || ()).expect("the scenario is valid");
-    let medium = report.media.and_then(|media| media.into_iter().next()).expect("there is a medium");
+    let medium = report.media.into_iter().next().expect("there is a medium");
     (report.goodput_bps.mean.expect("there is a goodput"), medium)
 }
 

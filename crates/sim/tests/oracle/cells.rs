@@ -52,14 +52,15 @@ impl Cell {
             || ["thr_units_per_s", "thr1500_kbps", "gamma"].contains(&self.metric.as_str())
     }
 
-    /// Whether `ours` differs by at most 5 %, or by at most two half-widths. A coding efficiency differs by at most .03.
-    pub(crate) fn agrees(&self, ours: &Statistic) -> bool {
+    /// Whether `ours` differs by at most the relative `tolerance`, or by at most two half-widths. A coding efficiency
+    /// differs by at most .03.
+    pub(crate) fn agrees(&self, ours: &Statistic, tolerance: f64) -> bool {
         let Some(mean) = ours.mean else { return false };
         if self.metric == "gamma" {
             return (mean - self.mean).abs() <= 0.03;
         }
         let width = self.ci95.hypot(ours.ci95.unwrap_or(0.0));
-        (mean - self.mean).abs() <= (0.05 * self.mean).max(2.0 * width)
+        (mean - self.mean).abs() <= (tolerance * self.mean).max(2.0 * width)
     }
 }
 

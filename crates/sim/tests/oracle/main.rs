@@ -4,10 +4,11 @@
 //! `ns2.csv` has the results of the unmodified ns-2: mean, half of the 95 % interval, and number of
 //! runs. Its cells are the uncoded baselines of papers 000, 002 and 003. `xor.csv` has the results of an
 //! independent study, which built the coding and the back-off of paper 002 into ns-2. `make oracle` runs every cell
-//! as often as ns-2 did, and at least 40 times. `make test` runs each cell a few times.
+//! as often as ns-2 did, wired networks at least 40 times and AODV at least 30 times. `make test` runs each cell a few times.
 //!
 //! A cell agrees if the means differ by at most 5 %, or by at most two half-widths. The half-width
-//! is the root of the sum of the squares of both half-widths.
+//! is the root of the sum of the squares of both half-widths. A string with AODV collapses in some runs only, so its
+//! cells may differ by 15 %, and by 20 % where the study ran it 8 times.
 
 mod cells;
 mod settings;
@@ -31,6 +32,9 @@ const FEW_RUNS: u64 = 6;
 /// Runs of each string in `make test`. A string takes longer to simulate, and its runs differ less.
 const STRING_RUNS: u64 = 2;
 
+/// Runs of each string with AODV in `make test`. One run delivers up to twice as much as another.
+const AODV_RUNS: u64 = 10;
+
 /// Runs the settings that `wanted` selects, and compares their cells. `runs` turns ns-2's number of
 /// runs into the simulator's.
 fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(&Setting, u64) -> u64) -> Vec<Compared> {
@@ -48,12 +52,40 @@ fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(&Setting, u64) -> u6
         let report = ripstop_sim::scenario::run(&scenario, threads, || ()).expect("the scenario is valid");
         let rows = cells.into_iter().map(|cell| {
             let ours = settings::measured(&setting, &cell, &scenario, &report);
-            let agrees = cell.agrees(&ours);
+            let agrees = cell.agrees(&ours, tolerance(&setting));
             (cell, ours, agrees)
         });
         Compared { rows: rows.collect(), setting }
     };
     settings.into_iter().map(compare).collect()
+}
+
+/// The relative difference of the means up to which a cell of the setting agrees.
+fn tolerance(setting: &Setting) -> f64 {
+    match (string::has_aodv(setting), setting.case.as_str()) {
+        (false, _) => 0.05,
+        (true, "xor") => 0.20,
+        (true, _) => 0.15,
+    }
+}
+
+/// The runs of a setting in `make test`.
+fn few_runs(setting: &Setting) -> u64 {
+    match (string::is_string(setting), string::has_aodv(setting)) {
+        (true, true) => AODV_RUNS,
+        (true, false) => STRING_RUNS,
+        (false, _) => FEW_RUNS,
+    }
+}
+
+/// The runs of a setting in `make oracle`. The study ran strings with AODV 8 times, which is too few.
+#[cfg(feature = "oracle")]
+fn many_runs(setting: &Setting, of_ns2: u64) -> u64 {
+    match (string::is_string(setting), string::has_aodv(setting)) {
+        (true, true) => of_ns2.max(30),
+        (true, false) => of_ns2,
+        (false, _) => of_ns2.max(40),
+    }
 }
 
 /// Prints all cells, and returns how many differ.
@@ -82,8 +114,7 @@ fn print(all: &[Compared]) -> usize {
 #[cfg(feature = "oracle")]
 #[test]
 fn every_cell_agrees_with_ns2() {
-    let all =
-        compare(settings::known, |setting, of_ns2| if string::is_string(setting) { of_ns2 } else { of_ns2.max(40) });
+    let all = compare(settings::known, many_runs);
     let wrong = print(&all);
     let cells: usize = all.iter().map(|compared| compared.rows.len()).sum();
     println!("{cells} cells, {wrong} differ");
@@ -93,11 +124,13 @@ fn every_cell_agrees_with_ns2() {
 /// Every cell with a few runs, for `make test`. The intervals are wider, so a small error passes.
 #[test]
 fn every_cell_agrees_with_ns2_in_a_few_runs() {
-    let all = compare(settings::known, |setting, _| if string::is_string(setting) { STRING_RUNS } else { FEW_RUNS });
+    let all = compare(settings::known, |setting, _| few_runs(setting));
     let wrong = print(&all);
     let with_code = all.iter().filter(|compared| compared.setting.case.starts_with("003")).count();
     let strings = all.iter().filter(|compared| string::is_string(&compared.setting)).count();
+    let with_aodv = all.iter().filter(|compared| string::has_aodv(&compared.setting)).count();
     assert!(strings >= 100, "{strings} strings");
+    assert!(with_aodv >= 30, "{with_aodv} strings with AODV");
     assert!(with_code >= 10, "{with_code} settings with a block code");
     assert_eq!(wrong, 0, "cells differ from ns-2, seed {}", settings::SEED);
 }

@@ -8,11 +8,16 @@ use ripstop_sim::scenario::{
     AdaptiveSpec, BackoffName, FlowSpec, MediumSpec, RunSpec, Scenario, ScenarioReport, StationSpec, UdpSpec,
 };
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::wifi::PostBackoff;
+use ripstop_sim::wifi::{PostBackoff, Routing};
 
 /// Whether the setting is a string.
 pub(crate) fn is_string(setting: &Setting) -> bool {
     setting.case.starts_with("002-") || setting.case == "xor"
+}
+
+/// Whether the setting is a string with AODV.
+pub(crate) fn has_aodv(setting: &Setting) -> bool {
+    setting.get("routing") == "aodv"
 }
 
 /// The scenario of the setting, with `runs` runs: 100 s after a warm-up of 5 s.
@@ -31,6 +36,7 @@ pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
         rts: setting.get("rts") == "on",
         xor: setting.get("xor") == "on",
         backoff,
+        routing: if has_aodv(setting) { Routing::Aodv } else { Routing::Static },
         adaptive: AdaptiveSpec { post, ..AdaptiveSpec::default() },
         ..MediumSpec::new(StationSpec::string(&vec![Distance::from_meters(200.0); nodes - 1]))
     };

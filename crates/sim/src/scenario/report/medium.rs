@@ -14,8 +14,8 @@ use std::ops::Range;
 pub struct MediumReport {
     /// The name of the medium.
     pub name: String,
-    /// XOR frames divided by frames with data, retransmissions included: the coding efficiency gamma of paper 002. No
-    /// value without frames with data.
+    /// XOR frames divided by frames with data of TCP or UDP, retransmissions included: the coding efficiency gamma of
+    /// paper 002. There is no value when no such frame was sent.
     pub gamma: Statistic,
     /// Packets dropped at the retry limit, per second.
     pub mac_drops_per_s: Statistic,
@@ -25,10 +25,10 @@ pub struct MediumReport {
     pub queue_drops_per_s: Statistic,
     /// XOR frames that a receiver could not decode, per second.
     pub undecodable_per_s: Statistic,
-    /// Frames with a packet from one neighbour for another that were sent alone, per second.
+    /// Frames sent without XOR because no partner waited, per second. Each carries a packet from one neighbour for
+    /// another.
     pub missed_partners_per_s: Statistic,
     /// What AODV did, all stations together. None with static routing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<RoutingReport>,
     /// The stations.
     pub stations: Vec<StationReport>,
@@ -66,13 +66,14 @@ pub struct RoutingReport {
 pub struct StationReport {
     /// The name of the node.
     pub name: String,
-    /// k at the end of the measured time: the hops over which the adaptive back-off protects a packet.
+    /// k at the end of the measured time: the hops over which a transmission disturbs others. The adaptive back-off
+    /// protects a packet for k+1 data times.
     pub k: Statistic,
-    /// Frames with packets sent, retransmissions included.
+    /// Frames sent that carry packets: data, TCP ACKs, and broadcasts, retransmissions included.
     pub data_frames: Statistic,
     /// Of these, XOR frames.
     pub xor_frames: Statistic,
-    /// Exchanges that failed.
+    /// Exchanges in which the CTS or the MAC ACK that the station waited for did not come.
     pub failures: Statistic,
     /// Packets dropped at the retry limit.
     pub mac_drops: Statistic,
@@ -83,7 +84,6 @@ pub struct StationReport {
     /// Packets received again, because a MAC ACK was lost.
     pub duplicates: Statistic,
     /// What AODV did. None with static routing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<RoutingReport>,
 }
 
