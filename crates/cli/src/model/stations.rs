@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// The base stations that users need, and what TCP/NC saves (paper 000, sections VII to X)
 ///
-/// Users start transfers at random. A station is limited by bits and by active users. The number of stations is computed by Little's law, and with
+/// Users start transfers at random. A station has a largest rate and a largest number of active users. The number of stations is computed by Little's law, and with
 /// --monte-carlo also user by user. The protocol of --protocol is compared with the others at the same loss.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,7 +27,7 @@ pub(super) struct Flags {
     /// RTT: length of a round
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     rtt: Span,
-    /// B: the bandwidth of an active user, losses and redundancy included
+    /// B: the bandwidth of an active user, losses included; the redundancy counts only with --charge-redundancy
     #[arg(long, value_name = "RATE", default_value = "1Mbit/s")]
     rate: Rate,
     /// N: the number of users
@@ -57,10 +57,10 @@ pub(super) struct Flags {
     /// TCP/NC's R [default: 1/(1-p)]
     #[arg(long, value_name = "R", value_parser = number)]
     redundancy: Option<f64>,
-    /// Take TCP/NC's redundancy from --rate, so that a user gets at most B/R (section X does not)
+    /// Take TCP/NC's redundancy from --rate, so that a user gets at most B/R; section X of the paper leaves it out
     #[arg(long)]
     charge_redundancy: bool,
-    /// The duration of TCP/NC's flows; the window opens at their beginning
+    /// The duration of TCP/NC's flows; each flow starts with a window of 1 packet
     #[arg(long, value_name = "TIME", default_value = "inf", value_parser = length)]
     duration: Length,
     /// Print the number of users that this many stations serve
@@ -138,9 +138,9 @@ struct Figures {
     stations: f64,
     whole_stations: f64,
     active_fraction: f64,
-    /// Bits that a user asks for, as a share of what it can transfer: q mu_f / T. A user starts q
-    /// transfers a second of mu_f bits on average, with throughput T. From 1 on, queues of
-    /// transfers grow without bound.
+    /// Bits that a user asks for, as a share of what it can transfer: q mu_f / T. Each second a
+    /// user starts q transfers on average, each of mu_f bits on average, and T is its throughput.
+    /// From 1 on, queues of transfers grow without bound.
     load: f64,
     throughput_bps: f64,
     power_w: f64,
@@ -176,7 +176,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         let network = CellularNetwork { protocol: flags.protocol(protocol), ..network };
         protocols.push(Beside { protocol, figures: figures(&network, flags)? });
     }
-    let [_, tcp, coded] = &protocols[..] else { return Err(Failure::Work("three protocols".to_owned())) };
+    let [_, tcp, coded] = &protocols[..] else { return Err(Failure::Work("internal error: not exactly three protocols were compared".to_owned())) };
     let saved = tcp.figures.whole_stations - coded.figures.whole_stations;
     let asked = protocols.iter().find(|one| one.protocol == flags.protocol).map_or(tcp.figures, |one| one.figures);
     let monte_carlo = match flags.monte_carlo.asked() {
@@ -230,7 +230,7 @@ fn figures(network: &CellularNetwork, flags: &Flags) -> Outcome<Figures> {
     let StationsNeeded { throughput_bps, active_fraction, stations, whole_stations } =
         answer(network.predict(), NAMED)?;
     let users = match flags.stations {
-        // Users who transfer nothing need no station, so their number is unlimited.
+        // None where users transfer nothing: they need no station, so any number is served.
         Some(k) => answer(network.users_served(k), NAMED)?,
         None => None,
     };

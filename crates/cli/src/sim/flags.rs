@@ -33,8 +33,8 @@ pub(super) struct PresetFlags<C> {
 impl<C: PresetCommand> Args for PresetFlags<C> {
     fn augment_args(command: Command) -> Command {
         let [line, paragraph] = C::ABOUT;
-        // `augment_args` sets the description to that of `OutputFlags`, so the command's own is set
-        // last.
+        // `OutputFlags::augment_args` overwrites the description with its own, so the command's
+        // description is set after it.
         OutputFlags::augment_args(command.args(C::PRESET.parameters().map(argument)))
             .about(line)
             .long_about(format!("{line}\n\n{paragraph}"))
@@ -127,7 +127,7 @@ fn argument(parameter: &'static Parameter) -> Arg {
 }
 
 /// Checks that `text` is a value of the parameter's kind. So clap reports a wrong value together
-/// with its flag.
+/// with its flag. Parameters that repeat or have no kind of their own are checked later.
 fn check(parameter: &Parameter, text: &str) -> Result<(), String> {
     fn is<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
         text.trim().parse::<T>().map(drop).map_err(|error| error.to_string())

@@ -20,9 +20,9 @@ use ripstop_base::Time;
 
 /// One end of a session.
 ///
-/// Two parties talk to a session. The *user* is on the inside: it gives items to send, and gets the
-/// items that arrived. The *peer* is the session at the other end of the path. The *caller* is the
-/// code that drives the session: the simulator, or the endpoint in the daemon.
+/// A type that implements this trait is one end. The *peer* is the other end of the path. The *user*
+/// is on the inside: it gives items to send, and gets the items that arrived. The *caller* is the
+/// code that drives this end: the simulator, or the endpoint in the daemon.
 ///
 /// # The contract
 ///

@@ -50,8 +50,8 @@ impl Fixed {
         (self.rate * (2.0 * self.srtt + 0.1)) as u64 + 16_000
     }
 
-    /// What the controller knows about the path. All losses count as the erasure floor, because
-    /// this controller does not tell random loss from congestion.
+    /// What the controller knows about the path. All losses count as the erasure floor, the
+    /// share that the path loses without congestion: this controller cannot tell the two apart.
     pub fn view(&self) -> View {
         let min_rtt = if self.min_rtt.is_finite() { self.min_rtt } else { self.srtt };
         View {
