@@ -176,7 +176,9 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         let network = CellularNetwork { protocol: flags.protocol(protocol), ..network };
         protocols.push(Beside { protocol, figures: figures(&network, flags)? });
     }
-    let [_, tcp, coded] = &protocols[..] else { return Err(Failure::Work("internal error: not exactly three protocols were compared".to_owned())) };
+    let [_, tcp, coded] = &protocols[..] else {
+        return Err(Failure::Work("internal error: not exactly three protocols were compared".to_owned()));
+    };
     let saved = tcp.figures.whole_stations - coded.figures.whole_stations;
     let asked = protocols.iter().find(|one| one.protocol == flags.protocol).map_or(tcp.figures, |one| one.figures);
     let monte_carlo = match flags.monte_carlo.asked() {
