@@ -13,16 +13,7 @@ array set option {
     variant Reno  k 20  n 20  p 0.01  flows 1  mu 3000  delay 0.28  queue 100  window 100000
     duration 1000  cut 100  seed 1  scheduler Splay
 }
-if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
-foreach {key value} $argv {
-    if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
-        puts stderr "fec.tcl: no option `$key'; options and their defaults:"
-        foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
-        exit 2
-    }
-    set option([string range $key 1 end]) $value
-}
-foreach {key value} [array get option] { set $key $value }
+source [file join [file dirname [info script]] options.tcl]
 
 switch -- $variant {
     Tahoe { set agent Agent/TCP; set sink Agent/TCPSink }

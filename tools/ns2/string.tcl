@@ -24,16 +24,7 @@ array set option {
     cbrrate 8e6  start 1  gap 1  warm 5  duration 100  seed 1
     datarate 11e6  basicrate 2e6  queue 50  queuetype DropTail/PriQueue  scheduler Splay  drops 0  mactrace ""
 }
-if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
-foreach {key value} $argv {
-    if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
-        puts stderr "string.tcl: no option `$key'; options and their defaults:"
-        foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
-        exit 2
-    }
-    set option([string range $key 1 end]) $value
-}
-foreach {key value} [array get option] { set $key $value }
+source [file join [file dirname [info script]] options.tcl]
 proc oneof {key args} {
     global $key
     if {[lsearch -exact $args [set $key]] < 0} {

@@ -14,16 +14,7 @@ array set option {
     alpha 1  beta 3  gamma 1
     start0 0  stop0 -1  start1 0  stop1 -1  scheduler Splay
 }
-if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
-foreach {key value} $argv {
-    if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
-        puts stderr "tandem.tcl: no option `$key'; options and their defaults:"
-        foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
-        exit 2
-    }
-    set option([string range $key 1 end]) $value
-}
-foreach {key value} [array get option] { set $key $value }
+source [file join [file dirname [info script]] options.tcl]
 
 switch -- $variant {
     Tahoe { set agent Agent/TCP; set sink Agent/TCPSink }

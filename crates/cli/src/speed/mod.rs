@@ -11,11 +11,11 @@ use ripstop_gf256::Kernel;
 use ripstop_net::speed::{self, FIGURES};
 use std::time::Duration;
 
-/// Measure this machine's kernels, coders, AEAD and whole data path
+/// Measure this machine's GF(256) kernels, coders, AEAD and whole data path
 ///
-/// The coders and the session are the types that the tunnel uses. In each of many rounds, a figure and its anchor
-/// (the figure of a simpler computation) are measured for a fraction of a millisecond. Their ratio is the median over
-/// all rounds, so other load on the machine affects both. Uses one core.
+/// The measured coders and session are the tunnel's own code. A figure is the speed of one computation, and its
+/// anchor is the speed of a simpler one. Each of many rounds measures both for a fraction of a millisecond, so other
+/// load on the machine affects both. The printed ratio is the median over all rounds. Uses one core.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

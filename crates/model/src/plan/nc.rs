@@ -73,8 +73,8 @@ pub const MOST_STALLED: f64 = 0.05;
 const SPARE: f64 = 1.06;
 
 /// Chooses R and W for a path. R is 6 % larger than the mean loss needs, rounded up to a hundredth.
-/// The R W combinations of a window fill the path, one packet more, and half of the queue (at most
-/// half a bandwidth-delay product). W is at least 2 and at most [`LARGEST_WINDOW`].
+/// A window makes R W combinations. They fill the bandwidth-delay product, one packet, and half of
+/// the queue. The part in the queue is at most half a bandwidth-delay product. W is at least 2 and at most [`LARGEST_WINDOW`].
 pub fn settings(path: &NetworkPath) -> NcSettings {
     let exact = SPARE / (1.0 - path.loss);
     let redundancy = libm::ceil(exact * 100.0) / 100.0;

@@ -9,7 +9,7 @@ use super::efficiency::Term;
 use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 
-/// The number of times in the weighted sum that predicts a delay.
+/// How many terms the weighted sum has that predicts a delay. Each term is a time.
 /// [`packet_times`](super::delay::packet_times) and
 /// [`request_times`](super::delay::request_times) compute these times.
 pub const TIMES: usize = 8;
@@ -50,7 +50,7 @@ pub struct SchemeWeights {
     pub overhead: Vec<Term>,
 }
 
-/// The weights of the [`TIMES`] times whose weighted sum predicts a delay.
+/// One weight for each of the [`TIMES`] terms. Their weighted sum predicts a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayWeights {

@@ -107,7 +107,8 @@ impl Daemon {
         // If the system gives no randomness, this fails now and not in the middle of a session.
         getrandom::fill(&mut [0; 1])
             .map_err(|error| DaemonError::system("asking the system for randomness")(error.into()))?;
-        // This opens the port and the device. These steps fail most often, so they come first.
+        // This opens the port and the device. These steps fail most often, so they come before the
+        // status server and the thread.
         let packet_loop = PacketLoop::new(config, &Namespace::current()?, shared.clone())?;
         let status_server = StatusServer::open(config, shared.clone())?;
         let thread = std::thread::Builder::new()

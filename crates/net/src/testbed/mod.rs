@@ -35,7 +35,7 @@ pub struct Carriage {
     pub tunnelled: bool,
 }
 
-/// Packets that the tunnel repaired in the data direction.
+/// Lost packets of the data direction: how many the tunnel recovered, and how many it gave up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunnelRepairs {
     /// Lost packets that the tunnel recovered.
@@ -148,7 +148,8 @@ impl Testbed {
         self.tunnel.as_ref().map_or(Duration::ZERO, TunnelPair::cpu)
     }
 
-    /// What the tunnel has repaired in the data direction; None without a tunnel.
+    /// How many lost packets of the data direction the tunnel has recovered or given up; None
+    /// without a tunnel.
     pub fn tunnel_repairs(&self) -> Option<TunnelRepairs> {
         self.tunnel.as_ref().map(TunnelPair::repairs)
     }

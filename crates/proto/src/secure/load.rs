@@ -23,7 +23,7 @@ pub(crate) struct LoadGate {
     filled_at: Time,
     /// How many messages with a valid cookie each address has sent in the current second.
     addresses: BTreeMap<IpAddr, u32>,
-    /// The second that `addresses` counts, since time zero.
+    /// The number of the second for which `addresses` counts. Second 0 begins at time zero.
     second: u64,
 }
 

@@ -14,11 +14,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Compare each published number and trend with closed forms and stored results; exit status 1 if one that should hold does not
+/// Compare each published number and trend with closed forms and stored results; exit status 1 if a verdict is FAILED, UNEXPECTED or ERROR
 ///
 /// Every published number and every published trend has a verdict. The results of simulations are read from --store,
-/// or from the numbers that `papers run --numbers` wrote. An experiment that was changed since then counts as not
-/// run.
+/// or from the numbers that `papers run --numbers` wrote. An experiment that was changed after its results
+/// were made counts as not run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {

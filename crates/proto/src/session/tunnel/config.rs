@@ -48,8 +48,8 @@ impl fmt::Display for RateMode {
 
 /// The settings of one end of a tunnel.
 ///
-/// Each end has its own settings. The handshake tells each end the other's largest inner packet;
-/// nothing else must agree.
+/// The settings of the two ends need not agree. In the handshake, each end tells the other its
+/// largest inner packet.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// Length of the largest datagram that the path carries, bytes. The IP header is included.
@@ -66,8 +66,8 @@ pub struct TunnelConfig {
     /// Limit on proactive repair bytes per source byte for interactive flows.
     pub max_overhead_interactive: f64,
     /// How long to wait for a packet. After the deadline the sender gives a symbol up. The receiver
-    /// waits for 1.25 times the deadline that its peer announces (at most 60 s). Then it lets the
-    /// packet's flow go on without the packet.
+    /// waits for 1.25 times the deadline that its peer announces. An announced deadline of more than
+    /// 60 s counts as 60 s. Then the receiver lets the packet's flow go on without the packet.
     ///
     /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time of 100 full
     /// packets at the path's rate (up to 10 s). The third time is for slow paths, where repairs
@@ -82,8 +82,8 @@ pub struct TunnelConfig {
     pub ecn: bool,
     /// Limit on the bytes in the ingress queues, all flows together.
     pub queue_bytes: usize,
-    /// Limit on outstanding source symbols: from the oldest one neither known to be decoded nor
-    /// given up to the newest one sent. It bounds the memory of both ends.
+    /// Limit on outstanding source symbols. They begin with the oldest symbol that is neither known
+    /// to be decoded nor given up, and end with the newest symbol sent. The limit bounds the memory of both ends.
     pub window_symbols: u32,
     /// Limit on the memory for the coefficients of the repairs that the decoder holds, bytes
     /// ([`Limits::matrix`](ripstop_codes::window::Limits)).

@@ -139,6 +139,15 @@ fn did(span: &MediumSpan, value: fn(&StationCounters) -> u64) -> f64 {
     span.iter().map(|(start, end)| value(&end.counters) - value(&start.counters)).sum::<u64>() as f64
 }
 
+/// By how much a counter of these `stations` together grew in each run.
+fn grown(runs: &[&MediumSpan], stations: Range<usize>, value: impl Fn(&StationStatus) -> u64) -> Statistic {
+    let of_run = |span: &&MediumSpan| {
+        let stations = span.get(stations.clone()).unwrap_or_default();
+        stations.iter().map(|(start, end)| value(end) - value(start)).sum::<u64>() as f64
+    };
+    runs.iter().map(of_run).collect::<Sample>().statistic()
+}
+
 impl MediumReport {
     /// The report of a medium over a span of `seconds` of each run.
     pub(super) fn new(spec: &MediumSpec, runs: &[&MediumSpan], seconds: f64) -> MediumReport {
@@ -170,13 +179,7 @@ impl MediumReport {
 
 impl StationReport {
     fn new(spec: &MediumSpec, name: &str, station: usize, runs: &[&MediumSpan]) -> StationReport {
-        let count = |value: fn(&StationCounters) -> u64| -> Statistic {
-            let spans = runs.iter().filter_map(|span| span.get(station));
-            spans
-                .map(|(start, end)| (value(&end.counters) - value(&start.counters)) as f64)
-                .collect::<Sample>()
-                .statistic()
-        };
+        let count = |value: fn(&StationCounters) -> u64| grown(runs, station..station + 1, |s| value(&s.counters));
         let k = runs.iter().filter_map(|span| span.get(station)).map(|(_, end)| f64::from(end.k));
         StationReport {
             name: name.to_owned(),
@@ -199,15 +202,8 @@ impl RoutingReport {
         if spec.routing == Routing::Static {
             return None;
         }
-        let sum = |value: &dyn Fn(&StationStatus) -> u64| -> Statistic {
-            let of_run = |span: &&MediumSpan| {
-                let stations = span.get(stations.clone()).unwrap_or_default();
-                stations.iter().map(|(start, end)| value(end) - value(start)).sum::<u64>() as f64
-            };
-            runs.iter().map(of_run).collect::<Sample>().statistic()
-        };
-        let routing = |value: fn(&RoutingCounters) -> u64| sum(&|status| value(&status.routing));
-        let drops = |value: fn(&StationCounters) -> u64| sum(&|status| value(&status.counters));
+        let routing = |value: fn(&RoutingCounters) -> u64| grown(runs, stations.clone(), |s| value(&s.routing));
+        let drops = |value: fn(&StationCounters) -> u64| grown(runs, stations.clone(), |s| value(&s.counters));
         Some(RoutingReport {
             route_requests: routing(|c| c.route_requests),
             route_replies: routing(|c| c.route_replies),
