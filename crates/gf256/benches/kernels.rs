@@ -1,4 +1,5 @@
-//! Kernels compared with memcpy, XOR and the multiplication instructions on registers alone.
+//! Benchmarks of the kernels. They are compared with memcpy, with XOR, and with the multiplication
+//! instructions on registers alone.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use ripstop_gf256::{Kernel, bench};
@@ -25,7 +26,7 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
-/// Short times: each case is small and there are many.
+/// Short measurements, because each case is small and there are many.
 fn config() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
 }

@@ -1,6 +1,7 @@
-//! The fused product: M outputs, each a sum of K sources times their factors. While a sum is
-//! computed, it stays in registers (the *accumulators*). A source is loaded once for M
-//! multiplications, and an output is stored once for K sources.
+//! The fused product. It computes M outputs from K sources: each output is the sum of all sources,
+//! each multiplied by a factor. While a sum is computed, it stays in registers (the
+//! *accumulators*). A source is loaded once for M multiplications, and an output is stored once for
+//! K sources.
 //!
 //! Sources are processed in groups of at most [`TILE`], called *tiles*. This bounds the tables on
 //! the stack, and keeps the tile's sources in the second-level cache while all outputs are

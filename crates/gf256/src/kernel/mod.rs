@@ -351,7 +351,8 @@ fn choose(wanted: Option<&str>) -> (Kernel, Option<KernelError>) {
 fn xor_with<E: Engine>(dst: &mut [u8], src: &[u8]) {
     let len = dst.len().min(src.len());
     let whole = len / E::WIDTH * E::WIDTH;
-    // SAFETY: `whole` is within both slices; a Kernel of E exists, so E's instructions do.
+    // SAFETY: `whole` is within both slices. A Kernel of E exists, so the processor has E's
+    // instructions.
     unsafe { E::xor_into(dst.as_mut_ptr(), src.as_ptr(), whole) };
     portable::xor_into(&mut dst[whole..len], &src[whole..len]);
 }
@@ -360,7 +361,8 @@ fn xor_with<E: Engine>(dst: &mut [u8], src: &[u8]) {
 fn mul_add_with<E: Engine>(dst: &mut [u8], src: &[u8], c: u8) {
     let len = dst.len().min(src.len());
     let whole = len / E::WIDTH * E::WIDTH;
-    // SAFETY: `whole` is within both slices; a Kernel of E exists, so E's instructions do.
+    // SAFETY: `whole` is within both slices. A Kernel of E exists, so the processor has E's
+    // instructions.
     unsafe { E::multiply(dst.as_mut_ptr(), src.as_ptr(), whole, c, true) };
     with_copies::<E>(&mut dst[whole..len], &src[whole..len], c, true);
 }

@@ -11,7 +11,8 @@ fn affine(source: u8, matrix: u64) -> u8 {
     (0..8).fold(0, |byte, i| byte | ((rows[7 - i] & source).count_ones() as u8 & 1) << i)
 }
 
-/// `VPTERNLOG` on one byte: each bit of the result is the bit of `table` at index abc.
+/// `VPTERNLOG` on one byte: each bit of the result is one bit of `table`. Its index has the bits of
+/// `a`, `b` and `c` as binary digits.
 fn ternary(table: u8, a: u8, b: u8, c: u8) -> u8 {
     (0..8).fold(0, |byte, i| {
         let index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1);

@@ -1,9 +1,9 @@
-//! Operations on some rows of a matrix, which a list names. One call handles all of these rows. So
-//! the choice of the instructions and the preparation of the vector are paid only once.
+//! Operations on those rows of a matrix that a list names. One call handles all of these rows, so
+//! it chooses the instructions and prepares the vector only once.
 //!
-//! The rows lie at equal distances, the *stride*, and may be longer than the vector. The decoder of
-//! payloads without content uses these operations: it stores each column of its coefficients as
-//! such a row, and few columns are in use.
+//! The rows lie at equal distances, the *stride*, and may be longer than the vector. The window
+//! decoder of `ripstop-codes` uses these operations for payloads that have a length but no bytes.
+//! It stores each column of its coefficients as such a row, and few columns are in use.
 
 use super::lanes::Engine;
 #[cfg(target_arch = "x86_64")]
