@@ -12,15 +12,16 @@ use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
-/// How many windows a case uses at most. All have the same symbols, but each has its own losses (in
-/// [`recover`] also its own coefficients), so that no branch predictor learns them. Half the value
-/// makes prediction easier; double the value needs more memory.
+/// How many windows a case uses at most. All windows have the same symbols. Each window has its own
+/// losses (in [`recover`] also its own coefficients), so that the processor's branch predictor
+/// cannot learn the pattern. Half the value makes prediction easier; double the value needs more
+/// memory.
 const WINDOWS: usize = 16;
 
-/// How many bytes the repairs of all windows may take together, unless that leaves fewer than two
-/// windows. They should stay in the cache of one core, because a real datagram is also in that
-/// cache just after it has been decrypted. Double the value may measure the memory instead of the
-/// coder; half the value runs fewer windows.
+/// How many bytes the repairs of all windows may take together. A case has at least two windows,
+/// even if they take more. The repairs should stay in the cache of one core, because a real
+/// datagram is also in that cache just after it has been decrypted. Double the value may measure
+/// the memory instead of the coder; half the value runs fewer windows.
 const CACHED: usize = 200_000;
 
 /// Systematic encoding: `repairs` repairs, made together, for each `window` source symbols of `len`

@@ -62,7 +62,7 @@ fn sum<P: Payload>(first: &P, second: &P) -> P {
     sums.pop().unwrap_or_else(|| first.clone())
 }
 
-/// The packets that a node has sent lately. It needs them to decode.
+/// The packets that a node has sent lately. The node needs them to decode XOR packets.
 ///
 /// The memory is bounded: when it is full, the packet that was inserted first is forgotten.
 #[derive(Clone, Debug)]

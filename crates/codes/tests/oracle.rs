@@ -1,5 +1,6 @@
-//! Compares the decoder with plain Gaussian elimination over whole vectors. The histories are
-//! random: sources, repairs, duplicates, symbols given up, moving windows and freed payloads.
+//! Compares the decoder with plain Gaussian elimination over whole vectors. Each test runs random
+//! histories of source symbols, repairs, duplicates, symbols given up, window moves and freed
+//! payloads.
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};

@@ -1,5 +1,5 @@
-//! Tests of relays: what a recoder emits lies in the linear space of what it received, and spans
-//! it.
+//! Tests of relays. Every combination that a recoder emits lies in the linear space of the symbols
+//! that it received. Together the emitted combinations span that space.
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};
@@ -18,7 +18,7 @@ fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
 /// Draws at random which symbols arrive, and calls `each` for each of them. For a source symbol,
 /// the arguments are its identifier and None. For a repair, they are its highest member, and its
 /// members with its seed.
-fn hand<P: Payload>(random: &mut Stream, encoder: &Encoder<P>, mut each: impl FnMut(u64, Option<(Members, u16)>)) {
+fn draw<P: Payload>(random: &mut Stream, encoder: &Encoder<P>, mut each: impl FnMut(u64, Option<(Members, u16)>)) {
     for id in encoder.first()..encoder.next() {
         if random.chance(0.6) {
             each(id, None);
@@ -47,7 +47,7 @@ proptest! {
         let mut relay = Recoder::new(first, Limits::default());
         let mut direct = Decoder::new(first, Limits::default());
         let mut losses = random.clone();
-        hand(&mut losses, &encoder, |id, repair| match repair {
+        draw(&mut losses, &encoder, |id, repair| match repair {
             None => {
                 relay.source(id, encoder.get(id).unwrap().clone());
                 direct.source(id, encoder.get(id).unwrap().clone());
@@ -79,8 +79,8 @@ proptest! {
     }
 
     /// Without a limit on the members, each emitted repair combines everything that is known. As
-    /// many of them as there are degrees of freedom carry all of it. This holds for windows of any
-    /// length, and for rows that are left after the window moved.
+    /// many emitted repairs as there are degrees of freedom carry everything that is known. This
+    /// holds for windows of any length, and for rows that are left after the window moved.
     #[test]
     fn unbounded_recoding_keeps_the_space(seed: u64, count in 1usize..200) {
         let mut random = Seed::new(seed).stream("unbounded");
@@ -90,7 +90,7 @@ proptest! {
         let mut relay = Recoder::new(first, Limits::default());
         let mut light = Recoder::new(first, Limits::default());
         let mut losses = random.clone();
-        hand(&mut losses, &encoder, |id, repair| match repair {
+        draw(&mut losses, &encoder, |id, repair| match repair {
             None => {
                 relay.source(id, encoder.get(id).unwrap().clone());
                 light.source(id, Length(100));

@@ -1,4 +1,7 @@
-"""Writes coefficients.csv: the generator of docs/contributors/wire-format.md, written independently of the Rust code."""
+"""Writes the test vectors coefficients.csv.
+
+This script implements the coefficient generator of docs/contributors/wire-format.md independently of the Rust code.
+"""
 
 MASK = (1 << 64) - 1
 STEP = 0x9E3779B97F4A7C15

@@ -18,9 +18,9 @@ pub trait Payload: Clone {
     /// the row combines (its *transform*). Without content it does not need these records, which
     /// take most of its time and memory when there are many rows.
     ///
-    /// Without content, a decoder does not know the length of a symbol that it decodes. It takes
-    /// the length of the longest repair that arrived for the symbol's component, the rows that
-    /// share unknown symbols.
+    /// Without content, a decoder does not know the length of a symbol that it decodes. It uses the
+    /// length of the longest repair that arrived for the symbol's component (the group of rows that
+    /// share unknown symbols).
     const CONTENT: bool = true;
 
     /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum of

@@ -59,7 +59,8 @@ pub fn coefficient(seed: u16, id: u64) -> u8 {
     Generator::new(seed).at(id)
 }
 
-/// The coefficients of the contiguous `ids`. The same values as [`coefficient`] for each.
+/// The coefficients of the consecutive identifiers `ids`: the values that [`coefficient`] returns
+/// for them.
 pub fn coefficients(seed: u16, ids: Range<u64>) -> Vec<u8> {
     let mut out = vec![0; usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(usize::MAX)];
     Generator::new(seed).fill(ids.start, &mut out);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn coefficients_are_nonzero_and_even() {
+    fn coefficients_are_nonzero_and_equally_frequent() {
         let mut counts = [0u32; 256];
         for seed in 0..64 {
             for c in coefficients(seed, 1000..5000) {

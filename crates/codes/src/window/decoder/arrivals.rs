@@ -135,7 +135,7 @@ impl<P: Payload> Decoder<P> {
 
     /// Makes sure that every unseen member has a column in the current component.
     fn claim_columns(&mut self, members: &Members) {
-        // True if every unseen symbol already has a column there.
+        // If every unseen symbol already has a column in this component, nothing is left to do.
         if self.current.space.columns_used() == self.free.len() {
             return;
         }

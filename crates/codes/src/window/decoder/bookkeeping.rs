@@ -87,7 +87,8 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Records that a row was added: its pivot and its index. None if no row was added.
+    /// Records that a row was added. `added` is the row's pivot and its index, or None if no row
+    /// was added.
     pub(super) fn add_pivot(&mut self, added: Option<(u64, usize)>) {
         if let Some((pivot, row)) = added {
             remove_sorted(&mut self.free, pivot);

@@ -223,7 +223,7 @@ impl<P: Payload> Decoder<P> {
         }
         (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         self.renumber_columns();
-        // Emptied, but not dropped: its memory is used for the next new component.
+        // `other` is emptied but not dropped, so that the next new component uses its memory.
         other.clear();
         self.others.components[number as usize] = other;
         self.others.vacant.push(number);

@@ -13,17 +13,17 @@
 //!
 //! This happens to a source symbol that arrives ([`Decoder::source`]):
 //!
-//! 1. `arrivals.rs` rejects it if it is too old, too far ahead or already known.
-//! 2. It is stored. If it is higher than all symbols heard of, the symbols that it skipped are
-//!    unknown from then on (`bookkeeping.rs`).
-//! 3. If rows contain it, their component becomes the current one (`components.rs`). `echelon/`
-//!    removes the symbol from these rows. If it was a pivot, its row gets another pivot.
+//! 1. `arrivals.rs` rejects the symbol if it is too old, too far ahead or already known.
+//! 2. The symbol is stored. If it is higher than all symbols heard of, the symbols that it skipped
+//!    are unknown from then on (`bookkeeping.rs`).
+//! 3. If rows contain the symbol, their component becomes the current one (`components.rs`).
+//!    `echelon/` removes the symbol from these rows. If it was a pivot, its row gets another pivot.
 //! 4. `bookkeeping.rs` looks for rows that have become decodable, and decodes their pivots.
 //!
 //! This happens to a repair symbol that arrives ([`Decoder::repair`]):
 //!
-//! 1. `arrivals.rs` rejects it if it is malformed, out of the window, without any unknown member,
-//!    or has a member that the decoder no longer holds.
+//! 1. `arrivals.rs` rejects the repair if it is malformed or outside the window, has no unknown
+//!    member, or has a member that the decoder no longer holds.
 //! 2. `components.rs` finds the components that contain its unknown members. It checks the memory
 //!    limit, and joins these components into one, which becomes the current one.
 //! 3. `arrivals.rs` writes the coefficients of the unknown members into a working row. `echelon/`
@@ -64,9 +64,9 @@ pub struct Limits {
     /// An identifier is accepted if it lies less than this far beyond the lowest undecoded symbol.
     /// Unit: identifiers.
     pub ahead: usize,
-    /// How many identifiers before the lowest undecoded one are held at most. They are held because
-    /// later repairs may have them as members. [`Decoder::keep_from`] frees them earlier. The limit
-    /// is loose: memory is freed when the limit is exceeded by a quarter.
+    /// How many symbols before the lowest undecoded one are held at most. Unit: identifiers. They
+    /// are held because later repairs may have them as members. [`Decoder::keep_from`] frees them
+    /// earlier. The limit is loose: memory is freed when the limit is exceeded by a quarter.
     pub history: usize,
     /// How many bytes the waiting rows may take: their coefficients and their transforms. (A
     /// transform records which arrived payloads a row combines.) The figure is approximate, since
@@ -245,7 +245,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// The lowest source symbol of the window that is neither seen nor given up. A receiver that
-    /// acknowledges degrees of freedom acknowledges this (paper 001, section 2).
+    /// acknowledges degrees of freedom acknowledges this symbol (paper 001, section 2).
     pub fn next_unseen(&self) -> u64 {
         self.free.first().copied().unwrap_or(self.next())
     }
@@ -386,8 +386,8 @@ impl<P: Payload> Decoder<P> {
         true
     }
 
-    /// Promises that no later repair has a member before `id`, so that the payloads of known
-    /// symbols before `id` may be freed. These symbols still count as decoded.
+    /// The caller promises that no later repair has a member before `id`. The payloads of known
+    /// symbols before `id` may then be freed. These symbols still count as decoded.
     pub fn keep_from(&mut self, id: u64) {
         self.keep = self.keep.max(id.min(self.next()));
         self.release(false);

@@ -17,15 +17,16 @@ use crate::{Matrix, Payload};
 use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
-/// How many known payloads must be waiting to be freed before a fold. Unit: payloads.
+/// The smallest number of known payloads that a fold frees together. Unit: payloads. While fewer
+/// can be freed, there is no fold, unless the history is full ([`Decoder::release`]).
 ///
 /// A fold reads each stored repair once, whatever the number of payloads. Half the value folds
 /// twice as often. Double the value keeps twice as many payloads that could have been freed.
 const FOLD: u64 = 256;
 
-/// From how many stored repairs one product subtracts known payloads. Unit: repairs. A product
-/// reads each known payload once for all its repairs. Half the value reads known payloads twice as
-/// often. Double the value needs twice the scratch memory.
+/// The number of stored repairs from which one matrix product subtracts known payloads. Unit:
+/// repairs. A product reads each known payload once for all its repairs. Half the value reads known
+/// payloads twice as often. Double the value needs twice the scratch memory.
 const FOLD_ROWS: usize = 8;
 
 /// A stored repair: its payload, members and coefficients. The payload is as it arrived, except

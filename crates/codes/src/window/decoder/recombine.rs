@@ -54,8 +54,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// A combination of known symbols in `ids`, and of rows whose unknown symbols are all in `ids`.
-    /// They are taken from the lowest symbol up, until there are [`MAX_SINGLES`] members. Each gets
-    /// a factor from `draw`, which must not return 0. None when nothing is known about `ids` alone.
+    /// Known symbols, and rows by their pivots, are taken in ascending order until there are
+    /// [`MAX_SINGLES`] members. Each gets a factor from `draw`, which must not return 0. None when
+    /// nothing is known about `ids` alone.
     pub(in crate::window) fn recombine(
         &mut self,
         ids: Range<u64>,

@@ -60,8 +60,8 @@ impl Runs {
         }
     }
 
-    /// Chooses the layout of the coefficients (`gaps`), and returns how many bytes it takes. Gaps
-    /// are kept if they are small, because copying around them would cost more than they do.
+    /// Chooses the layout of the coefficients (`gaps`), and returns how many bytes it takes. Small
+    /// gaps are kept, because copying around them would cost more than the gaps do.
     pub(super) fn settle(&mut self) -> usize {
         let span = self.span();
         let whole = (span.end - span.start) as usize;
@@ -75,7 +75,8 @@ impl Runs {
         if self.gaps { whole } else { self.len }
     }
 
-    /// The index of the coefficient of `id` in the chosen layout; None if there is none.
+    /// The index of the coefficient of `id` in the chosen layout; None if the layout has none for
+    /// `id`.
     pub(super) fn place(&self, id: u64) -> Option<usize> {
         if !self.gaps {
             return self.position(id);
@@ -118,8 +119,8 @@ const MANY: usize = 64;
 const WORDS: u64 = 4;
 
 /// Sorts `spans` by their starts. If there are many spans close together, such as the members of
-/// hundreds of rows, a bit mask is used. It replaces them by the disjoint runs that they cover.
-/// `marks` is memory for the mask.
+/// hundreds of rows, a bit mask is used instead. The spans are then replaced by the disjoint runs
+/// that they cover. `marks` is memory for the mask.
 pub(super) fn arrange(spans: &mut Vec<Range<u64>>, marks: &mut Vec<u64>) {
     let first = spans.iter().map(|span| span.start).min().unwrap_or(0);
     let words = spans.iter().map(|span| span.end).max().unwrap_or(first).saturating_sub(first) / 64 + 1;

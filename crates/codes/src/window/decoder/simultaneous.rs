@@ -60,9 +60,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// The unknown members, ascending, if `repairs` may be able to decode all of them without the
-    /// waiting rows. Otherwise None. Payloads must have content, and the repairs must be usable.
-    /// There must be at most [`CHUNK`] unknown members and at least as many repairs. No row may
-    /// contain an unknown member.
+    /// waiting rows. None unless payloads have content, the repairs are usable, and no row contains
+    /// an unknown member. There must also be at most [`CHUNK`] unknown members, and at least as
+    /// many repairs.
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
         let most = repairs.len().min(CHUNK);

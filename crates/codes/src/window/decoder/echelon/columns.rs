@@ -84,14 +84,14 @@ impl Columns {
         }
     }
 
-    /// Adds to `work` the sum of the rows `within`, each multiplied by its factor. The factors of all
-    /// other rows are zero. `used` lists the columns in use.
+    /// Adds to `work` the sum of the rows `within`, each multiplied by its factor. The factors of
+    /// all other rows are zero. `used` lists the columns in use.
     pub(super) fn gather(&self, work: &mut [u8], factors: &[Chunk], within: Range<usize>, used: &[u32]) {
         Kernel::chosen().dots(factors, within, &self.store, self.height, used, work);
     }
 
-    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which has a byte for each
-    /// column. Besides `pivot`, only the columns `used` change.
+    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which has a byte for
+    /// each column. Besides `pivot`, only the columns `used` change.
     pub(super) fn eliminate(&mut self, work: &[u8], pivot: usize, used: &[u32]) {
         self.factors.clear();
         self.factors.extend_from_slice(&self.store[pivot * self.height..][..chunks_for(self.count)]);
@@ -99,7 +99,8 @@ impl Columns {
         self.erase_column(pivot);
     }
 
-    /// Inserts the columns `used` of `work` as row `row`. The rows from there on get the next index.
+    /// Inserts the columns `used` of `work` as row `row`. The index of each row from `row` on grows
+    /// by 1.
     pub(super) fn insert(&mut self, row: usize, work: &[Chunk], used: &[u32]) {
         if self.count == self.height * CHUNK {
             self.heighten();

@@ -78,7 +78,7 @@ pub(super) struct Echelon {
     /// The symbol of the first column, if the columns (vacant ones included) are consecutive
     /// symbols.
     columns_run: Option<u64>,
-    /// 0xff for each column in use, 0 for a vacant one.
+    /// A mask: 0xff for each column in use, 0 for a vacant column.
     live: Vec<u8>,
     /// Vacant columns, to be used again. Filled only in the layout by columns, where the order of
     /// columns does not matter. That matrix is only as wide as the largest number of columns that
@@ -93,7 +93,7 @@ pub(super) struct Echelon {
     /// multiplied by this factor and added to the working row. (Addition in GF(256) is its own
     /// inverse.) There is one byte for each row; the bytes after the last row are zero.
     factors: Vec<Chunk>,
-    /// The factors of all other rows are zero.
+    /// The rows whose factors may be nonzero. The factors of all rows outside this range are zero.
     concerned: Range<usize>,
     /// Scratch memory, kept to avoid allocations.
     kept: Vec<(u32, u64)>,
@@ -311,8 +311,8 @@ impl Echelon {
     }
 
     /// Eliminates all pivots from the working row. If the result is not zero, adds it as a new row
-    /// and returns the new pivot and the row's index. The rows from this index on have moved up. One
-    /// pass is enough, because each pivot has coefficient 0 in all other rows.
+    /// and returns the new pivot and the row's index. The index of each older row from there on has
+    /// grown by 1. One pass is enough, because each pivot has coefficient 0 in all other rows.
     pub(super) fn reduce(&mut self) -> Option<(u64, usize)> {
         self.gather();
         self.insert()
@@ -329,8 +329,9 @@ impl Echelon {
         }
     }
 
-    /// Adds the working row to the matrix. It must be zero at all pivots. Returns its own pivot and
-    /// its index, or None if the working row is zero. The column of the new pivot is released.
+    /// Adds the working row to the matrix. The working row must be zero at all pivots. Returns its
+    /// new pivot and its index, or None if the working row is zero. The column of the new pivot is
+    /// released.
     ///
     /// In the layout by columns, the pivots stay in ascending order if they were before. The row
     /// mostly belongs at the end or close to it.

@@ -17,8 +17,8 @@ impl Echelon {
 
     /// Removes the pivot of `row`, because the pivot became known. The rest of the row is still an
     /// equation over its free columns, so it gets a new pivot. Returns this pivot and the row's new
-    /// index. The rows from this index on have moved up. Removes the row and returns None if the
-    /// rest is zero.
+    /// index. The index of each older row from there on has grown by 1. Removes the row and returns
+    /// None if the rest is zero.
     pub(in super::super) fn repivot(&mut self, row: usize) -> Option<(u64, usize)> {
         self.take_up(row);
         self.remove(row);

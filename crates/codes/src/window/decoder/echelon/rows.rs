@@ -18,8 +18,9 @@ pub(super) struct Rows {
     transform_room: usize,
     /// All rows, one after the other.
     store: Vec<Chunk>,
-    /// For each row, a column that was not zero when last checked. If it still is not, the row is
-    /// no unit row (a row that is zero at all columns). So most checks read only one byte.
+    /// For each row, a column that was not zero when last checked. If this column is still nonzero,
+    /// the row is not a unit row (a row that is zero at all columns). So most checks read only one
+    /// byte.
     witnesses: Vec<u32>,
     /// Scratch memory, kept to avoid allocations.
     factors: Vec<u8>,
