@@ -142,7 +142,7 @@ const NAMED: Named = &[
     ("the round-trip time in seconds", "--rtt"),
     ("the loss probability", "--loss"),
     ("the loss probability of the way back", "--loss-back"),
-    ("the mean run of losses in packets", "--burst"),
+    ("the mean burst length in packets", "--burst"),
     ("the queue in bytes", "--queue"),
     ("the number of connections", "--flows"),
     ("the number of users", "--users"),

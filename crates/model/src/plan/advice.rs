@@ -93,13 +93,14 @@ pub enum ChoiceReason {
     /// The candidate has the highest goodput of all candidates.
     MostGoodput,
     /// The candidate's goodput is within half a per cent of the best within the budget, and it
-    /// needs less set-up. For interactive traffic: the tunnel would not make requests clearly
-    /// shorter than plain TCP.
+    /// needs less set-up. For interactive traffic: requests in the tunnel would not be answered
+    /// clearly sooner than with plain TCP.
     LessToSetUp,
-    /// For interactive traffic: the tunnel makes requests clearly shorter than plain TCP.
+    /// For interactive traffic: requests in the tunnel are answered clearly sooner than with plain
+    /// TCP.
     LeastDelay,
-    /// For mixed traffic: the tunnel makes requests clearly shorter than plain TCP, and its goodput
-    /// is close to the best within the budget.
+    /// For mixed traffic: requests in the tunnel are answered clearly sooner than with plain TCP.
+    /// The tunnel's goodput is close to the best within the budget.
     Both,
     /// The candidate has the highest goodput of the candidates within the budget.
     MostInBudget,
@@ -130,10 +131,10 @@ pub enum Choice {
 /// was wrong on one more of them. A smaller margin names schemes that need more set-up for a
 /// gain that nobody can measure.
 const PARITY: f64 = 0.995;
-/// For mixed traffic: a scheme with shorter requests must have at least this share of the best
-/// goodput. A smaller value gives up more goodput for shorter requests.
+/// For mixed traffic: a scheme that answers requests sooner must have at least this share of the
+/// best goodput. A smaller value gives up more goodput for shorter response times.
 const ENOUGH_FOR_MIXED: f64 = 0.85;
-/// The tunnel counts as having shorter requests if the 99th percentile of its response times is
+/// The tunnel counts as answering requests sooner if the 99th percentile of its response times is
 /// below this share of plain TCP's. With a value closer to 1, a smaller difference is enough.
 const SHORTER: f64 = 0.95;
 /// A candidate within the budget must have at least this share of the best goodput without a

@@ -45,8 +45,8 @@ pub struct Causes {
     /// ([`MEASURED_FROM_RTTS`](super::MEASURED_FROM_RTTS)). It is at most 1. A larger value means
     /// that the measurement includes more of the start of a transfer.
     pub start_measured: f64,
-    /// The round-trip time, s. The longer it is, the longer BBR probes for the round-trip time, and
-    /// the longer CUBIC's window needs to grow.
+    /// The round-trip time, s. With a longer round trip, BBR's probes for the round-trip time last
+    /// longer, and CUBIC's window needs longer to grow.
     pub rtt: f64,
     /// B / (B + N): roughly the share of the packets in flight that a burst loses.
     pub burst_in_flight: f64,

@@ -1,5 +1,6 @@
-//! The planner's model of TCP/NC, the coded TCP of paper 000. It has the settings for a path, and
-//! the goodput by equation (20) and section VI-C of the paper.
+//! The planner's model of TCP/NC, the coded TCP of paper 000. [`settings`] chooses the redundancy
+//! and the window for a path. [`goodput`] predicts the goodput by equation (20) and section VI-C of
+//! the paper.
 //!
 //! TCP/NC sends R *combinations* (coded packets) for each segment of TCP. Equation (20) assumes
 //! that coding masks every loss, which means that TCP does not see it. [`settings`] chooses 6 %
@@ -73,8 +74,9 @@ pub const MOST_STALLED: f64 = 0.05;
 const SPARE: f64 = 1.06;
 
 /// Chooses R and W for a path. R is 6 % larger than the mean loss needs, rounded up to a hundredth.
-/// A window makes R W combinations. They fill the bandwidth-delay product, one packet, and half of
-/// the queue. The part in the queue is at most half a bandwidth-delay product. W is at least 2 and at most [`LARGEST_WINDOW`].
+/// TCP/NC sends R W combinations for a window. W is chosen so that these combinations fill the
+/// bandwidth-delay product, one packet more, and half of the queue. The part in the queue is at
+/// most half a bandwidth-delay product. W is at least 2 and at most [`LARGEST_WINDOW`].
 pub fn settings(path: &NetworkPath) -> NcSettings {
     let exact = SPARE / (1.0 - path.loss);
     let redundancy = libm::ceil(exact * 100.0) / 100.0;

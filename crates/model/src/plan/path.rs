@@ -60,11 +60,11 @@ impl NetworkPath {
         require(self.loss <= 0.9, "the loss probability", self.loss, "90 % or less")?;
         share("the loss probability of the way back", self.loss_back)?;
         require(self.loss_back <= 0.9, "the loss probability of the way back", self.loss_back, "90 % or less")?;
-        require(self.burst >= 1.0 && self.burst <= 1e4, "the mean run of losses in packets", self.burst, "1 to 10000")?;
+        require(self.burst >= 1.0 && self.burst <= 1e4, "the mean burst length in packets", self.burst, "1 to 10000")?;
         let worst = self.loss.max(self.loss_back);
         require(
             self.burst == 1.0 || worst <= self.burst / (self.burst + 1.0),
-            "the mean run of losses in packets",
+            "the mean burst length in packets",
             self.burst,
             "long enough for the loss: p/(1-p) or more",
         )?;

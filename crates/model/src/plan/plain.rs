@@ -54,7 +54,7 @@ pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
 /// Over a short queue, Reno and CUBIC leave slow start early. Q is the queue's size in packets.
 /// Slow start sends two packets for each acknowledged packet, so a round of W packets puts W/2
 /// packets into the queue. The queue overflows at W = 2 Q. The sender notices one round trip later,
-/// at W = 4 Q.
+/// at W = 4 Q (`overshoot` in the code).
 ///
 /// Reno continues from half of 4 Q, and each connection adds a packet in each round trip. CUBIC
 /// continues from .7 of 4 Q. It uses the larger window of its cubic function and its Reno-friendly
@@ -62,12 +62,12 @@ pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
 /// While the window is smaller than the bandwidth-delay product, the share is the window divided by
 /// this product.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
-    let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
-    let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
+    let (packets, overshoot, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
+    let reno = |after: f64| 0.5 * overshoot + flows * after / path.rtt;
     let cubic = |after: f64| {
-        let to_plateau = libm::cbrt(0.3 * overrun / (0.4 * flows));
-        let own = overrun + 0.4 * flows * (after - to_plateau).powi(3);
-        own.max(0.7 * overrun + 0.53 * flows * after / path.rtt)
+        let to_plateau = libm::cbrt(0.3 * overshoot / (0.4 * flows));
+        let own = overshoot + 0.4 * flows * (after - to_plateau).powi(3);
+        own.max(0.7 * overshoot + 0.53 * flows * after / path.rtt)
     };
     let window: &dyn Fn(f64) -> f64 = match scheme {
         PlanScheme::Reno => &reno,

@@ -9,9 +9,9 @@ use super::efficiency::Term;
 use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 
-/// How many terms the weighted sum has that predicts a delay. Each term is a time.
-/// [`packet_times`](super::delay::packet_times) and
-/// [`request_times`](super::delay::request_times) compute these times.
+/// The number of terms in the weighted sum that predicts a delay. Each term is a time.
+/// [`packet_times`](super::delay::packet_times) and [`request_times`](super::delay::request_times)
+/// compute these times.
 pub const TIMES: usize = 8;
 
 /// The weights of all schemes and delays.

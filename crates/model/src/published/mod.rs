@@ -30,7 +30,7 @@ pub type Arguments = BTreeMap<String, Value>;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EvaluateError {
     /// There is no function of this name.
-    #[error("there is no function `{0}`; there are {list}", list = FUNCTIONS.join(", "))]
+    #[error("there is no function `{0}`; the functions are {list}", list = FUNCTIONS.join(", "))]
     Function(String),
     /// A required argument is missing.
     #[error("`{function}` needs the argument `{argument}`")]
