@@ -74,14 +74,14 @@ fn small_queues() -> Vec<Causes> {
         all.push(Causes { small_queue, start_measured: 1.0, ..NONE });
     }
     for queue_deficit in [1.0, 2.0] {
-        let overrun = Causes { queue_deficit, ..NONE };
-        all.push(overrun);
-        all.push(Causes { small_queue: 0.5, ..overrun });
-        all.push(Causes { small_queue: 0.5, start_measured: 1.0, ..overrun });
-        all.push(Causes { log_bdp: 2.0, ..overrun });
-        all.push(Causes { log_bdp: 2.0, start_measured: 1.0, ..overrun });
+        let deficit = Causes { queue_deficit, ..NONE };
+        all.push(deficit);
+        all.push(Causes { small_queue: 0.5, ..deficit });
+        all.push(Causes { small_queue: 0.5, start_measured: 1.0, ..deficit });
+        all.push(Causes { log_bdp: 2.0, ..deficit });
+        all.push(Causes { log_bdp: 2.0, start_measured: 1.0, ..deficit });
     }
-    // A start over almost no queue.
+    // The start of a transfer over a path with almost no queue.
     for log_bdp in [0.0, 1.0, 2.0] {
         all.extend([0.0, 1.0].map(|start_measured| Causes { queue_deficit: 8.0, log_bdp, start_measured, ..NONE }));
     }

@@ -1,7 +1,7 @@
 //! Least squares with weights that are not negative, and with limited influence of outliers.
 
-/// A link as an equation. The weighted sum of `products` should be `left`. `weight` says how much
-/// the link counts.
+/// A link as an equation. The sum of `products`, each multiplied by its entry in the solution,
+/// should be `left`. `weight` says how much the link counts in the fit.
 #[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) products: Vec<f64>,

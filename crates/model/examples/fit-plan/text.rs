@@ -6,7 +6,7 @@ use ripstop_model::plan::weights::DelayWeights;
 use ripstop_model::plan::{PlanScheme, Weights};
 use std::fmt::Write;
 
-/// The text of the file. A reader gets back exactly the same numbers.
+/// The text of the file. A program that parses the text gets exactly the same numbers.
 pub(crate) fn of(weights: &Weights) -> String {
     let campaign = &weights.campaign;
     let mut text = format!(

@@ -54,7 +54,7 @@ impl Gilbert {
     /// equation (2).
     ///
     /// # Errors
-    /// L or q is below 0, or it is 1 or more. Another error is a p greater than 1: a loss above one
+    /// L or q is below 0, or is 1 or more. It is also an error if p exceeds 1: a loss L above one
     /// half needs q >= 2 - 1/L.
     pub fn become_bad(&self) -> Result<f64, DomainError> {
         let (l, q) = (self.loss, self.stay_bad);
@@ -204,8 +204,8 @@ impl Chain {
     ///
     /// A burst precedes each of `gaps` good units with probability p. `sure` more bursts occur for
     /// certain. Each burst has one unit or more, and each of its units is the last with probability
-    /// 1-q. So the result is the probability that, of `spare` lost units, fewer are the last of a
-    /// burst than there are bursts.
+    /// 1-q. Count those of `spare` lost units that are the last of a burst. The result is the
+    /// probability that this number is less than the number of bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
         let (n, r) = (f64::from(gaps), f64::from(spare));
         let mean = n * self.p;

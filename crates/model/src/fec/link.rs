@@ -53,9 +53,9 @@ pub enum TcpLaw {
     /// sqrt(3 T / 2) / RTT packets/s for T packets between losses: the law that paper 003 uses.
     #[default]
     SquareRoot,
-    /// Equation (16) of paper 000, with a first time-out of this length in s and no largest window.
-    /// Simulations of paper 003 are partly below its law. The paper blames time-outs and invites
-    /// other formulas.
+    /// Equation (16) of paper 000, with a first time-out of this length in s and no limit on the
+    /// window. Simulations of paper 003 are partly below the square-root law. The paper blames
+    /// time-outs and invites other formulas.
     TimeOuts(f64),
 }
 
@@ -244,8 +244,8 @@ impl CodedLink {
         })
     }
 
-    /// The throughput to which losses limit TCP, of all connections, in data units/s. `events` is
-    /// the number of loss events for each packet.
+    /// The throughput of all connections together if only losses limit TCP, in data units/s.
+    /// `events` is the number of loss events for each packet.
     fn free(&self, events: f64) -> f64 {
         if events == 0.0 {
             return f64::INFINITY;

@@ -307,8 +307,8 @@ mod tests {
         let want = 0.01 * experiment.mean_file().unwrap() / 2e6;
         let runs: Vec<f64> = (0..20).map(|i| experiment.run(SEED.run(i)).unwrap().active_fraction).collect();
         let (got, error) = mean(&runs);
-        // A busy period ends with its slot. On average it takes half a slot more, which is 0.5 % of
-        // the time here.
+        // A busy period ends with its slot. On average it takes half a slot more. With 0.01
+        // transfers a second, this is 0.05 % of the time.
         let slots = 0.01 * 0.1 / 2.0;
         assert!((got - want - slots * (1.0 - want)).abs() <= 4.0 * error + slots / 2.0, "{got} +- {error}, not {want}");
         assert_eq!(experiment.run(SEED), experiment.run(SEED));

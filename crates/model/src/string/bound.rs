@@ -59,8 +59,8 @@ pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainEr
 ///
 /// From n = 2 (k+2) on, rho* does not change with n, because the link in the middle is out of reach
 /// of both ends. A single node has no link; rho* is then 1 by the convention of table III. The
-/// attempt ratio of the reverse link also has a bound. The code leaves it out, because it never
-/// limits the paper's numbers.
+/// attempt ratio of the reverse link also has a bound. This function ignores that bound, because it
+/// never limits the paper's numbers.
 ///
 /// # Errors
 /// There is no node or more than a million, a range is above 1000, or a cap or eta is negative or
@@ -208,9 +208,9 @@ impl StringNetwork {
 /// The throughput of one packet at a time (W = 1), bit/s.
 ///
 /// The packet takes a data exchange and its back-off on each of the n-1 links. Then the
-/// acknowledgment takes an exchange and its back-off on each link. With `acks_ride`, it takes them
-/// only on the reverse link, because it rides on data from there on. Paper 002 does not say whether
-/// the bound at W = 1 in fig. 7 is one of these two, or theorem 3.1.
+/// acknowledgment takes an exchange and its back-off on each link. With `acks_ride`, the
+/// acknowledgment needs them only on the reverse link, because it rides on data from there on.
+/// Paper 002 does not say whether the bound at W = 1 in fig. 7 is one of these two, or theorem 3.1.
 ///
 /// # Errors
 /// There are fewer than two nodes, or the airtime is wrong.
