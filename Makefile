@@ -1,6 +1,6 @@
-# One door for everything. `make help` lists the targets.
+# Targets that build, test and measure Ripstop. `make help` lists them.
 
-# Where everything is built; the program ends up in target/release/ripstop.
+# The directory for everything that is built. The program is target/release/ripstop.
 TARGET ?= $(CURDIR)/target
 export CARGO_TARGET_DIR := $(TARGET)
 
@@ -16,12 +16,12 @@ build: ## build the program: target/release/ripstop
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 
-demo: ## the same transfer over a lossy link, scheme by scheme; ARGS="--loss 20%" changes the link
+demo: ## run the same transfer over a lossy link with each scheme; ARGS="--loss 20%" changes the link
 	@tools/need.sh cargo cc ip
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop demo $(ARGS)
 
-test: ## every check: format, lints, documentation, unit, property, integration, namespace tests
+test: ## run every check: format, lints, documentation, unit, property, integration and namespace tests
 	@tools/need.sh cargo cc ip
 	@tools/test.sh
 
@@ -29,17 +29,17 @@ accept: ## measure the figures that the product is to reach (about 22 minutes on
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
 
-oracle: ## the simulator against ns-2's results, cell by cell (3 minutes)
+oracle: ## compare the simulator with ns-2's results, cell by cell (3 minutes)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --exact every_cell_agrees_with_ns2
 
-papers: ## the papers' models and experiments computed again, with pages and figures in docs/papers (13 CPU minutes); ARGS="000.fig12" picks
+papers: ## compute the papers' models and experiments again, and write pages and figures to docs/papers (13 CPU minutes); ARGS="000.fig12" runs one experiment
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(ARGS)
 	$(TARGET)/release/ripstop papers check --dir papers --pages docs/papers > /dev/null
 
-plan-report: ## fit the planner to simulations of one seed, report its errors on another: crates/model/data, docs/plan-report.md (two hours)
+plan-report: ## fit the planner to simulations of one seed, and report its errors on another in crates/model/data and docs/plan-report.md (two hours)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
@@ -47,12 +47,12 @@ plan-report: ## fit the planner to simulations of one seed, report its errors on
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
 
-deny: ## advisories, licences, duplicate and foreign crates of the dependency tree (cargo-deny, built once)
+deny: ## check the dependency tree for advisories, licences, duplicate and foreign crates (cargo-deny, built once)
 	@tools/need.sh cargo cc
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
 
-bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
+bench: ## time kernels and coders (criterion), compare them with reference speeds (ripstop speed), and the simulator with ns-2 (7 minutes)
 	@tools/need.sh cargo cc
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
@@ -60,7 +60,7 @@ bench: ## time kernels and coders (criterion), all of it beside its anchors (rip
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
 
-soak: ## 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 picks others
+soak: ## run 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 from seed 7 on
 	@tools/need.sh cargo cc
 	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0)
 

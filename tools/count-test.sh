@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests count.awk.
+# Tests count.awk on the output of a test run.
 set -u
 cd "$(dirname "$0")" || exit 1
 got=$(awk -f count.awk <<'LINES'
@@ -13,5 +13,5 @@ test result: FAILED. 10 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out;
 LINES
 )
 [ "$got" = "12 2 2" ] && exit 0
-echo "count.awk says \"$got\", not \"12 2 2\"" >&2
+echo "error: count.awk prints \"$got\"; the right counts are \"12 2 2\"" >&2
 exit 1

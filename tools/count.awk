@@ -1,8 +1,9 @@
-# Sums what the test harness prints. A line of totals with tests filtered out is that of a test which
-# ran itself again in a namespace of its own: the outer one counts it. A skip is printed as
-# "SKIPPED name: reason" by a test that the harness then takes for passed.
+# Sums the totals that the test harness prints. Output: "passed failed skipped".
 #
-# Output: "passed failed skipped".
+# Some tests run their own test program again in a network namespace. This inner run prints a line
+# of totals too, in which all other tests are "filtered out". Such a line is left out here, because
+# the outer run counts the test. A test that cannot run prints "SKIPPED name: reason". The harness
+# counts it as passed, so it is moved from passed to skipped here.
 
 /^test result: / && / 0 filtered out/ {
     for (i = 2; i <= NF; i++) {

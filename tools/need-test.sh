@@ -1,16 +1,16 @@
 #!/bin/sh
-# Tests need.sh: its messages per distribution when nothing is installed.
+# Tests the messages of need.sh: for each distribution if a tool is missing, and if cargo is too old.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bare=$(mktemp -d)
 trap 'rm -rf "$bare"' EXIT
-# The tools that need.sh itself uses.
+# A PATH with only the tools that need.sh itself uses.
 for tool in sh cat cut dirname head printf sed sort tr; do
     ln -s "$(command -v "$tool" | grep / || echo /bin/"$tool")" "$bare/$tool"
 done
 
 failed=0
-expect() { # os-release, tool, words
+expect() { # content of os-release, tool, words that need.sh must print
     echo "$1" >"$bare/os-release"
     said=$(PATH=$bare OS_RELEASE=$bare/os-release sh "$here/need.sh" "$2" 2>&1)
     status=$?
@@ -31,7 +31,7 @@ expect ID=arch cargo "pacman -S rustup"
 expect ID=alpine cc "apk add gcc"
 expect ID=other cargo "apk add rustup"
 
-# cargo is too old.
+# A cargo that is too old.
 printf '#!/bin/sh\necho "cargo 1.8.12 (0000000 2016-01-01)"\n' >"$bare/cargo"
 chmod +x "$bare/cargo"
 expect ID=debian cargo "too old"

@@ -6,7 +6,7 @@ set -u
 # The Rust version that the workspace needs.
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
 
-command_for() { # tool, distribution
+command_for() { # tool, distribution: prints the command that installs the tool
     case "$1 $2" in
     "cargo debian") echo "apt install rustup && rustup default stable" ;;
     "cargo fedora") echo "dnf install rustup && rustup-init -y" ;;
@@ -23,7 +23,7 @@ command_for() { # tool, distribution
     esac
 }
 
-distribution() {
+distribution() { # prints the distribution that decides the command; nothing if it is unknown
     release=$(cat "${OS_RELEASE:-/etc/os-release}" 2>/dev/null)
     for id in $(echo "$release" | sed -n 's/^ID=//p; s/^ID_LIKE=//p' | tr -d '"'); do
         case $id in
@@ -34,7 +34,7 @@ distribution() {
     done
 }
 
-missing() { # tool, what it is
+missing() { # tool, problem: prints the problem and the commands that solve it
     echo "error: $2. Install it:" >&2
     here=$(distribution)
     for system in ${here:-debian fedora arch alpine}; do
@@ -43,7 +43,7 @@ missing() { # tool, what it is
     status=1
 }
 
-old() { # version: whether it is below the required one
+old() { # version: succeeds if it is below the required version
     [ "$(printf '%s\n%s\n' "$rust" "$1" | sort -t . -k 1,1n -k 2,2n | head -n 1)" != "$rust" ]
 }
 
@@ -63,7 +63,7 @@ for tool; do
     ip) command -v ip >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v ip >/dev/null ||
         missing ip "the command \`ip\` is missing" ;;
     *)
-        echo "error: need.sh does not know \`$tool\`" >&2
+        echo "error: need.sh does not know the tool \`$tool\`; it checks cargo, cc and ip" >&2
         status=2
         ;;
     esac

@@ -3,8 +3,10 @@
 
     tools/ns2/beside.py target/release/ripstop --seed 1 --settings 50
 
-Needs `ns` (Debian's package ns2) and Python 3, nothing else. Settings agree when the means differ by no more than 5 % or two
-half-widths (the root of the sum of the squares of both), whichever is larger, as in `make oracle`. Exit status 1 if one does not.
+Needs only `ns` (Debian's package ns2) and Python 3. Each setting runs 20 times on both simulators. The two means agree
+if they differ by at most 5 %, or by at most twice h, whichever is larger. h is the root of the sum of the squares of
+the half-widths of both 95 % confidence intervals. `make oracle` uses the same rule. The exit status is 1 if the means
+of a setting do not agree.
 """
 
 import argparse
@@ -17,14 +19,20 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 VARIANTS = {"Tahoe": "tahoe", "Reno": "reno", "Newreno": "newreno", "Sack1": "sack", "Vegas": "vegas"}
+# Runs of each setting on each simulator.
 RUNS = 20
-# Student's t of 19 degrees of freedom, for 95 %.
+# Student's t for a 95 % interval and RUNS - 1 = 19 degrees of freedom.
 T = 2.093
+# Simulated seconds of a run. The throughput of `fec` is measured from FEC_CUT_S on.
 TANDEM_S, FEC_S, FEC_CUT_S = 500, 600, 100
 
 
 def tandem(draw):
-    """A chain of lossy links: options for ns-2, arguments for ripstop, the key that ns-2 prints, its unit, and our key."""
+    """Draws a setting of TCP over a chain of lossy links.
+
+    Returns the ns-2 script and its options, the arguments of ripstop, the key that ns-2 prints and its unit, and the
+    key of ripstop's result.
+    """
     variant = draw.choice(list(VARIANTS))
     s = {
         "q": draw.choice([0, 0.002, 0.008, 0.01, 0.02, 0.03, 0.04, 0.08]),
@@ -37,7 +45,7 @@ def tandem(draw):
         "window": draw.choice([20, 50, 100]),
         "ackevery": draw.choice([1, 2]),
     }
-    # ns-2's limit of L holds L - 1 packets.
+    # In ns-2, a queue with the limit L holds L - 1 packets.
     theirs = {"variant": variant, "duration": TANDEM_S, **s, "queue": s["queue"] + 1}
     ours = [
         "sim", "tandem", "--tcp", VARIANTS[variant], "--loss", s["q"], "--ack-loss", ["off", "on"][s["errack"]],
@@ -50,7 +58,7 @@ def tandem(draw):
 
 
 def fec(draw):
-    """One link with a block code; returns the same as `tandem`."""
+    """Draws a setting of TCP over one link with a block code. Returns the same values as `tandem`."""
     variant = draw.choice(["Tahoe", "Reno", "Newreno", "Sack1"])
     k = draw.choice([5, 10, 20, 40])
     s = {
@@ -71,7 +79,7 @@ def fec(draw):
 
 
 def on_ns2(script, options, key, unit):
-    """The mean over the runs, and half the width of its 95 % confidence interval."""
+    """Runs ns-2, and returns the mean over the runs and half the width of its 95 % confidence interval."""
     results = []
     for seed in range(1, RUNS + 1):
         flags = [text for name, value in {**options, "seed": seed}.items() for text in (f"-{name}", str(value))]
@@ -84,9 +92,9 @@ def on_ns2(script, options, key, unit):
 
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    flags.add_argument("program", help="target/release/ripstop")
-    flags.add_argument("--seed", type=int, default=1, help="where the settings come from")
-    flags.add_argument("--settings", type=int, default=50, help="how many")
+    flags.add_argument("program", help="path of the program, for example target/release/ripstop")
+    flags.add_argument("--seed", type=int, default=1, help="seed of the random draw of the settings")
+    flags.add_argument("--settings", type=int, default=50, help="number of settings to draw and compare")
     given = flags.parse_args()
     draw = random.Random(given.seed)
     differ = 0

@@ -2,12 +2,13 @@
 #
 #   ns fec.tcl -variant Reno -k 20 -n 22 -p 0.01 -flows 1 -duration 1000 -seed 3
 #
-# A packet is `k` units of 53 bytes, 40 bytes of header among them, and is sent as `n` units at `mu` units a second; it is
-# lost when more than n-k of its units are, each independently with probability p. So packets are lost independently, with
-# the probability of that: no draw is made in Tcl. Written for speed, as tandem.tcl is. Prints one line of `key value` pairs:
-#   simulated, cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU second),
-#   loss (of a packet), throughput (units of data in order per second from `cut` on, all flows together), timeouts (mean
-#   over the flows).
+# A packet has `k` units of 53 bytes, which include 40 bytes of header. It is sent as `n` units, at `mu` units a second.
+# Each unit is lost independently with probability p, and the packet is lost if more than n-k of its units are lost. So
+# packets are lost independently too. The script computes their loss probability, and ns-2 draws the losses of packets.
+# Like tandem.tcl, this script is written for speed. It prints one line of `key value` pairs:
+#   simulated (seconds), cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU
+#   second), loss (probability for a packet), throughput (units of data in order per second from `cut` on, all flows
+#   together), timeouts (mean over the flows).
 
 array set option {
     variant Reno  k 20  n 20  p 0.01  flows 1  mu 3000  delay 0.28  queue 100  window 100000
@@ -19,9 +20,9 @@ switch -- $variant {
     Tahoe { set agent Agent/TCP; set sink Agent/TCPSink }
     Reno - Newreno { set agent Agent/TCP/$variant; set sink Agent/TCPSink }
     Sack1 { set agent Agent/TCP/Sack1; set sink Agent/TCPSink/Sack1 }
-    default { puts stderr "fec.tcl: -variant is Tahoe, Reno, Newreno or Sack1, not `$variant'"; exit 2 }
+    default { puts stderr "fec.tcl: -variant must be Tahoe, Reno, Newreno or Sack1, not `$variant'"; exit 2 }
 }
-if {$k < 1 || $n < $k} { puts stderr "fec.tcl: -k is at least 1 and -n at least -k, not $k and $n"; exit 2 }
+if {$k < 1 || $n < $k} { puts stderr "fec.tcl: -k must be at least 1 and -n at least -k, not $k and $n"; exit 2 }
 
 # The probability that more than n-k of n units are lost.
 proc loss {n k p} {
@@ -30,7 +31,7 @@ proc loss {n k p} {
     set term [expr {pow(1.0 - $p, $n)}]
     set sum 0.0
     for {set lost 0} {$lost <= $n} {incr lost} {
-        # From the small end: a difference from 1 would lose the digits.
+        # Sum the terms for lost packets. As 1 minus the other terms, a small result would lose its digits.
         if {$lost > $n - $k} { set sum [expr {$sum + $term}] }
         set term [expr {$term * ($n - $lost) / ($lost + 1.0) * $p / (1.0 - $p)}]
     }
@@ -44,7 +45,7 @@ add-packet-header IP TCP Flags
 set ns [new Simulator]
 $ns use-scheduler $scheduler
 
-# A generator of its own for the link, with run `seed`'s part of its stream (see tandem.tcl).
+# Moves a generator to the part of its stream that belongs to run `seed` (see tandem.tcl).
 proc stream {generator} {
     global seed
     for {set i 1} {$i < $seed} {incr i} { $generator next-substream }
@@ -80,7 +81,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns at 0 "$ftp($i) start"
 }
 
-# User and system time of this process in seconds; the kernel counts ticks of 10 ms (proc(5)).
+# User and system time of this process in seconds. The kernel counts it in ticks of 10 ms (proc(5)).
 proc cpu {} {
     set file [open /proc/self/stat]
     set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
@@ -88,7 +89,8 @@ proc cpu {} {
     expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
 }
 
-# Bytes in order at the sinks so far. Their counters have 31 bits: they are emptied before they are full.
+# Adds up the bytes that arrived in order at the sinks. The counters of the sinks have 31 bits, so they are read and set
+# to 0 every 100 simulated seconds, before they overflow.
 set total 0.0
 proc arrived {} {
     global flows end total
@@ -107,7 +109,7 @@ proc collect {} {
 proc report {} {
     global ns duration cut k bytes loss flows tcp began before
     set cpu [expr {[cpu] - $began}]
-    # Events are numbered as they are scheduled.
+    # ns-2 numbers events as they are scheduled, so the number of a new event is the count.
     set events [$ns at $duration {}]
     set throughput [expr {([arrived] - $before) / $bytes * $k / ($duration - $cut)}]
     set timeouts 0.0

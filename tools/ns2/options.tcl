@@ -1,11 +1,12 @@
-# Reads the command line of a script of this folder, which sources this file.
+# Reads the command line of the scripts in this folder. Each script sources this file.
 #
-# The array `option` has the defaults by name. Each `-name value` replaces one. Then every option is a variable of its name.
+# Before, the script sets the array `option` to the default of each option, by name. Each `-name value` on the command
+# line replaces one default. Afterwards, each option is a variable with the option's name.
 
 if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
 foreach {key value} $argv {
     if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
-        puts stderr "[file tail $argv0]: no option `$key'; options and their defaults:"
+        puts stderr "[file tail $argv0]: there is no option `$key'. The options and their defaults are:"
         foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
         exit 2
     }

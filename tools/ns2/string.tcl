@@ -2,21 +2,25 @@
 #
 #   ns string.tcl -n 10 -window 20 -capture 20 -routing static -duration 100 -seed 3
 #
-# Written for speed: no trace files, no Tcl per packet, no headers but those that are needed. The last line is one of
-# `key value` pairs:
-#   simulated (measured seconds), cpu (seconds, warm-up included), events (scheduled, warm-up included), rate (events per
-#   CPU second), thr1500 (kbit/s in order at the sinks, 1500 bytes a packet), sent, retransmits, timeouts (TCP: packets,
-#   packets, number), queuedrops; all of them over the measured interval, summed over the flows and nodes. allretransmits and
-#   alltimeouts count from the start of the flows, as in ns2.csv. thr1500.0 and thr1500.1 are the flows of -traffic both.
-# -drops 1 has ns-2 trace what the MAC drops (a third slower) and adds, over the measured interval: macdrops (datagrams given
-#   up after the last retry), collisions and duplicates (data frames lost or seen again at their addressee), control (RTS, CTS
-#   and MAC ACK frames dropped). A frame that is too weak, or falls into the station's own sending, is lost without a trace.
-# -mactrace FILE writes ns-2's own trace of the MAC and of what enters the queues, for a look at single frames (queuedrops is 0 then).
+# The script is written for speed: it writes no trace files, runs no Tcl per packet, and enables only the headers that
+# are needed. The last line that it prints has `key value` pairs:
+#   simulated (measured seconds), cpu (seconds, warm-up included), events (scheduled, warm-up included), rate (events
+#   per CPU second), thr1500 (kbit/s in order at the sinks, counted with 1500 bytes a packet), sent and retransmits
+#   (packets of TCP), timeouts (of TCP), queuedrops (packets). All but cpu, events and rate are counted over the
+#   measured interval, and summed over the flows and nodes. allretransmits and alltimeouts are counted from the start of
+#   the flows, as in ns2.csv. thr1500.0 and thr1500.1 are the throughputs of the two flows of -traffic both.
+# With -drops 1, ns-2 traces the frames that the MAC drops, and is a third slower. The line then also has, over the
+#   measured interval: macdrops (datagrams given up after the last retry), collisions and duplicates (data frames that
+#   were lost or received again at their addressee), control (dropped RTS, CTS and MAC ACK frames). The trace does not
+#   show a frame that is lost because it is too weak, or because the station is sending.
+# With -mactrace FILE, ns-2 writes its own trace of the MAC and of the packets that enter the queues to FILE. It
+#   shows single frames. queuedrops is 0 then.
 #
-# Static routing needs no routing protocol: a node has one LL object per neighbour, without an ARP table, so that it uses
-# its fixed macDA_. The node's address classifier sends a datagram for any node farther right (left) to the right (left) one.
-# A NetworkInterface object in front of it clears the direction of relayed packets, which is `up' and would return them. So
-# there is no warm-up of routes, no ARP, no routing header, and no one is told of a MAC drop.
+# Static routing needs no routing protocol. A node has one LL object for each neighbour. The object has no ARP table, so
+# it uses its fixed macDA_. The node's address classifier passes a datagram for any node farther right (left) to the
+# object of the right (left) neighbour. A relayed packet has the direction `up', with which the LL object would return
+# it. So a NetworkInterface object in front of the LL object clears the direction. With static routing there is no
+# warm-up of routes, no ARP and no routing header, and no routing protocol learns of a MAC drop.
 
 array set option {
     n 10  spacing 200  capture 20  rts off  routing static
@@ -28,7 +32,7 @@ source [file join [file dirname [info script]] options.tcl]
 proc oneof {key args} {
     global $key
     if {[lsearch -exact $args [set $key]] < 0} {
-        puts stderr "string.tcl: -$key is one of $args, not `[set $key]'"
+        puts stderr "string.tcl: -$key must be one of $args, not `[set $key]'"
         exit 2
     }
 }
@@ -45,7 +49,8 @@ if {$routing eq "aodv"} { add-packet-header ARP AODV }
 if {$traffic eq "udp"} { add-packet-header RTP }
 set ns [new Simulator]
 $ns use-scheduler $scheduler
-# One generator draws back-offs, AODV's jitter and -gap: run `seed`'s part of its stream, as in tandem.tcl.
+# One generator draws the back-offs, AODV's jitter and the starts of -gap. Move it to the part of its stream that
+# belongs to run `seed`, as in tandem.tcl.
 for {set k 1} {$k < $seed} {incr k} { $defaultRNG next-substream }
 
 Mac/802_11 set dataRate_ $datarate
@@ -57,7 +62,7 @@ foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial m
     Agent/TCP set $name $value
 }
 
-# Nodes insist on a trace file, though nothing but an event of each node's life is written to it.
+# ns-2 requires a trace file for its nodes. Without -drops and -mactrace, it writes only a line about each node to it.
 set drop_file [expr {$mactrace ne "" ? $mactrace : $drops ? "/tmp/string.[pid]" : "/dev/null"}]
 set sink_file [open $drop_file w]
 $ns trace-all $sink_file
@@ -69,7 +74,7 @@ $ns node-config -adhocRouting [expr {$routing eq "aodv" ? "AODV" : "DumbAgent"}]
     -phyType Phy/WirelessPhy -channel [new Channel/WirelessChannel] -topoInstance $topography \
     -agentTrace OFF -routerTrace OFF -macTrace [expr {$mactrace eq "" ? "OFF" : "ON"}] -movementTrace OFF
 
-# Counts what the queues drop.
+# Counts the packets that the queues drop.
 set monitor [new QueueMonitor]
 set counts [new SnoopQueue/Drop]
 $counts set-monitor $monitor
@@ -124,7 +129,7 @@ for {set i 0} {$i < $flows} {incr i} {
     if {$traffic eq "udp"} {
         set source($i) [new Agent/UDP]
         set end($i) [new Agent/LossMonitor]
-        # AODV adds the IP header to all but TCP.
+        # AODV adds the IP header to all packets except those of TCP.
         set size [expr {$payload + 40 - ($routing eq "aodv" ? 20 : 0)}]
         $source($i) set packetSize_ $size
         set application($i) [new Application/Traffic/CBR]
@@ -143,7 +148,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns at [expr {$start + ($gap > 0 ? [$jitter value] : 0)}] "$application($i) start"
 }
 
-# User and system time of this process in seconds; the kernel counts ticks of 10 ms (proc(5)).
+# User and system time of this process in seconds. The kernel counts it in ticks of 10 ms (proc(5)).
 proc cpu {} {
     set file [open /proc/self/stat]
     set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
@@ -151,7 +156,7 @@ proc cpu {} {
     expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
 }
 
-# All counts so far.
+# All counts since the start.
 proc counts {} {
     global flows traffic end source monitor
     foreach sum {sent again timeouts} { set $sum 0 }
@@ -171,7 +176,8 @@ proc begin {} {
     global before
     array set before [counts]
 }
-# The drops in the measured interval by kind. (The counts cannot be kept in ns-2: its MAC names the kind to trace objects only.)
+# Prints the number of drops in the measured interval by kind. They are read from the trace file, because ns-2's MAC
+# tells the kind of a drop only to trace objects.
 proc report_drops {} {
     global ns start warm mactrace sink_file drop_file
     $ns flush-trace
@@ -192,7 +198,7 @@ proc report_drops {} {
 proc report {} {
     global ns flows duration start warm began before payload drops
     set cpu [expr {[cpu] - $began}]
-    # Events are numbered as they are scheduled.
+    # ns-2 numbers events as they are scheduled, so the number of a new event is the count.
     set events [$ns at [expr {$start + $warm + $duration}] {}]
     array set now [counts]
     array set all [array get now]

@@ -2,10 +2,11 @@
 #
 #   ns tandem.tcl -variant Reno -q 0.05 -errack 1 -duration 1000 -seed 3
 #
-# Written for speed, so that the simulator here can be timed and compared beside it: no trace files, no Tcl per packet,
-# no headers but those that TCP needs. Prints one line of `key value` pairs:
-#   simulated, cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU second),
-#   goodput (payload in order at the sinks, Mbit/s), sent, retransmits, timeouts (all four: means over the flows).
+# The script is written for speed, because the speed of Ripstop's simulator is compared with it. It writes no trace
+# files, runs no Tcl per packet, and enables only the headers that TCP needs. It prints one line of `key value` pairs:
+#   simulated (seconds), cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU
+#   second), goodput (payload in order at the sinks, Mbit/s), sent (packets), retransmits (packets), timeouts. The last
+#   four are means over the flows.
 
 array set option {
     variant Reno  q 0  errack 1  duration 1000  seed 1  flows 2
@@ -20,12 +21,12 @@ switch -- $variant {
     Tahoe { set agent Agent/TCP; set sink Agent/TCPSink }
     Reno - Newreno - Vegas { set agent Agent/TCP/$variant; set sink Agent/TCPSink }
     Sack1 { set agent Agent/TCP/Sack1; set sink Agent/TCPSink/Sack1 }
-    default { puts stderr "tandem.tcl: -variant is Tahoe, Reno, Newreno, Sack1 or Vegas, not `$variant'"; exit 2 }
+    default { puts stderr "tandem.tcl: -variant must be Tahoe, Reno, Newreno, Sack1 or Vegas, not `$variant'"; exit 2 }
 }
 switch -- $ackevery {
     1 {}
     2 { append sink /DelAck }
-    default { puts stderr "tandem.tcl: -ackevery is 1 or 2, not `$ackevery'"; exit 2 }
+    default { puts stderr "tandem.tcl: -ackevery must be 1 or 2, not `$ackevery'"; exit 2 }
 }
 
 remove-all-packet-headers
@@ -33,8 +34,9 @@ add-packet-header IP TCP Flags
 set ns [new Simulator]
 $ns use-scheduler $scheduler
 
-# A generator of its own for every link, with run `seed`'s part of its stream. (Not `$defaultRNG seed`: the generator is
-# linear, so small seeds give streams that are multiples of each other, and runs that are not independent.)
+# Moves a generator to the part of its stream that belongs to run `seed`. Every link has a generator of its own. (With
+# `$defaultRNG seed`, runs would not be independent: the generator is linear, so small seeds give streams that are
+# multiples of each other.)
 proc stream {generator} {
     global seed
     for {set k 1} {$k < $seed} {incr k} { $generator next-substream }
@@ -42,14 +44,15 @@ proc stream {generator} {
 }
 stream $defaultRNG
 
-# For the class, before there are agents: their clocks and thresholds follow from it when they are made and reset.
+# Set the values of the class before agents exist. An agent derives its clock and thresholds from them when it is
+# created and reset.
 foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial minrto_ $minrto maxrto_ $maxrto \
         packetSize_ $payload] {
     Agent/TCP set $name $value
 }
 foreach {name value} [list v_alpha_ $alpha v_beta_ $beta v_gamma_ $gamma] { Agent/TCP/Vegas set $name $value }
 
-# One direction of one hop; what is erased has used its slot.
+# Makes one direction of one hop. A packet that is erased has taken its time on the link.
 proc hop {from to erases} {
     global ns rate delay queue q
     $ns simplex-link $from $to $rate $delay DropTail
@@ -83,7 +86,7 @@ for {set i 0} {$i < $flows} {incr i} {
     if {[info exists stop$i] && [set stop$i] >= 0} { $ns at [set stop$i] "$ftp($i) stop" }
 }
 
-# User and system time of this process in seconds; the kernel counts ticks of 10 ms (proc(5)).
+# User and system time of this process in seconds. The kernel counts it in ticks of 10 ms (proc(5)).
 proc cpu {} {
     set file [open /proc/self/stat]
     set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
@@ -91,7 +94,8 @@ proc cpu {} {
     expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
 }
 
-# Bytes in order at the sinks so far. Their counters have 31 bits: they are emptied before they are full.
+# Adds up the bytes that arrived in order at the sinks. The counters of the sinks have 31 bits, so they are read and set
+# to 0 every 100 simulated seconds, before they overflow.
 proc collect {} {
     global ns flows end total
     for {set i 0} {$i < $flows} {incr i} {
@@ -105,10 +109,11 @@ for {set i 0} {$i < $flows} {incr i} { set total($i) 0.0 }
 proc report {} {
     global ns variant duration flows payload tcp total began
     set cpu [expr {[cpu] - $began}]
-    # Events are numbered as they are scheduled.
+    # ns-2 numbers events as they are scheduled, so the number of a new event is the count.
     set events [$ns at $duration {}]
     collect
-    # Every agent counts its header but Vegas, which sends bare payloads, the first of them in place of the SYN.
+    # All agents except Vegas count a header of 40 bytes in each packet. Vegas sends bare payloads, and a payload
+    # instead of the SYN.
     set vegas [expr {$variant eq "Vegas"}]
     set first [expr {$vegas ? $payload : 40}]
     set each [expr {$vegas ? $payload : $payload + 40}]
