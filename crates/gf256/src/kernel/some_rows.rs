@@ -42,12 +42,12 @@ impl Kernel {
     }
 
     /// Adds to `sums[i]` the dot product of `a` and row i of a matrix, for each i in `which`. Row i
-    /// begins at `rows[i * stride]`. The bytes of `a` outside of `within` must be 0; vectors without
-    /// a byte in `within` are skipped.
+    /// begins at `rows[i * stride]`. The bytes of `a` outside of `within` must be 0; vectors
+    /// without a byte in `within` are skipped.
     ///
     /// # Panics
-    /// If there is no row for each of `sums`, no sum for an index in `which`, or if `within` exceeds
-    /// `a` or a row.
+    /// If there is no row for each of `sums`, no sum for an index in `which`, or if `within`
+    /// exceeds `a` or a row.
     #[inline]
     pub fn dots(
         self,

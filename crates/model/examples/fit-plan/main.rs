@@ -34,10 +34,10 @@ fn main() -> ExitCode {
 }
 
 fn run(links: &str, weights: &str) -> Result<(), String> {
-    let read = std::fs::read_to_string(links).map_err(|error| format!("{links}: {error}"))?;
-    let results: CampaignResults = toml::from_str(&read).map_err(|error| format!("{links}: {error}"))?;
+    let read = std::fs::read_to_string(links).map_err(|error| format!("cannot read {links}: {error}"))?;
+    let results: CampaignResults = toml::from_str(&read).map_err(|error| format!("cannot parse {links}: {error}"))?;
     let fitted = fit::weights(&results)?;
-    std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("{weights}: {error}"))?;
+    std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("cannot write {weights}: {error}"))?;
     for scheme in ripstop_model::plan::PlanScheme::FITTED {
         let of = fitted.of(scheme);
         eprintln!("{}: {} terms of efficiency, {} of overhead", scheme.name(), of.efficiency.len(), of.overhead.len());

@@ -237,9 +237,10 @@ impl Echelon {
         };
     }
 
-    /// The largest number of columns that [`Echelon::set_run`] searches one by one at little cost.
-    /// Unit: columns. Half the value sets coefficients one by one more often; double the value
-    /// searches more columns. The result is the same.
+    /// The largest number of columns that [`Echelon::set_run`] visits at little cost if their
+    /// symbols are not consecutive. Unit: columns. With half the value, coefficients are more often
+    /// set singly ([`Echelon::set_column`]). With double the value, more columns are visited. The
+    /// result is the same.
     const FEW: usize = 64;
 
     /// Whether [`Echelon::set_run`] is cheap: it then visits few columns that it does not set.
