@@ -161,8 +161,8 @@ impl Endpoint {
         self.counters.datagrams_received += 1;
         match self.secure.handle_datagram(now, from, datagram) {
             Incoming::Transport { peer, epoch, number, kind, body } => {
-                // The datagram may be the first under new keys. Start the session for them first;
-                // it then takes the datagram.
+                // The datagram may be the first under new keys. So the session for these keys
+                // starts first, and then takes the datagram.
                 self.handle_secure_events(now);
                 self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, ce);
                 self.mark_ready(peer);
