@@ -70,9 +70,9 @@ pub struct TunnelConfig {
     /// An announced deadline of more than 60 s counts as 60 s. After this wait, the receiver lets
     /// the packet's flow go on without the packet.
     ///
-    /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time of 100 full
-    /// packets at the path's rate (up to 10 s). The third time is for slow paths, where repairs
-    /// wait long in queues.
+    /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time that the path
+    /// needs for 100 full packets. The third time counts as at most 10 s. It is for slow paths,
+    /// where repairs wait long in queues.
     pub deadline: Option<Duration>,
     /// The round-trip time that the handshake measured.
     pub initial_rtt: Duration,

@@ -51,7 +51,7 @@ pub(super) struct ReportTimer {
     pub(super) due: Option<Time>,
     /// How often the last report may still be repeated.
     repeats: u32,
-    /// How often a report is repeated when no datagram follows it that asks for a report.
+    /// How often a report is repeated while no further datagram asks for a report.
     pub(super) most_repeats: u32,
     /// Whether a datagram that asks for a report has arrived since the last report.
     fresh: bool,

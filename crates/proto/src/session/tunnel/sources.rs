@@ -177,8 +177,8 @@ impl<P: InnerPacket> Sources<P> {
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
         // The deficit is the number of degrees of freedom still missing. If the list of unseen
-        // symbols was cut, the deficit is larger than the list. Then `beyond` lost symbols after
-        // the end of the list count as holes too, the oldest ones first.
+        // symbols was cut, the deficit is larger than the list. Then the oldest lost symbols after
+        // the end of the list count as holes too: `beyond` of them.
         let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
             Some(last) if beyond > 0 => last.end,
