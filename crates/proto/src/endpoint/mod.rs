@@ -312,7 +312,8 @@ impl Endpoint {
     /// Takes one packet from a peer's tunnel, and writes it to `buffer` as a sealed datagram.
     fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
         let path = get(&mut self.paths, peer)?;
-        // Without a usable key, nothing may be taken from the tunnel: it could not be sealed.
+        // Without a usable key, no packet may be taken from the tunnel, because it could not be
+        // sealed.
         if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
             if path.has_work() {
                 self.secure.connect(now, peer);

@@ -44,8 +44,8 @@ impl IndexTable {
     }
 }
 
-/// Hashes an index by one multiplication. The product spreads the index to the upper bits, because
-/// the hash table also uses them. A stronger hash is not needed: this end chose the indices in the
+/// Hashes an index by one multiplication. The multiplication spreads the index to the upper bits,
+/// which the hash table also uses. A stronger hash is not needed: this end chose the indices in the
 /// table, and they are random.
 #[derive(Default)]
 struct IndexHasher(u64);

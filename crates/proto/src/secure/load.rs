@@ -27,8 +27,8 @@ pub(crate) struct LoadGate {
     second: u64,
 }
 
-/// The largest number of addresses counted within a second. It bounds the memory. Handshakes from
-/// further addresses are refused until the second is over. A larger table admits more clients
+/// The largest number of addresses counted within a second. The limit bounds the memory. Handshakes
+/// from further addresses are refused until the second is over. A larger table admits more clients
 /// during an attack.
 const MOST_ADDRESSES: usize = 4096;
 

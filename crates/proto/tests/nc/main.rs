@@ -281,8 +281,8 @@ fn relays_keep_the_space() {
     }
 }
 
-/// No packet is lost behind the relay: for each packet that is innovative for the relay, the receiver gets one that is
-/// innovative for it. About one in 255 random combinations is an exception.
+/// No packet is lost behind the relay. For each packet that is innovative for the relay, the relay sends one that is
+/// innovative for the receiver. About one in 255 random combinations is an exception.
 #[test]
 fn a_relay_hides_nothing() {
     let config = factor(1.2);
