@@ -557,8 +557,7 @@ impl Fair {
         let recent = report.rate.map(|rate| self.sample(&rate));
         let least = if round.app_limited { UNSURE_CUT * self.bandwidth } else { 0.0 };
         if self.round_exceeds(&round, 0.02) {
-            // Here a policer or a short queue drops packets, so the delivered rate is the path's
-            // rate.
+            // A policer or a short queue drops packets, so the delivered rate is the path's rate.
             if let Some(sample) = recent {
                 self.set_bandwidth(sample.max(least));
             }
