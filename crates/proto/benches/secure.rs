@@ -1,5 +1,5 @@
-//! The cost of encryption for bodies of 1400 bytes: the AEAD alone, and the whole path with header, key look-up and replay
-//! check. The difference between the two is the cost of this project's code.
+//! The cost of encryption for bodies of 1400 bytes: the AEAD alone, and the whole path with header, key look-up and
+//! replay check. The difference between the two is the cost of this project's own code.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ripstop_base::{Seed, Time};

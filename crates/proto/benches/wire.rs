@@ -1,5 +1,5 @@
-//! The cost of the wire format: a source packet written and parsed, a repair, a report, and an inner packet parsed here and
-//! by a general parser.
+//! The cost of the wire format: the benchmarks write, parse and measure a source packet, a repair and a report. They
+//! also compare this project's parser of inner packets with a general parser.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use etherparse::{PacketBuilder, SlicedPacket};

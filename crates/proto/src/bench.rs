@@ -77,7 +77,8 @@ pub struct SessionCounts {
 
 /// One direction of the path.
 ///
-/// Each end always uses the same buffers, as it does when a system call fills and empties them.
+/// Each end uses the same buffers again and again, as it does with system calls that fill and empty
+/// them.
 #[derive(Default)]
 struct Way {
     /// Datagrams that have left in this step.

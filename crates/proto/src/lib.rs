@@ -8,10 +8,10 @@
 //! |---|---|
 //! | [`wire`] | packets as types and as bytes |
 //! | [`secure`] | handshake, keys, replay protection, roaming |
-//! | [`session`] | the contract of sessions; the tunnel; TCP/NC |
+//! | [`session`] | the contract of sessions; the tunnel; TCP/NC (TCP with network coding) |
 //! | [`control`] | loss estimates, rules for repairs, rate control |
-//! | [`inner`] | a look into inner IP packets |
-//! | [`endpoint`] | all peers behind one end |
+//! | [`inner`] | reads and changes fields of inner packets: the IP packets that a tunnel carries |
+//! | [`endpoint`] | one end of the tunnel with all its peers |
 
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;

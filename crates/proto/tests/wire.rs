@@ -178,7 +178,7 @@ fn bodies_are_those_of_the_vectors() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 7, "every kind has a vector");
+    assert_eq!(kinds.len(), 7, "each kind must have a vector");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn what_the_format_cannot_carry_is_refused() {
 
 #[test]
 fn a_long_report_is_cut_to_size() {
-    // Ten thousand holes in each set: the sets are cut at the far end, and the rest is correct.
+    // Each set has 30 000 ranges: the sets are cut at the far end, and the rest is correct.
     let long = Feedback {
         largest: 100_000,
         acked: (0..30_000u64).map(|i| 100_000 - 3 * i..100_001 - 3 * i).collect(),
@@ -336,13 +336,13 @@ fn a_long_report_is_cut_to_size() {
     let whole = Packet::<Symbol>::Feedback(Box::new(long.clone()));
     assert!(matches!(emit_body(&whole, &mut [0; 65_536]), Err(EmitError::TooLong { .. })));
     let (cut, was_cut) = long.clone().cut();
-    assert!(was_cut && cut.clone().cut() == (cut.clone(), false), "what fits is not cut again");
+    assert!(was_cut && cut.clone().cut() == (cut.clone(), false), "a report that fits must not be cut again");
     let packet = Packet::<Symbol>::Feedback(Box::new(cut.clone()));
     let body = emitted(&packet);
     assert!((MAX_FEEDBACK - 20..=MAX_FEEDBACK).contains(&body.len()), "{}", body.len());
     let near = WireContext { sent_number: 100_001, sent_id: 100_000, ..WireContext::default() };
     assert_eq!(parse_body(Kind::Feedback, &body, &near), Ok(packet));
-    assert!(cut.acked.len() > 1000 && cut.unseen.len() > 1000, "either has half of the room");
+    assert!(cut.acked.len() > 1000 && cut.unseen.len() > 1000, "each set must get half of the room");
     assert_eq!(cut.acked[..], long.acked[..cut.acked.len()]);
     assert_eq!(cut.unseen[..], long.unseen[..cut.unseen.len()]);
     assert!(cut.acked_from <= cut.acked.last().unwrap().start);

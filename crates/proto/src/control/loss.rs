@@ -162,7 +162,8 @@ impl LossEstimator {
     ///
     /// It is the slow average, unless the fast average differs by more than chance explains: by 2
     /// standard deviations upwards or 2.5 downwards. Then it is the fast average, moved by one
-    /// deviation towards the slow one. At first the presumed share raises it.
+    /// deviation towards the slow one. During the first 60 packets, a higher presumed share raises
+    /// the result.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;

@@ -41,8 +41,8 @@ pub struct PeerConfig {
     /// from it.
     pub endpoint: Option<SocketAddr>,
     /// The addresses behind the peer. Packets to these addresses go to the peer. Packets from the
-    /// peer must have one of these addresses as source. An address in prefixes of several peers
-    /// belongs to the peer with the longest one.
+    /// peer must have one of these addresses as source. If prefixes of several peers contain an
+    /// address, the address belongs to the peer with the longest of them.
     pub allowed_ips: Vec<IpPrefix>,
     /// After this time without sending anything to the peer, this end sends a probe, so that NATs
     /// on the path keep their mapping. None: it never does so.

@@ -161,8 +161,8 @@ impl Endpoint {
         self.counters.datagrams_received += 1;
         match self.secure.handle_datagram(now, from, datagram) {
             Incoming::Transport { peer, epoch, number, kind, body } => {
-                // The datagram may be the first under new keys. Start the session for them first;
-                // it then takes the datagram.
+                // The datagram may be the first under new keys. So the session for these keys
+                // starts first, and then takes the datagram.
                 self.handle_secure_events(now);
                 self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, ce);
                 self.mark_ready(peer);
@@ -312,7 +312,8 @@ impl Endpoint {
     /// Takes one packet from a peer's tunnel, and writes it to `buffer` as a sealed datagram.
     fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
         let path = get(&mut self.paths, peer)?;
-        // Without a usable key, nothing may be taken from the tunnel: it could not be sealed.
+        // Without a usable key, no packet may be taken from the tunnel, because it could not be
+        // sealed.
         if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
             if path.has_work() {
                 self.secure.connect(now, peer);

@@ -1,5 +1,5 @@
 //! The routing table: it maps the destination of an inner packet to a peer, by the longest prefix
-//! that contains it.
+//! that contains the destination.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

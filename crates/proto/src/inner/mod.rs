@@ -36,7 +36,7 @@ pub enum NotIp {
     #[error("an IPv4 header length of {0} bytes is below 20 or beyond the packet")]
     HeaderLength(usize),
     /// The length in the IP header exceeds the number of bytes that were given.
-    #[error("the IP header announces {announced} bytes, {present} are there")]
+    #[error("the IP header announces {announced} bytes, but only {present} are there")]
     Length {
         /// The packet length in the IP header, bytes.
         announced: usize,
@@ -198,8 +198,8 @@ fn ipv6(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
 
 /// Skips the IPv6 extension headers (RFC 8200, section 4). Returns the payload's protocol, its
 /// offset, and whether the packet is a fragment. A header that goes beyond the end of the packet
-/// ends the loop. Such a packet is not refused: that is up to its destination. Each step advances
-/// by at least 8 bytes, so the loop ends.
+/// ends the loop. Such a packet is not refused here: its destination decides about it. Each step
+/// advances by at least 8 bytes, so the loop ends.
 fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     let mut at = IPV6_HEADER;
     while let Some(&[next, units]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) {

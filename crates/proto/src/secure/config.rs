@@ -26,9 +26,9 @@ pub struct SecureConfig {
     /// defined yet.
     pub capabilities: u32,
     /// The age at which a key is renewed by a new handshake. The end that started the key's
-    /// handshake also renews it, when it seals a datagram with a key of this age. The other end
-    /// does so only 15 s later, when it seals a datagram and the key has not been renewed. So both
-    /// ends rarely start a handshake at the same time.
+    /// handshake renews the key when it seals a datagram with a key of this age. The other end does
+    /// the same only 15 s later, if the key has not been renewed by then. So both ends rarely start
+    /// a handshake at the same time.
     pub rekey_after: Duration,
     /// The age at which a key stops sealing and opening datagrams.
     pub reject_after: Duration,

@@ -1,6 +1,6 @@
 //! The table of receiver indices. A receiver index is a random 32-bit number that this end chooses
-//! in a handshake and tells the peer. The peer writes it into each datagram. The table maps the
-//! index of a received datagram to the peer that sent it.
+//! in a handshake and tells the peer. The peer writes this index into each datagram that it sends.
+//! The table maps the index of a received datagram to the peer that sent it.
 
 use super::PeerId;
 use super::entropy::{Entropy, array};
@@ -12,7 +12,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// one look-up.
 #[derive(Default)]
 pub(crate) struct IndexTable {
-    peers: HashMap<u32, PeerId, BuildHasherDefault<Itself>>,
+    peers: HashMap<u32, PeerId, BuildHasherDefault<IndexHasher>>,
 }
 
 impl IndexTable {
@@ -44,13 +44,13 @@ impl IndexTable {
     }
 }
 
-/// Hashes an index by one multiplication. The product spreads the index to the upper bits, because
-/// the hash table also uses them. A stronger hash is not needed: this end chose the indices in the
+/// Hashes an index by one multiplication. The multiplication spreads the index to the upper bits,
+/// which the hash table also uses. A stronger hash is not needed: this end chose the indices in the
 /// table, and they are random.
 #[derive(Default)]
-struct Itself(u64);
+struct IndexHasher(u64);
 
-impl Hasher for Itself {
+impl Hasher for IndexHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -82,7 +82,7 @@ mod tests {
         let mut table = IndexTable::default();
         for n in 0..1000 {
             let index = table.allocate(&mut Same, PeerId(n));
-            assert_eq!(index, n.wrapping_sub(1), "the next free one");
+            assert_eq!(index, n.wrapping_sub(1), "must be the next free index");
         }
         (0..1000u32).for_each(|n| assert_eq!(table.peer(n.wrapping_sub(1)), Some(PeerId(n))));
         table.release(5);

@@ -27,8 +27,8 @@ pub(crate) struct LoadGate {
     second: u64,
 }
 
-/// The largest number of addresses counted within a second. It bounds the memory. Handshakes from
-/// further addresses are refused until the second is over. A larger table admits more clients
+/// The largest number of addresses counted within a second. The limit bounds the memory. Handshakes
+/// from further addresses are refused until the second is over. A larger table admits more clients
 /// during an attack.
 const MOST_ADDRESSES: usize = 4096;
 
@@ -83,11 +83,11 @@ mod tests {
         let t = Time::from_millis;
         assert_eq!((0..100).filter(|_| gate.admit(t(5))).count(), 10);
         assert_eq!((0..100).filter(|_| gate.admit(t(205))).count(), 2);
-        assert!(!gate.admit(t(0)), "time going back gives nothing");
+        assert!(!gate.admit(t(0)), "a time that goes back must add no tokens");
         let address = |n: u32| IpAddr::from(n.to_be_bytes());
         assert_eq!((0..100).filter(|_| gate.admit_address(t(300), address(1))).count(), 3);
         assert!(gate.admit_address(t(300), address(2)));
-        assert!(gate.admit_address(t(1300), address(1)), "a new second");
+        assert!(gate.admit_address(t(1300), address(1)), "a new second must begin a new count");
         let refused = (0..10_000).filter(|n| !gate.admit_address(t(2300), address(*n))).count();
         assert_eq!(refused, 10_000 - MOST_ADDRESSES);
         let six = |low: u16| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, low]);

@@ -22,9 +22,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long an end that got a cookie uses it. Also the interval at which the secret that cookies
-/// are made with changes. 120 s is WireGuard's value. With half the value, clients ask for cookies
-/// twice as often. With double the value, a stolen cookie works for twice as long.
+/// How long an end that got a cookie uses it. Cookies are made with a secret, which changes at the
+/// same interval. 120 s is WireGuard's value. With half the value, clients ask for cookies twice as
+/// often. With double the value, a stolen cookie works for twice as long.
 pub(crate) const COOKIE_LIFE: Duration = Duration::from_secs(120);
 
 /// A code that proves that its owner receives datagrams at an address. Its owner uses it for

@@ -25,7 +25,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(30);
 /// datagrams in flight. Each key lasts minutes, so more than two are rare.
 const MOST_KEYS: usize = 4;
 /// How many handshakes of the peer, answered by this end, may wait for the first datagram under
-/// their keys. It bounds the memory that replayed initiations can fill.
+/// their keys. The limit bounds the memory that replayed initiations can fill.
 const MOST_PENDING: usize = 4;
 /// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
 /// end detects repeated and replayed initiations without a curve multiplication.

@@ -22,8 +22,8 @@ use std::time::Duration;
 /// responder a few hashes, a new initiation four curve multiplications. A new initiation is needed
 /// if the responder has forgotten the old one.
 const ROUND: Duration = Duration::from_secs(15);
-/// How much later than the initiator the responder renews a key, so that both rarely do so at the
-/// same time. The value must exceed the time that a handshake takes with repetitions.
+/// How much later than the initiator the responder renews a key, so that both ends rarely renew a
+/// key at the same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
 /// How often a response is sent again at most, if its initiation is repeated. The limit bounds the
 /// answers to a replay.
@@ -413,7 +413,8 @@ impl Shared {
         if now < retry.at {
             return;
         }
-        // Only by half: a path that loses half of all datagrams in bursts needs many attempts.
+        // The wait grows only by half, because a path that loses half of all datagrams in bursts
+        // needs many attempts.
         retry.wait = (retry.wait * 3 / 2).min(self.config.max_retry);
         retry.cookie_may_hasten = true;
         let (wait, silent_for) = (retry.wait, now.since(retry.since));

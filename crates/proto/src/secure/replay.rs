@@ -2,9 +2,9 @@
 //! number is in it is a replay. The design is that of RFC 6479, with 64-bit words.
 
 /// How many of the highest numbers the window covers. A late datagram is accepted if its number is
-/// among them. At 1 Gbit/s, 16 384 datagrams of 1500 bytes take 0.2 s. With half
-/// the value, the window would refuse a datagram that comes 0.1 s after later ones. Double the
-/// value takes twice the memory, one bit for each number.
+/// among them. At 1 Gbit/s, 16 384 datagrams of 1500 bytes take 0.2 s. With half the value, the
+/// window would refuse a datagram that arrives 0.1 s after later ones. Double the value takes twice
+/// the memory, one bit for each number.
 pub const REPLAY_WINDOW: u64 = 16_384;
 
 /// The number of 64-bit words in the window.
@@ -54,7 +54,8 @@ impl ReplayWindow {
     }
 
     /// Marks `number`, which [`ReplayWindow::check`] accepted, as received. Returns whether it is
-    /// the highest so far. The number 2^64 - 1 is not refused when it comes again. No sender uses it.
+    /// the highest so far. If the number 2^64 - 1 comes again, it is not refused. No sender uses
+    /// this number.
     #[inline]
     pub fn mark(&mut self, number: u64) -> bool {
         let highest = number >= self.end;

@@ -24,7 +24,7 @@ fn ends(config: &SecureConfig) -> (Peers, Peers, Vec<u8>) {
     a.add(b.public(), Some(B));
     b.add(a.public(), None);
     assert!(a.connect(Time::ZERO, PEER));
-    assert!(!b.connect(Time::ZERO, PEER), "it has no address yet");
+    assert!(!b.connect(Time::ZERO, PEER), "without the peer's address no handshake can start");
     let initiation = a.poll_transmit().unwrap().contents;
     (a, b, initiation)
 }
@@ -132,7 +132,7 @@ fn a_cookie_is_good_for_one_address_and_two_lives_of_its_secret() {
     let mut message = vec![7; 100];
     keys.sign(&mut message, None);
     assert!(keys.verify_mac1(&message));
-    assert!(!jar.verify_mac2(Time::ZERO, &message, A, &mut entropy), "no cookie, no entry");
+    assert!(!jar.verify_mac2(Time::ZERO, &message, A, &mut entropy), "without a cookie, mac2 must not verify");
     let reply = jar.reply(Time::ZERO, &keys, &message, 5, A, &mut entropy).unwrap();
     let cookie = keys.open_cookie(&reply, &mac1_of(&message)).unwrap();
     assert_eq!(keys.open_cookie(&reply, &[0; 16]), None);
@@ -141,7 +141,7 @@ fn a_cookie_is_good_for_one_address_and_two_lives_of_its_secret() {
     let minute = |n: u64| Time::ZERO + Duration::from_secs(60 * n);
     assert!(good(Time::ZERO, A) && !good(Time::ZERO, B));
     assert!(!good(Time::ZERO, SocketAddr::new(A.ip(), 3)), "another port is another address");
-    assert!(good(Time::ZERO + COOKIE_LIFE, A), "the secret before is still known");
+    assert!(good(Time::ZERO + COOKIE_LIFE, A), "a cookie made with the previous secret must still verify");
     assert!(good(minute(3), A) && !good(minute(4), A));
     for short in 0..32 {
         assert!(!keys.verify_mac1(&message[..short]) && mac1_of(&message[..short]) == [0; 16]);

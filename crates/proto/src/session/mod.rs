@@ -1,8 +1,8 @@
 //! Sessions: the protocol state machines at the two ends of a path.
 //!
 //! A session does no I/O, reads no clock and draws no entropy. All sessions implement one trait,
-//! [`Session`]. The simulator drives them through it in virtual time, and the daemon drives them
-//! through it on the wire. Both also hand the session's packets from one end to the other.
+//! [`Session`]. Through this trait, the simulator drives sessions in virtual time, and the daemon
+//! drives them on the wire. Both also carry the sessions' packets from one end to the other.
 //!
 //! | session | where it runs | packet type |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! The datagrams of a handshake: initiation, response, cookie reply. All have fixed layouts.
 //! [`crate::secure`] encrypts and decrypts the Noise messages inside them.
 //!
-//! In a handshake, each end chooses a random number, its *receiver index*. The peer writes it into
-//! each datagram, so that the receiving end finds the session of the datagram.
+//! In a handshake, each end chooses a random number, its *receiver index*. The peer writes this
+//! index into each datagram that it sends, so that the receiving end finds the datagram's session.
 //!
 //! Initiation and response end with two message authentication codes, mac1 and mac2. The module
 //! `mac` of [`crate::secure`] describes them and the *cookie* that mac2 needs.

@@ -13,9 +13,9 @@ pub const HEADER_LEN: usize = 9;
 pub const IPV4_UDP_LEN: usize = 28;
 /// Bytes of the IPv6 and UDP headers in front of a datagram.
 pub const IPV6_UDP_LEN: usize = 48;
-/// The MTU of an IPv4 path minus the tunnel's MTU, bytes. Over IPv6 the difference is 20 more. It
-/// covers the 56 bytes that a source packet adds to an inner packet. It also covers a repair with
-/// at most [`REPAIR_FIELDS`] bytes of fields.
+/// The MTU of an IPv4 path minus the tunnel's MTU, bytes. Over IPv6 the difference is 20 more. The
+/// value covers the 56 bytes that a source packet adds to an inner packet. It also covers a repair
+/// with at most [`REPAIR_FIELDS`] bytes of fields.
 pub const MTU_OVERHEAD: usize = 64;
 /// The room for the fields of a repair in front of its combination, 10 bytes. With fields of at
 /// most this length, a repair for the largest inner packets fits the path's MTU. The value is

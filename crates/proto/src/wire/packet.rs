@@ -173,12 +173,12 @@ pub struct Window {
     /// A repair may contain symbols that the receiver already has, but only among the newest
     /// `reach` symbols.
     pub reach: u32,
-    /// The interval between reports that the sender wants while data arrives. The receiver uses 1
-    /// ms to 1 s.
+    /// The interval between reports that the sender wants while data arrives. The receiver limits
+    /// it to 1 ms to 1 s.
     pub report_every: Duration,
-    /// How long after it sent a symbol the sender gives the symbol up. The receiver waits for a
-    /// missing symbol for 1.25 times this time, which counts as at most 60 s. Then it delivers
-    /// later packets of the flow without the missing one.
+    /// The sender gives a symbol up when this time has passed since it sent the symbol. The
+    /// receiver waits for a missing symbol for 1.25 times this time, which counts as at most 60 s.
+    /// Then the receiver delivers later packets of the flow without the missing one.
     pub deadline: Duration,
 }
 

@@ -63,7 +63,7 @@ pub fn emit_repair(
     let span = members.last().map_or(0, |last| last - anchor);
     // In the simulator, TCP/NC makes combinations with any number of members
     // ([`Members::unlimited`]). A datagram cannot carry them.
-    let step = said_step(members, coding);
+    let step = written_step(members, coding);
     if span > MAX_OUTSTANDING || step.is_none() && members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
     }
@@ -103,7 +103,7 @@ pub fn emit_repair(
 /// [`super::REPAIR_FIELDS`], a repair of full-sized packets fits the path. The sender chooses the
 /// members accordingly.
 pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
-    if said_step(members, coding).is_some() {
+    if written_step(members, coding).is_some() {
         return 3 + 1 + 2 + varint_len(members.len() as u32);
     }
     let (singles, tail) = (members.singles(), members.tail());
@@ -121,7 +121,7 @@ pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
 
 /// The distance between the members if the repair is written in the form *step*. None if it has the
 /// other form.
-fn said_step(members: &Members, coding: &Coding) -> Option<u64> {
+fn written_step(members: &Members, coding: &Coding) -> Option<u64> {
     let few = members.len() as u64 <= MAX_STEPPED && matches!(coding, Coding::Seed(_));
     members.step().filter(|step| few && u64::from(step.ilog2()) <= MAX_STEP_LOG)
 }
@@ -185,7 +185,7 @@ pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<
         Members::new(singles, tail_start..tail_end)
     };
     let members = members.ok_or(Malformed::Value("members"))?;
-    if !explicit && step_log == 0 && said_step(&members, &Coding::Seed(0)).is_some() {
+    if !explicit && step_log == 0 && written_step(&members, &Coding::Seed(0)).is_some() {
         return Err(Malformed::Form("members"));
     }
     match (members.first(), members.last()) {

@@ -6,7 +6,7 @@ use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::wire::*;
 use std::time::Duration;
 
-/// The number near which the packets' numbers lie.
+/// The known numbers of the receiver. The packets' numbers lie near them.
 pub(crate) const NEAR: WireContext = WireContext {
     id_near: 5_000_000,
     sent_id: 7_000_000,

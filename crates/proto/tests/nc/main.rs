@@ -1,5 +1,5 @@
-//! TCP/NC in virtual time: all segments are delivered in order, byte for byte, on each path. Each option has its effect, and
-//! its counter shows it.
+//! TCP/NC in virtual time: all segments are delivered in order, byte for byte, on each path. Each option has its
+//! effect, and its counter shows it.
 
 mod hostile;
 mod world;
@@ -18,13 +18,13 @@ fn factor(r: f64) -> NcConfig {
     NcConfig::with_factor(Factor::new(r).unwrap())
 }
 
-/// Sends 2000 segments with bytes, and again on coefficients alone, and checks that both runs are the same.
+/// Sends 2000 segments twice: with bytes, and on coefficients alone. Checks that both runs are the same.
 fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World<Symbol> {
     let mut bytes = World::<Symbol>::with_relays(config, 20, forward, back, 5, relays);
     let mut light = World::<Length>::with_relays(config, 20, forward, back, 5, relays);
     assert!(bytes.run(2_000, 400_000), "{config:?}: {} delivered", bytes.delivered);
     assert!(light.run(2_000, 400_000), "{config:?}: {} delivered", light.delivered);
-    assert!(bytes.log == light.log, "{config:?}: other answers or deliveries");
+    assert!(bytes.log == light.log, "{config:?}: the runs differ in acknowledgements or deliveries");
     assert_eq!(bytes.sender.counts(), light.sender.counts());
     let mut without_bytes = [bytes.receiver.counts(), light.receiver.counts()];
     if !relays.is_empty() {
@@ -38,9 +38,9 @@ fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World
     bytes
 }
 
-/// Paper 000, fig. 1: three combinations of three packets, of which the second is lost. Each combination that arrives makes
-/// a packet *seen*. TCP gets acknowledgements of packets and sees no loss. The sender releases seen packets. Decoding waits
-/// for the third combination.
+/// Paper 000, fig. 1: three combinations of three packets, of which the second is lost. Each combination that arrives
+/// makes a packet *seen*. TCP gets an acknowledgement of each seen packet and notices no loss. The sender releases seen
+/// packets. Decoding waits for the third combination.
 #[test]
 fn figure_1_of_paper_000() {
     let (mut sender, mut receiver) =
@@ -57,10 +57,10 @@ fn figure_1_of_paper_000() {
         receiver.take(Time::from_millis(unseen), packet);
         let ack = receiver.send().unwrap();
         assert_eq!((ack.first_unseen, ack.first_undecoded, ack.heard, ack.deficit), (unseen, 0, 3, 3 - unseen));
-        assert_eq!(receiver.poll_deliver(), None, "seen is not decoded");
+        assert_eq!(receiver.poll_deliver(), None, "a segment that is only seen must not be delivered");
         sender.take(Time::from_millis(unseen), ack);
         assert_eq!(sender.poll_deliver(), Some(unseen));
-        assert_eq!(sender.held() as u64, 3 - unseen, "released on seen");
+        assert_eq!(sender.held() as u64, 3 - unseen, "the sender must release seen segments");
     }
     assert_eq!(receiver.rows(), 2);
     // TCP's time-out causes a combination of the segments that are left.
@@ -109,7 +109,7 @@ fn losses_are_hidden_from_tcp() {
 }
 
 #[test]
-fn lost_answers_cost_nothing_that_is_not_answered_again() {
+fn lost_acknowledgements_do_no_lasting_harm() {
     let back = Path { loss: 0.6, ..CLEAN };
     through(factor(1.3), LOSSY, back, &[]);
 }
@@ -121,8 +121,8 @@ fn reordered_and_repeated_packets_are_harmless() {
     assert!(world.run(2_000, 400_000), "{}", world.delivered);
 }
 
-/// All acknowledgements of a flight are lost. TCP's retransmissions are not innovative, so a receiver that acknowledges only
-/// innovative packets never sends an acknowledgement again.
+/// All acknowledgements of a flight are lost. TCP's retransmissions are not innovative, so a receiver that acknowledges
+/// only innovative packets never sends an acknowledgement again.
 #[test]
 fn answering_innovative_packets_only_deadlocks() {
     let outcome = |acknowledge| {
@@ -153,7 +153,7 @@ fn answering_innovative_packets_only_deadlocks() {
         (una, receiver.counts())
     };
     let (una, counts) = outcome(Acknowledge::Innovative);
-    assert_eq!((una, counts.unanswered, counts.redundant), (0, 500, 500), "a deadlock");
+    assert_eq!((una, counts.unanswered, counts.redundant), (0, 500, 500), "the deadlock must occur");
     let (una, counts) = outcome(Acknowledge::InnovativeOrRetransmission);
     assert_eq!((una, counts.unanswered, counts.answered_retransmissions), (5, 0, 1));
     assert_eq!(outcome(Acknowledge::EveryArrival).0, 5);
@@ -180,7 +180,7 @@ fn retransmissions_may_be_sent_as_they_are() {
 fn dropped_retransmissions_leave_tcp_hanging() {
     let config = NcConfig { retransmissions: Retransmissions::Dropped, ..NcConfig::default() };
     let mut world = World::<Length>::new(config, 20, LOSSY, CLEAN, 1);
-    assert!(!world.run(2_000, 50_000), "the last of a window was lost, and nothing follows it");
+    assert!(!world.run(2_000, 50_000), "the last segment of a window was lost, and nothing repairs it");
     assert!(world.sender.counts().dropped > 100);
 }
 
@@ -264,7 +264,7 @@ fn relays_keep_the_space() {
     let hop = Path { loss: 0.05, ..CLEAN };
     for relays in 1..=3 {
         let hops = relays as i32 + 1;
-        // First all redundancy comes from the sender, then from each hop for itself.
+        // In the first world all redundancy comes from the sender. In the second one each hop adds its own.
         let ends = through(factor(1.05 / 0.95f64.powi(hops)), hop, CLEAN, &vec![1.0; relays]);
         let each = through(factor(1.05 / 0.95), hop, CLEAN, &vec![1.0 / 0.95; relays]);
         for world in [&ends, &each] {
@@ -281,8 +281,8 @@ fn relays_keep_the_space() {
     }
 }
 
-/// No packet is lost behind the relay: each packet that is innovative for the relay gives one that is innovative for the
-/// receiver, except for the one in 255 random combinations that fail.
+/// No packet is lost behind the relay. For each packet that is innovative for the relay, the relay sends one that is
+/// innovative for the receiver. About one in 255 random combinations is an exception.
 #[test]
 fn a_relay_hides_nothing() {
     let config = factor(1.2);
@@ -308,8 +308,8 @@ fn a_relay_hides_nothing() {
     assert!(receiver <= relay && receiver + 3 >= relay, "{relay} {receiver}");
 }
 
-/// A receiver that accepts 45 segments beyond the first undecoded one, and too little redundancy. Without the sender's
-/// limit, all combinations would reach too far, for ever.
+/// The receiver accepts 45 segments beyond the first undecoded one, and the redundancy is too small. Without the
+/// sender's limit, all combinations would reach too far, for ever.
 #[test]
 fn a_sender_waits_for_a_receiver_that_cannot_decode() {
     let config = NcConfig { ahead: 45, ..factor(1.1) };
@@ -319,7 +319,7 @@ fn a_sender_waits_for_a_receiver_that_cannot_decode() {
 }
 
 #[test]
-fn segments_are_numbered_without_gaps_and_what_is_late_is_told_again() {
+fn gaps_are_refused_and_late_retransmissions_are_acknowledged_again() {
     let mut sender = NcSender::new(NcConfig::default(), Seed::new(1)).unwrap();
     sender.handle_inner(Time::ZERO, Segment { number: 1, payload: Length(9) });
     assert_eq!((sender.counts().gaps, sender.send()), (1, None));
@@ -334,7 +334,8 @@ fn segments_are_numbered_without_gaps_and_what_is_late_is_told_again() {
     assert_eq!((sender.send(), sender.poll_deliver()), (None, Some(1)));
     assert_eq!(sender.counts().late, 1);
 }
-/// As before, with a relay, and a coding window of the newest segments.
+
+/// Like `a_sender_waits_for_a_receiver_that_cannot_decode`, with a relay and a coding window of the newest segment.
 #[test]
 fn a_sender_that_waits_does_not_run_ahead_at_a_relay_either() {
     let config = NcConfig { window: CodingWindow::Last(1), ahead: 24, ..factor(1.0) };

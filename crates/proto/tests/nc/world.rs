@@ -176,14 +176,14 @@ impl<P: Content> World<P> {
                     (self.una, self.progress) = (una, self.tick);
                 }
             }
-            assert!(self.sender.held() as u64 <= self.next - self.una, "what is seen is held no more");
+            assert!(self.sender.held() as u64 <= self.next - self.una, "the sender must not hold seen segments");
         }
     }
 
     fn receive(&mut self, now: Time, packet: NcPacket<P>) {
         self.receiver.take(now, packet);
         while let Some((number, payload)) = self.receiver.poll_deliver() {
-            assert_eq!(number, self.delivered, "in order, each once");
+            assert_eq!(number, self.delivered, "segments must come in order, each once");
             payload.check(number);
             self.delivered += 1;
             self.log.push((self.tick, u64::MAX - number));

@@ -74,7 +74,7 @@ fn holds_over_any_network() {
             renewed += counters.renewed;
             repeated += counters.initiations_repeated + counters.responses_repeated;
             old += counters.opened_by_old_key;
-            assert_eq!(counters.epochs, 1, "nobody restarted");
+            assert_eq!(counters.epochs, 1, "no end has restarted, so only one epoch may begin");
         }
     }
     assert!(renewed > 500 && repeated > 100 && old > 100, "{renewed} {repeated} {old}");
@@ -161,7 +161,7 @@ fn a_restart_begins_a_new_epoch() {
             let survivor = &world.ends[other];
             assert_eq!(survivor.peers.counters().epochs, 2);
             assert_eq!(survivor.peers.epoch(world.now + survivor.clock_ahead, FIRST), Some(2));
-            assert!(survivor.opened.contains(&(FIRST, 2, 0)), "numbers begin anew");
+            assert!(survivor.opened.contains(&(FIRST, 2, 0)), "numbers must begin at 0 again");
             // After the restart, datagrams and handshakes from before the restart are refused.
             let before = (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
             for flying in old.iter().filter(|f| f.to == address(other as u16)) {
@@ -297,7 +297,8 @@ fn retries_quickly_at_first() {
 
 #[test]
 fn a_long_path_needs_one_handshake() {
-    // The response takes 1.2 s, and the initiation was repeated meanwhile. The repetitions are identical, so the response is valid.
+    // The response takes 1.2 s, and the initiation was repeated meanwhile. All repetitions are identical, so the
+    // response is valid.
     let weather = Weather { delay: (ms(600), ms(600)), ..Weather::calm() };
     let mut world = World::pair(Seed::new(12), &SecureConfig::default(), weather);
     world.connect(0);
@@ -311,7 +312,7 @@ fn a_long_path_needs_one_handshake() {
 
 #[test]
 fn clocks_may_jump_ahead() {
-    // A machine wakes up from sleep: its clock jumps and its keys have expired; the other end's keys have not.
+    // A machine wakes up from sleep: its clock jumps, and its keys have expired. The other end's keys have not expired.
     for sleeper in [0, 1] {
         let mut world = World::pair(Seed::new(13), &SecureConfig::default(), Weather::calm());
         world.connect(0);
@@ -335,11 +336,11 @@ fn idle_sessions_expire_and_come_back() {
     world.run(secs(200), None);
     assert!(!world.is_open());
     assert!(world.ends.iter().all(|end| end.peers.poll_timeout().is_none()), "nothing to do while idle");
-    assert_eq!(world.seal(1, FIRST, None), Err(SealError::NoSession), "but a handshake starts");
+    assert_eq!(world.seal(1, FIRST, None), Err(SealError::NoSession), "nothing can be sealed, but a handshake starts");
     world.drain_all();
     world.run(ms(100), None);
     assert!(world.is_open());
-    assert!(world.seal(0, FIRST, None).unwrap() > 5, "numbers go on");
+    assert!(world.seal(0, FIRST, None).unwrap() > 5, "numbers must continue");
     world.run(ms(100), None);
 }
 
@@ -350,8 +351,8 @@ fn peers_can_be_removed() {
     world.run(secs(1), Some(ms(10)));
     let key = private(Seed::new(15), 1).public();
     let peers = &mut world.ends[0].peers;
-    assert_eq!(peers.add(key, None), None, "it is there already");
-    assert_eq!(peers.add(peers.public(), None), None, "one's own key");
+    assert_eq!(peers.add(key, None), None, "the peer is known already");
+    assert_eq!(peers.add(peers.public(), None), None, "an end's own key is refused");
     assert!(peers.remove(FIRST) && !peers.remove(FIRST));
     assert_eq!((peers.find(&key), peers.poll_timeout()), (None, None));
     let again = peers.add(key, Some(address(1))).unwrap();
@@ -360,7 +361,7 @@ fn peers_can_be_removed() {
     assert!(world.ends[0].peers.connect(now, again));
     world.run(ms(100), None);
     assert_eq!(world.ends[0].peers.epoch(world.now, again), Some(1));
-    assert_eq!(world.ends[1].peers.counters().epochs, 2, "to the other end, it has restarted");
+    assert_eq!(world.ends[1].peers.counters().epochs, 2, "for the other end, this end has restarted");
 }
 
 #[test]

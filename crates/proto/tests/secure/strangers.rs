@@ -40,7 +40,7 @@ fn replays_are_refused_and_unanswered() {
     }
     assert_eq!(world.ends[1].peers.counters().opened, opened);
     assert!(world.ends[1].rejected("replayed") > 100 && world.ends[1].rejected("handshake_replayed") == 3);
-    assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)), "a replay moves nobody");
+    assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)), "a replay must not change the peer's address");
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
     world.connect(0);
     world.run(ms(100), None);
     let (epoch, established) = (1, world.ends[1].peers.counters().established);
-    // Replayed initiations are answered, because the responder cannot tell them yet, but they change nothing. Traffic and
-    // key renewal go on during the replays.
+    // Replayed initiations are answered, because the responder cannot recognise them yet. They change nothing. Traffic
+    // and key renewal go on during the replays.
     world.settle();
     for n in 0..2000 {
         let flying = &recorded[n % 19];
@@ -77,7 +77,7 @@ fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
     assert!(world.ends[1].peers.counters().established > established, "keys were renewed");
     let now = world.now + world.ends[1].clock_ahead;
     assert_eq!(world.ends[1].peers.epoch(now, FIRST), Some(epoch));
-    assert!(world.ends[1].peers.counters().responses < 40, "each is opened once, then known");
+    assert!(world.ends[1].peers.counters().responses < 40, "each initiation must be opened only once");
     assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)));
 }
 
@@ -91,7 +91,8 @@ fn wrong_keys_get_no_answer() {
         peers.poll_transmit().unwrap().contents
     };
     let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
-    // An unknown sender who knows the right key, and a peer with a wrong key.
+    // First a sender that is no peer, but knows this end's key. Then a peer that has another key in place of this end's
+    // key.
     let (incoming, answers) = throw(&mut world, 9, &stranger(5, 1));
     assert_eq!(incoming, Incoming::Rejected(Rejected::UnknownPeer(private(seed, 5).public())));
     assert_eq!(answers, []);

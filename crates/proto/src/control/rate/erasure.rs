@@ -17,9 +17,8 @@ const CAP: f64 = 0.6;
 /// At a low rate, few packets arrive within the estimator's time constant. The sender would then
 /// never learn that its losses are random, and would lower its rate further because of them. On a
 /// path of 1 Mbit/s, 50 ms and 30 % loss, the goodput was 0.10 of what the path can carry after its
-/// losses. With this limit, and with rounds of at least 16 packets (see `fair.rs`), it was 0.82.
-/// Half the value makes the estimate at low rates vary more. Double the value makes it slower
-/// there.
+/// losses. With this limit, and with rounds of at least 16 packets (see `fair.rs`), it was 0.82. At
+/// low rates, half the value makes the estimate vary more, and double the value makes it slower.
 const LEAST: f64 = 60.0;
 
 /// Counts of packets. Old packets are forgotten exponentially.
@@ -79,8 +78,8 @@ impl ErasureFloor {
         if self.below.packets >= 20.0 {
             // The estimated rate may slightly exceed a policer's rate. The policer then drops
             // packets sent at the estimated rate, but not packets sent below that rate. Of the
-            // packets sent below, the share p0 is lost. So the floor is at most p0 plus two
-            // standard deviations of p0. The product p0 (1 - p0) counts as at least .25 / n0:
+            // packets sent below that rate, the share p0 is lost. So the floor is at most p0 plus
+            // two standard deviations of p0. The product p0 (1 - p0) counts as at least .25 / n0:
             // otherwise the deviation would be 0 without a loss.
             let n0 = self.below.packets;
             let p0 = self.below.lost / n0;

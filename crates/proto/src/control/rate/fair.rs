@@ -3,7 +3,7 @@
 //!
 //! Terms, in addition to the terms of `mod.rs`:
 //! * p_e is the erasure floor.
-//! * A *round* is a round trip, or longer if it has few packets.
+//! * A *round* is a round trip, or longer if a round trip has few packets.
 //! * A queue is *short* if its delay is at most `Fair::short_queue`, and otherwise *long*.
 //! * A queue *stands* if it is never short during a whole round.
 //! * To *probe* is to send above the estimated rate for about a round trip, to see whether the path
@@ -15,13 +15,13 @@
 //!   erasures cause the loss. When a queue or a policer drops packets, it is about the delivered
 //!   rate.
 //! * p_e is learned only from packets sent at a gain of about 1 or less while the queue is short.
-//!   In start-up a round counts for p_e if the rate has grown in the next round.
+//!   In start-up a round counts for p_e only if the rate grows in the next round.
 //! * Loss beyond p_e by more than chance explains is congestion. Then the rate is lowered to the
 //!   last rate sample.
 //! * If a queue stands, this sender's share is the rate at which its packets arrive, divided by
 //!   1 - p_e. The rate is lowered to this share.
-//! * If a delay does not shrink while less is sent, it is not a queue of this sender. It is a delay
-//!   of the path.
+//! * If a queueing delay does not shrink while less is sent, it does not come from this sender's
+//!   packets. It then counts as a delay of the path.
 //! * Delay decides how much loss is tolerated. Less excess loss lowers the rate while the queue is
 //!   long than while it is short.
 
@@ -84,13 +84,13 @@ const RATE_ROUNDS: u64 = 10;
 /// by a quarter.
 ///
 /// Such a round counts as a round without growth, even if the inner traffic limits the rate. At 1
-/// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule came together with the
-/// limit on the queue of short paths in `Fair::step`. The two rules lowered the bytes sent for each
-/// useful byte from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of
-/// what the path can carry. Half the value may mistake random loss for an overshoot while the floor
-/// is unknown. A limit of double the value would hardly ever be reached.
-const OVERRUN: f64 = 0.35;
-/// Share of packets lost up to which repairs are the answer, while the erasure floor is unknown.
+/// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. Together, this rule and the
+/// limit on the queue of short paths in `Fair::step` lowered the bytes sent for each useful byte
+/// from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of what the
+/// path can carry. Half the value may mistake random loss for an overshoot while the floor is
+/// unknown. A limit of double the value would hardly ever be reached.
+const OVERSHOOT: f64 = 0.35;
+/// Loss up to this share of packets is answered with repairs while the erasure floor is unknown.
 ///
 /// The share counts in start-up while the queue is short: there is no sign of congestion then. Half
 /// the value protects less at the start of a path with many losses. Double the value sends more
@@ -110,10 +110,10 @@ const DOUBT_ROUNDS: u32 = 3;
 /// `LEAST` in `erasure.rs` the goodput was 0.82. Half the value trusts smaller samples. Double the
 /// value reacts later on slow paths.
 const ROUND_PACKETS: u32 = 16;
-/// A round in which too little was sent to show the path's rate leaves at least this share of the
-/// rate. A cut by a quarter for losses in a long queue comes in addition. Half the value could
-/// lower the rate to 0.43 of the rate before in one round, without proof. A value of 1 would never
-/// lower the rate in such rounds.
+/// Least share of the rate that is left after a round in which too little was sent to show the
+/// path's rate. Losses in a long queue may cut the rate by a further quarter. With half the value,
+/// one such round could lower the rate to 0.43 of its former value, without proof. A value of 1
+/// would never lower the rate in such rounds.
 const UNSURE_CUT: f64 = 0.85;
 /// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
 ///
@@ -137,11 +137,11 @@ enum State {
     Startup,
     /// Lets the queue of the start-up drain.
     Drain,
-    /// Sends below the rate, so that the queue of a probe is gone soon.
+    /// Sends below the estimated rate, so that the queue of a probe drains soon.
     Down,
-    /// Sends at the rate.
+    /// Sends at the estimated rate, or below it while a queue stands.
     Cruise,
-    /// Probes: sends above the rate, to see whether the path has more.
+    /// Probes: sends above the estimated rate, to see whether the path carries more.
     Up,
 }
 
@@ -240,7 +240,7 @@ pub struct Fair {
     /// Start-up: the largest delivered rate when the rate last grew by a quarter or more, byte/s.
     full_rate: f64,
     /// Start-up: rounds since then without such growth. A round in which too little was sent counts
-    /// only if it shows an overshoot ([`OVERRUN`]).
+    /// only if it shows an overshoot ([`OVERSHOOT`]).
     flat_rounds: u32,
     /// Start-up: reports in a row that showed a queue.
     queued_reports: u32,
@@ -524,7 +524,7 @@ impl Fair {
         f64::from(settled.lost) > floor * n + chance + slack * n
     }
 
-    /// Like [`Fair::exceeds`] for a round, but runs of losses count as chance.
+    /// Like [`Fair::exceeds`], but for a whole round: what runs of losses explain counts as chance.
     ///
     /// Runs of losses make rounds differ more than independent losses do. If runs of B packets are
     /// rare, the variance of the losses among n packets is 2B - 1 times as large. If most packets
@@ -557,7 +557,7 @@ impl Fair {
         let recent = report.rate.map(|rate| self.sample(&rate));
         let least = if round.app_limited { UNSURE_CUT * self.bandwidth } else { 0.0 };
         if self.round_exceeds(&round, 0.02) {
-            // A policer or a short queue drops packets. Then the delivered rate is the path's rate.
+            // A policer or a short queue drops packets, so the delivered rate is the path's rate.
             if let Some(sample) = recent {
                 self.set_bandwidth(sample.max(least));
             }
@@ -589,8 +589,8 @@ impl Fair {
         if queue <= self.short_queue() {
             self.doubt = None;
         }
-        // In the round after a probe the queue is not judged (`standing` is false then). A
-        // scavenger must yield to any standing queue.
+        // The queue is not judged in the round after a probe: `standing` is false then. A scavenger
+        // must yield to any standing queue.
         if !self.standing || self.mode == Mode::Scavenge {
             return;
         }
@@ -603,7 +603,7 @@ impl Fair {
         if doubt.rounds >= DOUBT_ROUNDS && doubt.queue - queue < 0.3 * doubt.due.min(doubt.queue) {
             let before = doubt.bandwidth;
             (self.standing, self.doubt) = (false, None);
-            self.queue.is_no_queue(self.last, queue);
+            self.queue.accept_as_path_delay(self.last, queue);
             self.delays_accepted += 1;
             self.bandwidth = self.bandwidth.max(before);
             self.rates.reset(self.rounds, self.bandwidth);
@@ -624,7 +624,7 @@ impl Fair {
         if grew {
             self.full_rate = round.max_delivered;
             self.flat_rounds = 0;
-        } else if !round.app_limited || self.round_exceeds(round, OVERRUN) {
+        } else if !round.app_limited || self.round_exceeds(round, OVERSHOOT) {
             self.flat_rounds += 1;
         }
         if self.flat_rounds >= 3 || (self.flat_rounds >= 2 && self.round_exceeds(round, 0.02)) {
@@ -730,14 +730,14 @@ mod tests {
     use ripstop_base::Seed;
 
     #[test]
-    fn a_run_of_losses_is_no_overrun() {
+    fn a_run_of_losses_is_no_overshoot() {
         let mut fair = Fair::new(Time::ZERO, Mode::Fair, 1500, 0.1, Seed::new(1).stream("rate"));
         let half = Settled { packets: 40, lost: 20 };
         let round = Round { all: half, ..Round::EMPTY };
         fair.losses = Losses { share: 0.25, burst: 1.0 };
         assert!(fair.round_exceeds(&round, 0.02), "for independent losses, 20 of 40 lost must count as an overshoot");
         fair.losses.burst = 15.0;
-        assert!(!fair.round_exceeds(&round, 0.02) && !fair.round_exceeds(&round, OVERRUN));
+        assert!(!fair.round_exceeds(&round, 0.02) && !fair.round_exceeds(&round, OVERSHOOT));
         let queued = Round { queued: half, ..round };
         assert!(fair.round_exceeds(&queued, 0.02), "drops of a long queue must not be excused as runs of losses");
         let large = Round { all: Settled { packets: 4_000, lost: 2_000 }, ..Round::EMPTY };

@@ -188,8 +188,8 @@ pub struct View {
     /// The erasure floor: the share of packets lost for reasons other than congestion, 0 to 1.
     /// [`Fair`] measures it.
     pub erasure_floor: f64,
-    /// The share of packets lost up to which repairs are the answer, 0 to 1. Loss beyond this is
-    /// congestion, and the rate must answer it.
+    /// Share of packets, 0 to 1. Loss up to this share is answered with repairs. Loss beyond it is
+    /// congestion, and the controller must lower the rate.
     pub codable: f64,
     /// Number of times that a queueing delay was reclassified as a delay of the path, because it
     /// did not shrink while less was sent.

@@ -32,7 +32,7 @@ impl QueueView {
 
     /// Takes the mean one-way delay `delay` of one report's datagrams, s.
     ///
-    /// Taking the mean reduces jitter. The least delay is lowered by jitter all the same.
+    /// The mean over a report reduces jitter, but jitter still lowers the least delay.
     pub(super) fn offer(&mut self, now: Time, delay: f64) {
         let least = -self.base.offer(now.as_nanos(), -delay);
         let queue = delay - least;
@@ -49,10 +49,10 @@ impl QueueView {
 
     /// Counts the queueing delay `more`, s, as a delay of the path from now on.
     ///
-    /// Such a delay arises when the path becomes longer. It also arises from jitter. One packet out
-    /// of many that are sent far apart may have a very low delay. Packets sent close together never
-    /// have such a low delay.
-    pub(super) fn is_no_queue(&mut self, now: Time, more: f64) {
+    /// Such a delay arises when the path becomes longer. It also arises from jitter: when packets
+    /// are sent far apart, one of many may have a very low delay. This delay is then the least one,
+    /// although packets sent close together never have such a low delay.
+    pub(super) fn accept_as_path_delay(&mut self, now: Time, more: f64) {
         let least = -self.base.get().unwrap_or(0.0) + more;
         self.base.reset(now.as_nanos(), -least);
         self.last = self.last.map(|queue| (queue - more).max(0.0));

@@ -2,13 +2,14 @@
 //! the packets that the coder takes. It *spans* these symbols.
 //!
 //! * *Proactive repairs* are sent before a loss is known. They save the round trip that a report
-//!   takes, so they lower delay, not throughput. Each one takes the bandwidth of one packet.
+//!   takes, so they lower delay. They do not raise throughput: each one takes the bandwidth of one
+//!   packet.
 //! * *Exact repairs* answer a report. They are sent whatever redundancy the user has set. Each one
 //!   is for a *group* of *holes*: lost symbols for which the receiver holds no repair yet.
 //!
 //! A *flight* is the sources and repairs in flight together. It is *masked* when it can very
 //! probably be decoded without further repairs, so that TCP does not notice its losses. The rules
-//! limit the opposite probability. A *run* is a number of losses in a row.
+//! limit the probability that further repairs are needed. A *run* is a number of losses in a row.
 //!
 //! The file also has the rules for repeated reports and for probes in a silence (the time in which
 //! no report arrives).
@@ -48,8 +49,8 @@ impl FromStr for Redundancy {
             other => match other.parse::<f64>() {
                 Ok(ratio) if (1.0..=10.0).contains(&ratio) => Ok(Redundancy::Fixed(ratio)),
                 _ => Err(format!(
-                    "`{other}` is not a redundancy; write \"adaptive\", \"none\", or packets sent for each packet, 1 to 10, \
-                     such as 1.25"
+                    "`{other}` is not a redundancy; write \"adaptive\", \"none\", or the number of packets to send \
+                     for each source packet, 1 to 10, such as 1.25"
                 )),
             },
         }
@@ -80,7 +81,7 @@ const BULK_UNMASKED: f64 = 0.5;
 /// each useful byte. Double the value waits for exact repairs more often.
 const RECENT_UNMASKED: f64 = 0.2;
 /// Least number of sources in a flight for which its newest part is protected separately, packets.
-/// With a [`Spread`] it is the number of sources divided by the step.
+/// With a [`Spread`], the number of sources is first divided by the step.
 ///
 /// In a smaller flight this protection costs much, and an exact repair would arrive soon. Half the
 /// value costs more bandwidth on short paths. Double the value leaves more small flights to exact
@@ -175,7 +176,7 @@ const MOST_PROBES: u32 = 32;
 /// Limit on the symbols that a proactive repair spans.
 ///
 /// With half the value, the same number of repairs recovers fewer runs of losses. Double the value
-/// costs twice the computing time for each repair, which exceeds its benefit.
+/// takes twice the computing time for each repair, which the better recovery does not outweigh.
 pub const SPAN: u32 = 256;
 /// Limit on the step of [`Spread`]: the distance between neighbouring symbols of one repair.
 ///
@@ -204,8 +205,8 @@ const GROUPS_UNMASKED: f64 = 0.5;
 /// repaired later.
 pub const INTERLEAVED: usize = 8;
 
-/// Losses that differ by at most this share count as the same, so that earlier results are used
-/// again.
+/// Losses that differ by at most this share count as the same, so that earlier results can be
+/// reused.
 ///
 /// The probabilities for runs of losses take long to compute. With half the value they are computed
 /// more often. With double the value the losses used are less up to date.
@@ -221,8 +222,8 @@ impl Losses {
         unmasked_in_runs(deficit, sources, repairs, self.share, self.burst)
     }
 
-    /// How many further packets must be sent until all are lost with a probability of at most
-    /// `limit`. At most `most`. Without further packets the probability is `lost`.
+    /// How many further packets to send, at most `most`, until the probability that all packets are
+    /// lost is at most `limit`. Before the first further packet this probability is `lost`.
     fn copies(self, mut lost: f64, limit: f64, most: u32) -> u32 {
         // A packet after a lost one is lost with probability 1 - 1/burst, and at least `share`.
         let again = (1.0 - 1.0 / self.burst.max(1.0)).max(self.share);
@@ -287,8 +288,8 @@ pub enum Backlog {
     Nothing,
 }
 
-/// A burst has ended when no source has left for this time: 1/16 of the round-trip time, but from 2
-/// ms to 10 ms.
+/// A burst has ended when no source has left for this time: 1/16 of the round-trip time, at least 2
+/// ms and at most 10 ms.
 ///
 /// A packet that follows within this time belongs to the same burst. With half the time, repairs
 /// are sent into bursts that have not ended. With double the time, the repairs for the end of a
@@ -315,8 +316,8 @@ impl BulkRule {
     /// - `recent` is the newest part of the flight ([`RECENT`]), with the repairs sent in that
     ///   time.
     /// - `ahead` is the backlog in the ingress queue. While sources wait, the number of repairs
-    ///   follows the mean loss, without runs. While the ingress queue is nearly empty, repairs are
-    ///   free, and their number follows runs of losses as well.
+    ///   follows the mean loss alone. While the ingress queue is nearly empty, repairs are free,
+    ///   and their number also follows the length of runs of losses.
     /// - `dither` is a number of sources that is added to `all`, except after the end of a burst.
     ///   So repairs are not sent at equal distances, and a queue that drops packets at equal
     ///   distances does not drop every repair.

@@ -51,7 +51,7 @@ fn runs_of_losses_ask_for_more_only_when_nothing_waits() {
 }
 
 #[test]
-fn what_is_remembered_changes_no_answer() {
+fn remembered_results_change_no_answer() {
     let mut random = ripstop_base::Seed::new(5).stream("guard");
     let (mut guard, mut masked) = (Guard::default(), 0);
     let mut flight = Flight { deficit: 0, sources: 100, repairs: 4 };
@@ -74,7 +74,7 @@ fn what_is_remembered_changes_no_answer() {
 }
 
 #[test]
-fn exact_repairs_are_as_good_as_sure_when_nothing_waits() {
+fn exact_repairs_almost_surely_suffice_when_nothing_waits() {
     let wanted = |holes, losses, waiting| ExactRule::new(1, losses, waiting).wanted(holes);
     assert_eq!(wanted(1, apart(0.2), 1.0), 1);
     assert_eq!(wanted(1, apart(0.2), 0.0), 3);
@@ -83,14 +83,14 @@ fn exact_repairs_are_as_good_as_sure_when_nothing_waits() {
     assert_eq!(wanted(1, apart(0.0), 0.0), 1);
     assert_eq!(wanted(0, apart(0.5), 0.0), 0);
     assert_eq!(wanted(3, apart(1.0), 1.0), 24);
-    // A run of losses may take all of them.
+    // A run of losses may hit all exact repairs of the group.
     let runs = Losses { share: 0.05, burst: 10.0 };
     assert_eq!(wanted(4, runs, 1.0), 4);
     assert!(wanted(4, runs, 0.0) > 8);
 }
 
 #[test]
-fn of_many_groups_each_is_surer_and_runs_take_less_of_it() {
+fn each_of_many_groups_gets_more_repairs_and_runs_hit_fewer_of_them() {
     let wanted = |groups, losses| ExactRule::new(groups, losses, 0.0).wanted(20);
     assert_eq!(wanted(1, apart(0.2)), 30);
     assert_eq!(wanted(100, apart(0.2)), 33);
@@ -127,7 +127,7 @@ fn spans_are_spread_where_the_path_holds_many_and_losses_come_in_runs() {
 }
 
 #[test]
-fn what_must_be_heard_is_repeated_as_the_runs_of_losses_ask() {
+fn reports_and_probes_are_repeated_more_when_losses_come_in_runs() {
     let losses = |share, burst| Losses { share, burst };
     assert_eq!(report_repeats(apart(0.0), 99), LEAST_REPEATS);
     assert_eq!(report_repeats(apart(0.2), 99), LEAST_REPEATS);
@@ -141,7 +141,7 @@ fn what_must_be_heard_is_repeated_as_the_runs_of_losses_ask() {
 }
 
 #[test]
-fn interactive_packets_are_repeated_as_the_loss_asks() {
+fn interactive_packets_get_more_repairs_at_higher_loss() {
     let wanted = |share, burst| interactive_repairs(Losses { share, burst });
     assert_eq!(wanted(0.001, 1.0), 0);
     assert_eq!(wanted(0.002, 1.0), 1);

@@ -207,7 +207,7 @@ pub enum NcConfigError {
     #[error("a coefficient takes 0 or 1 byte in the header, not {0}")]
     CoefBytes(u32),
     /// The receiver's limit is too small or too large.
-    #[error("a receiver must take in 2 to 16777216 packets beyond the first that is not decoded, not {0}")]
+    #[error("the receiver must accept 2 to 16777216 segments beyond the first undecoded one, not {0}")]
     Ahead(u32),
 }
 

@@ -1,4 +1,5 @@
-//! TCP/NC: a coding layer between TCP and IP (paper 000, section II; paper 001, section 2).
+//! TCP/NC (TCP with network coding): a coding layer between TCP and IP (paper 000, section II;
+//! paper 001, section 2).
 //!
 //! The sending TCP is unchanged: it sends segments, and its congestion window decides how many are
 //! in flight. The files of this module use these words:
@@ -39,7 +40,7 @@
 //!
 //! All three are generic over the type of the payload. With [`ripstop_codes::Symbol`] they code
 //! bytes. With [`ripstop_codes::Length`] a payload is only a length: they work on coefficients
-//! alone and take the same decisions. Simulations use it.
+//! alone and take the same decisions. Simulations use such payloads.
 //!
 //! A decoded payload may end in zeros, up to the length of the longest payload in its combinations.
 //! A caller that needs the exact end must put the length into the payload.

@@ -18,19 +18,19 @@ const MASKED: f64 = 0.8;
 /// most this probability. The receiver reports unmasked losses, and later combinations make up for
 /// them.
 ///
-/// This was measured with 50 packets in flight and losses of 2 to 19 %. Compared with [`rule`] at
-/// the same R, the mean decoding delay was half as long, and its 99th percentile a fifth as long. A
-/// value of 0.2 raised R by 3 %.
+/// In a measurement with 50 packets in flight and losses of 2 to 19 %, the mean decoding delay was
+/// half as long as with [`rule`] at the same R. The 99th percentile was a fifth as long. A value of
+/// 0.2 raised R by 3 %.
 const UNMASKED_ADAPTING: f64 = 0.5;
 
 /// After this many packets are known to be received or lost, [`CombinationRate::Rule`] computes R
 /// again. Half the value follows a change of loss sooner and costs twice the computation.
-const EVERY: u64 = 32;
+const RECOMPUTE_EVERY: u64 = 32;
 
-/// The largest number of combinations that [`CombinationRate::Adaptive`] sends for one segment. It
-/// bounds the burst after many losses. It matters only at a very high loss: at 50 %, the limit
-/// 2 / (1 - p) in `adapt` is 4 already.
-const MOST: u32 = 16;
+/// The largest number of combinations that [`CombinationRate::Adaptive`] sends for one segment. The
+/// limit bounds the burst after many losses. It matters only at a very high loss: at 50 %, the
+/// limit 2 / (1 - p) in `adapt` is 4 already.
+const MOST_COMBINATIONS: u32 = 16;
 
 /// The R of paper 000, section VI-B, for a `window` of packets and a loss probability `p`.
 ///
@@ -85,7 +85,7 @@ pub(super) struct RedundancyController {
     /// How many losses were passed to the estimator.
     lost: u64,
     /// The rule computes R again when this many packets are known to be received or lost.
-    look: u64,
+    recompute_at: u64,
     /// The newest acknowledgement.
     last: Option<NcAck>,
     /// What had been sent when TCP last retransmitted. TCP then assumes that all of it is lost.
@@ -112,7 +112,7 @@ impl RedundancyController {
             random,
             loss,
             lost: 0,
-            look: EVERY,
+            recompute_at: RECOMPUTE_EVERY,
             last: None,
             written_off: Sent::default(),
             flips_won: 0,
@@ -133,8 +133,8 @@ impl RedundancyController {
                 // The loss estimate falls to 0 after a time without loss, so it is checked for 0 at
                 // each segment.
                 let (packets, _) = self.loss.totals();
-                if loss == MaskedLoss::Estimated && (packets >= self.look || self.loss.proactive(now) == 0.0) {
-                    self.look = packets + EVERY;
+                if loss == MaskedLoss::Estimated && (packets >= self.recompute_at || self.loss.proactive(now) == 0.0) {
+                    self.recompute_at = packets + RECOMPUTE_EVERY;
                     self.factor = match self.loss.proactive(now) {
                         0.0 => Factor::ONE,
                         p => rule(p, window),
@@ -146,8 +146,8 @@ impl RedundancyController {
         }
     }
 
-    /// Updates the loss estimate from an acknowledgement that has passed the sender's checks. A fixed
-    /// R needs no estimate.
+    /// Updates the loss estimate from an acknowledgement that has passed the sender's checks. A
+    /// fixed R needs no loss estimate.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Time, ack: &NcAck) {
         if !matches!(self.redundancy, CombinationRate::Fixed { .. }) {
@@ -188,8 +188,8 @@ impl RedundancyController {
 
     /// The number of combinations for one segment under [`CombinationRate::Adaptive`]. It is the
     /// smallest number, at least one, with which the packets in flight decode all segments with
-    /// probability 1/2. It is at most [`MOST`], and at most 2 / (1 - p) rounded up, where p is the
-    /// estimated loss, but at most 0.9.
+    /// probability 1/2. It is at most [`MOST_COMBINATIONS`], and at most 2 / (1 - p) rounded up.
+    /// Here p is the estimated loss; more than 0.9 counts as 0.9.
     ///
     /// The receiver needs one innovative combination for each segment of its deficit, and one for
     /// each segment that no received combination contains. Because the deficit is included, an
@@ -217,7 +217,7 @@ impl RedundancyController {
             Some(spare) => unmasked_probability(small(deficit), unheard, spare, p) <= UNMASKED_ADAPTING,
             None => false,
         };
-        let most = most.min(MOST);
+        let most = most.min(MOST_COMBINATIONS);
         (1..most).find(masked).unwrap_or(most)
     }
 }
@@ -233,8 +233,8 @@ mod tests {
 
     #[test]
     fn the_rule_gives_what_the_paper_chose() {
-        // Table I, loss of four links each; 1.29 there, 1.28 in the text, 1.27 by this reading
-        // (papers' errata).
+        // Loss of four links, and R, in the rows of table I. For the last row the table has 1.29,
+        // the paper's text has 1.28, and this reading gives 1.27 (papers/000/errata.md).
         let table = [(0.0, 1.0), (0.0199, 1.03), (0.0587, 1.09), (0.0963, 1.13), (0.1855, 1.27)];
         for (p, factor) in table {
             assert_eq!(rule(p, 50), Factor::new(factor).unwrap(), "{p}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coin_is_fair_but_uneven() {
+    fn the_coin_adds_a_combination_with_the_right_probability() {
         let factor = Factor::new(2.25).unwrap();
         let mut controller = controller(CombinationRate::Fixed { factor, rounding: Rounding::CoinFlip });
         let due: Vec<u32> = (0..40_000).map(|n| controller.due(Time::ZERO, Sent::default(), n, false)).collect();
@@ -343,7 +343,7 @@ mod tests {
         assert!((1.10..=1.17).contains(&factor), "{factor}");
         assert_eq!(controller.loss.totals().1, controller.lost);
         controller.due(Time::from_secs_f64(60.0), Sent::default(), 0, false);
-        assert_eq!(controller.factor(), Some(Factor::ONE), "a clean path");
+        assert_eq!(controller.factor(), Some(Factor::ONE), "on a clean path R must be 1");
     }
 
     #[test]
@@ -358,6 +358,6 @@ mod tests {
         }
         assert_eq!(controller.loss.totals(), (10, 1));
         controller.on_ack(Time::ZERO, &ack(3, 4));
-        assert_eq!(controller.loss.totals(), (10, 1), "an old answer");
+        assert_eq!(controller.loss.totals(), (10, 1), "an old acknowledgement must change nothing");
     }
 }

@@ -36,8 +36,8 @@ pub struct RelayCounts {
 }
 
 /// A relay that re-encodes. Each packet that it sends is a random combination of everything that it
-/// holds (paper 000, section II; paper 001, section 2). It forwards a packet that it cannot combine
-/// unchanged.
+/// holds (paper 000, section II; paper 001, section 2). If it cannot combine a packet, it forwards
+/// the packet unchanged.
 ///
 /// When the sender no longer holds a segment, the relay drops its combinations with that segment.
 /// The receiver has already seen the segment.

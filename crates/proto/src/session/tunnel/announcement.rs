@@ -24,9 +24,12 @@ pub(super) const REPORT_BYTES: f64 = 110.0;
 impl<P: InnerPacket> Tunnel<P> {
     /// Whether the receiver needs a new announcement.
     ///
-    /// There are three reasons. An announcement was requested, for instance because the last one
-    /// was lost. The window reaches further than announced. Or the report interval or the deadline
-    /// has grown to more than 1.25 times the announced one, or shrunk to less than 1/1.25 of it.
+    /// There are three reasons:
+    ///
+    /// - An announcement was requested, for instance because the last one was lost.
+    /// - The window reaches further than announced.
+    /// - The report interval or the deadline is more than 1.25 times the announced one, or less
+    ///   than 1/1.25 of it.
     pub(super) fn announcement_due(&mut self) -> bool {
         if self.announce || self.reach() > self.announced.reach {
             return true;
@@ -52,9 +55,9 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn window_now(&self) -> Window {
         let srtt = self.sent_history.srtt();
         let ms = Duration::from_millis;
-        // Rate control needs about ten reports per round trip, 2 to 20 ms apart. On a slow path
-        // the interval is longer, so that reports cost almost nothing. It grows to at most 1 s,
-        // and at most to the longer of 20 ms and a quarter of a round trip.
+        // Rate control needs about ten reports per round trip, 2 to 20 ms apart. On a slow path the
+        // interval is longer, so that reports cost almost nothing. It is at most 1 s, and at most
+        // the longer of 20 ms and a quarter of a round trip.
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);

@@ -65,13 +65,14 @@ pub struct TunnelConfig {
     pub max_overhead_bulk: f64,
     /// Limit on proactive repair bytes per source byte for interactive flows.
     pub max_overhead_interactive: f64,
-    /// How long to wait for a packet. After the deadline the sender gives a symbol up. The receiver
-    /// waits for 1.25 times the deadline that its peer announces. An announced deadline of more than
-    /// 60 s counts as 60 s. Then the receiver lets the packet's flow go on without the packet.
+    /// How long the ends wait for a missing packet. After the deadline the sender gives the
+    /// packet's symbol up. The receiver waits for 1.25 times the deadline that its peer announces.
+    /// An announced deadline of more than 60 s counts as 60 s. After this wait, the receiver lets
+    /// the packet's flow go on without the packet.
     ///
-    /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time of 100 full
-    /// packets at the path's rate (up to 10 s). The third time is for slow paths, where repairs
-    /// wait long in queues.
+    /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time that the path
+    /// needs for 100 full packets. The third time counts as at most 10 s. It is for slow paths,
+    /// where repairs wait long in queues.
     pub deadline: Option<Duration>,
     /// The round-trip time that the handshake measured.
     pub initial_rtt: Duration,
@@ -83,13 +84,14 @@ pub struct TunnelConfig {
     /// Limit on the bytes in the ingress queues, all flows together.
     pub queue_bytes: usize,
     /// Limit on outstanding source symbols. They begin with the oldest symbol that is neither known
-    /// to be decoded nor given up, and end with the newest symbol sent. The limit bounds the memory of both ends.
+    /// to be decoded nor given up, and end with the newest symbol sent. This limit bounds the
+    /// memory of both ends.
     pub window_symbols: u32,
     /// Limit on the memory for the coefficients of the repairs that the decoder holds, bytes
     /// ([`Limits::matrix`](ripstop_codes::window::Limits)).
     ///
     /// This memory grows with the square of the number of repairs that depend on each other. The
-    /// payloads of these repairs need additional memory. The decoder holds at most one repair for each
+    /// payloads of these repairs take further memory. The decoder holds at most one repair for each
     /// outstanding symbol.
     pub matrix_bytes: usize,
 }

@@ -47,7 +47,7 @@ impl<P: InnerPacket> Tunnel<P> {
         report.report_every = self.announced.report_every;
         report.losses = self.loss.losses();
         self.rate.on_report(&report);
-        self.follow();
+        self.update_deadline();
         // Reports may arrive out of order. Only the newest one says which symbols are missing now.
         if self.newest_report.is_none_or(|newest| number > newest) {
             self.newest_report = Some(number);

@@ -332,7 +332,7 @@ impl FlowRate {
 mod tests {
     use super::*;
 
-    const PATIENT: Duration = Duration::from_secs(10);
+    const DEADLINE: Duration = Duration::from_secs(10);
 
     fn meta(flow: u64, len: u32) -> Meta {
         Meta { flow, order: Order::InOrder, len }
@@ -353,12 +353,12 @@ mod tests {
         }
         let mut sent = [0usize; 3];
         for _ in 0..200 {
-            let head = q.pop(ms(1), PATIENT).unwrap();
+            let head = q.pop(ms(1), DEADLINE).unwrap();
             sent[head.payload.0] += head.meta.len as usize;
         }
         assert!(sent[1].abs_diff(sent[2]) <= 3000, "{sent:?}");
         q.push(ms(2), (3, 0), meta(3, 100), 0.0);
-        let next: Vec<_> = (0..4).map(|_| q.pop(ms(2), PATIENT).unwrap().payload.0).collect();
+        let next: Vec<_> = (0..4).map(|_| q.pop(ms(2), DEADLINE).unwrap().payload.0).collect();
         assert!(next.contains(&3), "{next:?}");
     }
 
@@ -369,7 +369,7 @@ mod tests {
             q.push(ms(0), i, meta(i % 5, 700), 0.0);
         }
         let mut last = [None; 5];
-        while let Some(head) = q.pop(ms(1), PATIENT) {
+        while let Some(head) = q.pop(ms(1), DEADLINE) {
             let flow = (head.payload % 5) as usize;
             assert!(last[flow] < Some(head.payload));
             last[flow] = Some(head.payload);
@@ -385,10 +385,10 @@ mod tests {
                 for _ in 0..arrivals(t) {
                     q.push(ms(t), (), meta(7, 1500), 0.0);
                 }
-                q.pop(ms(t), PATIENT);
+                q.pop(ms(t), DEADLINE);
             }
             let dropped = q.drops().aqm;
-            while q.pop(ms(3_000), PATIENT).is_some() {}
+            while q.pop(ms(3_000), DEADLINE).is_some() {}
             q.drops = QueueDrops::default();
             dropped
         };
@@ -403,7 +403,7 @@ mod tests {
             q.push(ms(0), (), meta(1, 1500), 0.0);
         }
         assert_eq!(q.drops().full, 2);
-        assert!(q.pop(ms(20_000), PATIENT).is_none());
+        assert!(q.pop(ms(20_000), DEADLINE).is_none());
         assert_eq!(q.drops().expired, 10);
     }
 
@@ -412,7 +412,7 @@ mod tests {
         let mut q = Ingress::new(1 << 20, 1500);
         let mut class = |now, flow, len| {
             q.push(now, (), meta(flow, len), 8_000.0);
-            q.pop(now, PATIENT).unwrap().class
+            q.pop(now, DEADLINE).unwrap().class
         };
         for i in 0..100u64 {
             assert_eq!(class(ms(50 * i), 1, 200), Class::Interactive);

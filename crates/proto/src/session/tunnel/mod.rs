@@ -75,10 +75,10 @@ use std::time::Duration;
 
 /// A flow is interactive when its rate is below this share of the path's estimated rate.
 ///
-/// Interactive flows may spend more repair bytes per source byte than bulk flows. The share is
-/// small, so these repairs take little of the path's rate. With double the share, flows of up to
-/// twice the rate are interactive, at up to twice the cost. With half the share, more flows are
-/// bulk. `Ingress::push` has further conditions.
+/// Interactive flows may spend more repair bytes per source byte than *bulk* flows (all others).
+/// The share is small, so these repairs take little of the path's rate. With double the share,
+/// flows of up to twice the rate are interactive, at up to twice the cost. With half the share,
+/// more flows are bulk. `Ingress::push` has further conditions.
 const INTERACTIVE_SHARE: f64 = 0.02;
 /// A flow below this rate is interactive on every path, byte/s.
 ///
@@ -198,7 +198,7 @@ impl<P: InnerPacket> Tunnel<P> {
             config,
         };
         tunnel.ingress.set_rtt(tunnel.sent_history.srtt(), Duration::ZERO);
-        tunnel.follow();
+        tunnel.update_deadline();
         tunnel
     }
 
@@ -218,7 +218,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Sets the path's MTU: bytes of a datagram, IP header included.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
-        self.follow();
+        self.update_deadline();
     }
 
     /// Length of the IP and UDP headers of a datagram, bytes.
@@ -239,8 +239,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.since()
     }
 
-    /// The reference numbers for expanding the peer's packets. On the wire, packets carry only the
-    /// low bits of their numbers.
+    /// The known numbers that complete the numbers in the peer's packets. On the wire, packets
+    /// carry only the low bits of their numbers.
     pub fn expand(&self) -> WireContext {
         WireContext {
             id_near: self.receiver.end(),
@@ -258,7 +258,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Removes all packets from the ingress queue and returns them in the order of sending.
     ///
-    /// CoDel may drop some of the packets instead, as it does when packets are sent.
+    /// CoDel may drop some of these packets, as it does when packets are sent.
     pub fn take_waiting(&mut self) -> Vec<P> {
         std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX)).map(|queued| queued.payload).collect()
     }
@@ -295,7 +295,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Works out the deadline and marks the window announcement as outdated. The deadline and the
     /// announcement depend on the path's MTU, the round-trip time and the rate. So this is called
     /// after each report and each new MTU.
-    fn follow(&mut self) {
+    fn update_deadline(&mut self) {
         self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
         self.window_outdated = true;
     }
@@ -388,7 +388,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         if self.sources.expire(now, deadline) {
             self.announce = true;
         }
-        if self.silence_ends().is_some_and(|at| at <= now) {
+        if self.silence_due().is_some_and(|at| at <= now) {
             self.on_silence();
         } else if self.tail_probe_due().is_some_and(|at| at <= now) {
             self.silence.tail = TailProbe::Due;
@@ -412,7 +412,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             self.announced = self.window_now();
             return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
         }
-        if self.silence.probes > 0 {
+        if self.silence.batches > 0 {
             return self.probe(now);
         }
         if !self.has_room() {
@@ -450,14 +450,14 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     fn poll_timeout(&self) -> Option<Time> {
         let deadline = self.deadline();
         let path = self.path(self.now);
-        let sending = if self.silence.probes == 0 && self.has_room() {
+        let sending = if self.silence.batches == 0 && self.has_room() {
             let now = self.has_waiting().then_some(self.now);
             let due = self.repairs.next_due(&self.sources, &path);
             [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
         } else {
             None
         };
-        let (silence, tail) = (self.silence_ends(), self.tail_probe_due());
+        let (silence, tail) = (self.silence_due(), self.tail_probe_due());
         [sending, self.receiver.next_due(deadline), self.sources.expires(deadline), silence, tail]
             .into_iter()
             .flatten()

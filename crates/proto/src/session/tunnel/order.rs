@@ -4,8 +4,8 @@
 //! Each packet travels in one numbered symbol (see `mod.rs`). Its [`Gap`] gives a range of symbol
 //! numbers that contains the previous symbol of its flow. Known symbols in this range have been
 //! sorted into their flows already. A missing symbol in the range may belong to the packet's flow.
-//! So the packet waits for the missing symbols in the range, from the highest one down, until the
-//! previous symbol is known.
+//! So the packet waits for the missing symbols in the range, from the highest one down, until its
+//! flow's previous symbol is known.
 
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use ripstop_base::Seed;
 
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const DEADLINE: Duration = Duration::from_secs(1);
 
     fn packet(id: u64, flow: u64, order: Order) -> Delivered<u64> {
         Delivered { payload: id, meta: Meta { flow, order, len: 100 } }
@@ -255,10 +255,10 @@ mod tests {
         out.arrive(ms(10), 1, Gap::ADJACENT, packet(1, 1, Order::InOrder), &missing);
         out.arrive(ms(20), 2, Gap::ADJACENT, packet(2, 1, Order::InOrder), &missing);
         assert_eq!(drain(&mut out), []);
-        let at = out.expires(PATIENCE).unwrap();
-        out.expire(at, PATIENCE, &missing);
+        let at = out.expires(DEADLINE).unwrap();
+        out.expire(at, DEADLINE, &missing);
         assert_eq!(drain(&mut out), [1, 2], "both packets must be delivered, in order");
-        assert_eq!(out.expires(PATIENCE), None);
+        assert_eq!(out.expires(DEADLINE), None);
         out.arrive(ms(2_000), 0, Gap::NONE, packet(0, 1, Order::InOrder), &BTreeSet::new());
         assert_eq!(drain(&mut out), []);
         assert_eq!(out.counts(), OrderCounts { delivered: 2, held: 2, skipped: 1, late: 1, superseded: 0 });
@@ -297,7 +297,7 @@ mod tests {
                 out.arrive(Time::ZERO, *id, gap, packet(*id, flow, Order::InOrder), &missing);
             }
             let mut got = drain(&mut out);
-            out.expire(Time::from_millis(5_000), PATIENCE, &missing);
+            out.expire(Time::from_millis(5_000), DEADLINE, &missing);
             got.extend(drain(&mut out));
             assert_eq!(out.waiting(), 0, "run {run}: packets still wait after the deadline");
             assert_eq!(got.len() + lost.len(), 200, "run {run}: a packet was neither delivered nor lost");

@@ -32,9 +32,9 @@ const UNSEEN_RANGES: usize = 512;
 /// with it. Double the value allows up to four times that cost. Half the value discards repairs
 /// that could have recovered long runs of losses.
 const MAX_UNSEEN: usize = 128;
-/// The *reach* is the number of latest symbols of which the known ones are kept, because later
-/// repairs may span them. This is the reach until the sender announces one. A smaller reach is used
-/// only if the coding window is smaller.
+/// The *reach*: among this many latest symbols, the receiver keeps the known ones, because later
+/// repairs may span them. This value is used until the sender announces a reach. The receiver uses
+/// a smaller reach only if its coding window is smaller.
 ///
 /// Half the value makes early repairs of old symbols unusable. Double the value takes more memory.
 const DEFAULT_REACH: u64 = 1024;
@@ -94,9 +94,9 @@ pub(super) struct Receiver<P: InnerPacket> {
     /// Known symbols before this one have been freed.
     freed_to: u64,
     /// How long a packet waits for missing ones: 1.25 times the deadline of the last window
-    /// announcement, which counts as at most 60 s.
+    /// announcement, which counts as at most 60 s. `None`: no announcement has come.
     deadline: Option<Duration>,
-    /// Repairs of a contiguous or equally spaced range of symbols that brought the decoder nothing.
+    /// Repairs with contiguous or equally spaced members that added no information.
     redundant: u64,
     counts: ReceiveCounts,
 }

@@ -638,18 +638,18 @@ impl Usefulness {
     ///
     /// On a fast path, 400 repairs may be sent between two runs of losses. Half the value suspends
     /// repair there too soon. Double the value sends useless repairs for longer.
-    const WHILE: Duration = Duration::from_secs(1);
+    const SAMPLE_TIME: Duration = Duration::from_secs(1);
     /// How long proactive repair stays suspended, 5 s. The first report after this time ends it.
     ///
     /// Half the value tests twice as often whether proactive repair is useful again. Double the
     /// value leaves a path without proactive repairs for longer after its losses have changed.
-    const REST: Duration = Duration::from_secs(5);
+    const SUSPENSION: Duration = Duration::from_secs(5);
 
     /// Takes the receiver's count of redundant repairs. Returns true when this suspends proactive
     /// repair.
     fn judge(&mut self, now: Time, redundant: u64) -> bool {
         if self.suspended {
-            if now.since(self.since) >= Self::REST {
+            if now.since(self.since) >= Self::SUSPENSION {
                 *self = Usefulness {
                     received: self.received,
                     received_then: self.received,
@@ -661,7 +661,7 @@ impl Usefulness {
             return false;
         }
         let received = self.received - self.received_then;
-        if received < Self::SAMPLE || now.since(self.since) < Self::WHILE {
+        if received < Self::SAMPLE || now.since(self.since) < Self::SAMPLE_TIME {
             return false;
         }
         let useless = redundant.saturating_sub(self.redundant_then) as f64;
@@ -687,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn what_recovers_nothing_is_suspended_for_a_while() {
+    fn repairs_that_recover_nothing_are_suspended_for_a_while() {
         let seconds = |s: u64| Time::from_millis(1_000 * s);
         let mut useful = Usefulness::default();
         useful.received += Usefulness::SAMPLE;

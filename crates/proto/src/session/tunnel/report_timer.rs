@@ -19,8 +19,8 @@ const REPORTS: usize = 8;
 /// The value matters when few datagrams arrive between reports. A larger value helps when several
 /// reports are lost, and makes reports longer.
 const LEAST_REPORTED: u64 = 64;
-/// Among this many first datagrams of a session, the first and then every [`EARLY_EVERY`]-th one is
-/// reported immediately if it asks for a report.
+/// Number of datagrams at the start of a session of which some are reported immediately. These are
+/// the first one and then every [`EARLY_EVERY`]-th one, if it asks for a report.
 ///
 /// The sender learns the round-trip time and the rate of the path from these reports. Half the
 /// value gives the sender fewer early reports. Double the value costs up to eight more reports.
@@ -51,7 +51,7 @@ pub(super) struct ReportTimer {
     pub(super) due: Option<Time>,
     /// How often the last report may still be repeated.
     repeats: u32,
-    /// How often a report is repeated when no datagram follows it that asks for a report.
+    /// How often a report is repeated while no further datagram asks for a report.
     pub(super) most_repeats: u32,
     /// Whether a datagram that asks for a report has arrived since the last report.
     fresh: bool,
@@ -117,8 +117,8 @@ impl ReportTimer {
     /// report leaves at `now`; `largest` is the largest datagram number received.
     pub(super) fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
         self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
-        // The pause is shorter for more repetitions, so that all of them together always take the
-        // same time.
+        // The pause is shorter for more repetitions, so that all repetitions together always take
+        // the same time.
         let pause = self.interval.mul_f64(1.5 * f64::from(LEAST_REPEATS) / f64::from(self.most_repeats));
         self.due = (self.repeats > 0).then(|| now + pause);
         self.fresh = false;

@@ -204,10 +204,11 @@ impl SentHistory {
 
     /// Takes in a report and returns the data that the rate controller needs.
     ///
-    /// `outcome` and `settle` concern datagrams that ask for a report. Calls `outcome` for each one
-    /// about which something has become known: first for received ones, then for lost ones, in
-    /// order of number. Calls `settle` once for each one, in order of number, as soon as all
-    /// earlier fates are known: true means lost.
+    /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` is
+    /// called when something has become known about a datagram: first for the received ones, then
+    /// for the lost ones, each in order of number. `settle` is called once for each datagram, in
+    /// order of number, as soon as its own fate and all earlier fates are known. Its argument is
+    /// true if the datagram is lost.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -478,8 +479,9 @@ impl SentHistory {
         }
     }
 
-    /// Removes settled datagrams from the front. One that did not arrive stays for max(4 srtt, 1 s)
-    /// after it left, because it may still arrive. The highest one that arrived stays too.
+    /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4
+    /// srtt, 1 s) after it left, because it may still arrive. The highest datagram that arrived
+    /// stays too.
     fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// path.
 const FULL_PROBES: f64 = 0.25;
 /// Factor by which the wait for a report grows from one batch of probes to the next, up to
-/// [`LONGEST_SILENCE`].
+/// [`LONGEST_WAIT`].
 ///
 /// With double the factor, the wait soon reaches its limit. A factor of 1 would send batches at a
 /// constant interval.
@@ -36,16 +36,16 @@ const BACK_OFF: f64 = 1.3;
 ///
 /// Half the value notices the return of the path up to 250 ms sooner, and sends twice as many
 /// probes. Double the value notices it up to 500 ms later.
-const LONGEST_SILENCE: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// The state of the current silence, and of the tail probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     /// Number of batches of probes since the last report. 0: there is no silence.
-    pub(super) probes: u32,
+    pub(super) batches: u32,
     /// Number of probes of the current batch that may still leave.
     due: u32,
-    /// When the silence began. It has no meaning while `probes` is 0.
+    /// When the silence began. It has no meaning while `batches` is 0.
     since: Time,
     /// The tail probe of the present pause.
     pub(super) tail: TailProbe,
@@ -64,18 +64,18 @@ pub(super) enum TailProbe {
 
 impl Silence {
     pub(super) fn new(now: Time) -> Silence {
-        Silence { probes: 0, due: 0, since: now, tail: TailProbe::Possible }
+        Silence { batches: 0, due: 0, since: now, tail: TailProbe::Possible }
     }
 
     /// When the silence began. `None`: there is no silence.
     pub(super) fn since(&self) -> Option<Time> {
-        (self.probes > 0).then_some(self.since)
+        (self.batches > 0).then_some(self.since)
     }
 
     /// Records that the peer reported. Returns true when this ends a silence.
     pub(super) fn end(&mut self) -> bool {
         self.due = 0;
-        std::mem::take(&mut self.probes) > 0
+        std::mem::take(&mut self.batches) > 0
     }
 }
 
@@ -86,28 +86,28 @@ impl<P: InnerPacket> Tunnel<P> {
     /// not wait for repairs in flight when no symbol is outstanding. A silence goes on even when
     /// all probes are lost and nothing is in flight.
     pub(super) fn is_waiting(&self) -> bool {
-        self.sources.len() > 0 || self.sent_history.is_asking() || self.silence.probes > 0
+        self.sources.len() > 0 || self.sent_history.is_asking() || self.silence.batches > 0
     }
 
     /// When the lack of reports has lasted so long that [`Tunnel::on_silence`] must be called.
-    pub(super) fn silence_ends(&self) -> Option<Time> {
+    pub(super) fn silence_due(&self) -> Option<Time> {
         let first = self.sent_history.probe_timeout(self.announced.report_every);
-        let wait = first.mul_f64(BACK_OFF.powi(self.silence.probes.min(20) as i32));
-        let wait = wait.min(LONGEST_SILENCE.max(first));
+        let wait = first.mul_f64(BACK_OFF.powi(self.silence.batches.min(20) as i32));
+        let wait = wait.min(LONGEST_WAIT.max(first));
         let pause = self.sent_history.last_eliciting() + wait;
         if !self.is_waiting() {
             return (self.sent_history.in_flight() > 0).then_some(pause);
         }
         // While datagrams leave all the time, no pause becomes long. Then the time since the last
         // report counts.
-        let unanswered = self.sent_history.unanswered().filter(|_| self.silence.probes == 0);
+        let unanswered = self.sent_history.unanswered().filter(|_| self.silence.batches == 0);
         let steady = unanswered.map(|since| since + silence_limit(self.srtt()));
         Some(steady.map_or(pause, |steady| steady.min(pause)))
     }
 
     /// When to send a tail probe, because no report about the last datagrams has come.
     pub(super) fn tail_probe_due(&self) -> Option<Time> {
-        let possible = self.silence.tail == TailProbe::Possible && self.silence.probes == 0;
+        let possible = self.silence.tail == TailProbe::Possible && self.silence.batches == 0;
         (possible && self.is_waiting())
             .then(|| self.sent_history.last_eliciting() + self.sent_history.tail_timeout(self.announced.report_every))
     }
@@ -135,12 +135,12 @@ impl<P: InnerPacket> Tunnel<P> {
         if !waiting {
             return;
         }
-        if self.silence.probes == 0 {
+        if self.silence.batches == 0 {
             self.silence.since = self.sent_history.unanswered().unwrap_or(self.sent_history.last_eliciting());
             self.events.push_back(TunnelEvent::Silent);
         }
         self.counts.silences += 1;
-        self.silence.probes += 1;
+        self.silence.batches += 1;
         self.silence.due = silence_probes(self.loss.losses());
     }
 

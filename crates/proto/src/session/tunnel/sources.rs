@@ -177,8 +177,8 @@ impl<P: InnerPacket> Sources<P> {
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
         // The deficit is the number of degrees of freedom still missing. If the list of unseen
-        // symbols was cut, the deficit is larger than the list. Then `beyond` lost symbols after
-        // the end of the list count as holes too, the oldest ones first.
+        // symbols was cut, the deficit is larger than the list. Then the oldest lost symbols after
+        // the end of the list count as holes too: `beyond` of them.
         let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
             Some(last) if beyond > 0 => last.end,
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_list_names_the_holes() {
+    fn a_complete_list_names_the_holes() {
         let mut sources = window(100, (10..100).step_by(10));
         // 30 and 50 are seen: the receiver holds repairs for them that wait for the other symbols.
         assert_eq!(sources.take(&report(&[10, 20, 40, 60], 4, 70)), [10, 20, 40, 60, 70, 80, 90]);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_cut_list_its_number_counts() {
+    fn the_deficit_adds_holes_after_the_end_of_a_cut_list() {
         let lost: Vec<u64> = (10..100).step_by(10).collect();
         let mut sources = window(100, lost.iter().copied());
         // The deficit is three more than the list. The oldest lost symbols count for these three.
