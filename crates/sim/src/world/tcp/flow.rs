@@ -28,7 +28,7 @@ pub struct TcpConfig {
     pub ack_every: u32,
     /// Payload of a full packet, bytes. [`Hosts::packet_bytes`] adds the headers.
     pub payload: u32,
-    /// What there is to send.
+    /// The pattern of the data to send.
     pub pattern: Pattern,
     /// When the flow begins to send.
     pub start: Time,
@@ -378,7 +378,7 @@ impl TcpFlow {
         self.receiver.flush()
     }
 
-    /// Adds the window since the last call to the integral.
+    /// Adds the window since the last call to `totals.window`, the integral of the window over time.
     fn note_window(&mut self, now: Time) {
         self.totals.window += self.window_area(now);
         self.window_since = now;

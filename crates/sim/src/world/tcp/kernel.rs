@@ -86,7 +86,7 @@ pub(super) struct Kernel {
     pub(super) joined: bool,
     /// Whether the sender had input since it was last asked for packets.
     pub(super) told: bool,
-    /// Acknowledgements that were replaced by the following one and never sent, because they said no more than it.
+    /// Acknowledgements that were never sent, because the following acknowledgement said all that they said.
     pub(super) merged: u64,
 }
 
