@@ -15,7 +15,7 @@ const MOST_FLOWS: u32 = 100_000;
 /// The most pieces into which `run.sample` may cut a run. Each piece is kept in memory for every run. So double the
 /// value allows twice the memory, and half the value half of it.
 const MOST_SAMPLES: u128 = 100_000;
-/// The most runs. Their results stay in memory until the last run ends, so double the value allows twice the memory,
+/// The most runs. Their results stay in memory until the last run ends. So double the value allows twice the memory,
 /// and half the value half of it.
 const MOST_RUNS: u32 = 1_000_000;
 /// The allowed MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path (RFC 791) to the
