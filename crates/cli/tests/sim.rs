@@ -90,7 +90,7 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
         (&["--tick", "0s"], "--tick"),
         (&["--threads", "0"], "--threads"),
         (&["--initial-window", "0"], "--initial-window"),
-        (&["--tcp", "bbr", "--tick", "10ms"], "--tick: 10ms; bbr measures time exactly"),
+        (&["--tcp", "bbr", "--tick", "10ms"], "--tick: 10ms has no effect: bbr measures time exactly"),
         (&["--rto-max", "100ms"], "--rto-max: 100ms is below `rto-min`, 200ms"),
         (&["--file", "0"], "--file: the file has 0 bytes"),
         (&["--file", "1MB", "--requests", "1kB,1kB,1s"], "cannot be used with"),

@@ -178,7 +178,7 @@ fn it_runs_until_a_signal() {
         }
         assert!(left.log().contains(" INFO up device=rip0 port=5182 mtu=1436"), "{}", left.log());
         assert!(left.log().contains("connected peer=right again=false"), "{}", left.log());
-        assert!(right.log().contains("peer called peer=left at=198.18.0.1:5182"), "{}", right.log());
+        assert!(right.log().contains("learned the peer's address peer=left at=198.18.0.1:5182"), "{}", right.log());
 
         assert_eq!(right.signal(Signal::SIGTERM).code(), Some(0), "{}", right.log());
         assert!(right.log().contains("closing signal=SIGTERM"), "{}", right.log());

@@ -5,7 +5,11 @@
 //! ```
 //!
 //! Prints the state of both ends every STEP_MS (250 ms by default), then their events and counters,
-//! and the verdict.
+//! and the faults that were found.
+//!
+//! In a line of state, rates are in Mbit/s (`rate` is the estimate of the path's rate, `pacing` is the
+//! sending rate). `window` and `in flight` are in bytes. `queue` (the path's queueing delay), `srtt` and
+//! `min rtt` are in milliseconds. `refused` counts the datagrams that the link's full queue refused.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program shows one session")]
@@ -36,7 +40,7 @@ fn main() {
                 continue;
             };
             println!(
-                "{:7.3} {side:?} {:8} bw {:6.2} pace {:6.2} win {:7} fl {:7} q {:6.2} srtt {:6.1} min {:5.1} floor {:.3} loss {:.3} burst {:.1} settled {:?} spurious {} refused {} backlog {:?} outst {:?} gave up {} silences {} rx {:?} reports {} {:?} {:?}",
+                "{:7.3} {side:?} {:8} rate {:6.2} pacing {:6.2} window {:7} in flight {:7} queue {:6.2} srtt {:6.1} min rtt {:5.1} erasure floor {:.3} loss {:.3} burst {:.1} settled {:?} spurious {} refused {} backlog {:?} outstanding {:?} given up {} silences {} peer receiving {:?} peer's reports {} {:?} {:?}",
                 at.as_secs_f64(),
                 s.path.state,
                 s.path.bandwidth * 8e-6,

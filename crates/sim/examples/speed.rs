@@ -7,22 +7,21 @@
 //! Both simulators run each case in turn, several times with other seeds. A ratio is the median
 //! over the pairs, so other load on the machine matters little. Times are CPU times of one thread.
 //!
-//! A comparison is void in two cases. First, if ns-2's script makes fewer than 4 million events per
-//! CPU second. Second, if both simulate the same network and their mean deliveries differ too much.
-//! That is by more than 5 % and by more than 2 sqrt(a^2 + b^2), where a and b are the half-widths
-//! of the 95 % intervals. Without ns-2 (Debian package `ns2`) only the simulator's figures are
-//! printed.
+//! A comparison is void if ns-2's script makes fewer than 4 million events per CPU second. It is
+//! also void if both simulate the same network and their mean deliveries differ too much: by more
+//! than 5 %, and by more than 2 sqrt(a^2 + b^2). Here a and b are the half-widths of the 95 %
+//! intervals. Without ns-2 (Debian package `ns2`) only the simulator's figures are printed.
 //!
-//! Then follow the events per CPU second by the number of flows. The last table is the peak memory
-//! of runs of 1000 s and of runs 100 times as long, each in its own process.
+//! The second table has the events per CPU second by the number of flows. The last table has the
+//! peak memory of runs of 1000 s and of runs 100 times as long, each in its own process.
 
 use ripstop_sim::engine::{Sample, Statistic};
 use ripstop_sim::scenario::{Scenario, run};
 use serde::Serialize;
 use std::process::{Command, ExitCode};
 
-/// The fewest events per CPU second of ns-2 for a valid comparison. Fewer mean that ns-2 or the
-/// machine was slowed down. Half the value accepts slower runs of ns-2, which flatter the
+/// The fewest events per CPU second of ns-2 for a valid comparison. Fewer events mean that ns-2 or
+/// the machine was slowed down. Half the value accepts slower runs of ns-2, which flatter the
 /// simulator; double the value voids more comparisons.
 const VALID: f64 = 4e6;
 
@@ -203,7 +202,7 @@ struct Done {
     cpu: f64,
     /// Events processed.
     events: f64,
-    /// Goodput of the mean flow, bit/s, or throughput of all flows, units/s.
+    /// Goodput averaged over the flows, bit/s, or throughput of all flows, units/s.
     delivered: f64,
 }
 
@@ -304,7 +303,7 @@ struct Comparison {
     need: Option<f64>,
     ours_sim_s_per_cpu_s: Option<f64>,
     ours_events_per_cpu_s: Option<f64>,
-    /// Bit/s of the mean flow; units/s of all flows in case 003.
+    /// Goodput averaged over the flows, bit/s; in case 003 the throughput of all flows, units/s.
     ours_delivered: Statistic,
     ns2_sim_s_per_cpu_s: Option<f64>,
     ns2_events_per_cpu_s: Option<f64>,
@@ -347,13 +346,18 @@ impl Comparison {
     fn flaw(&self, same: bool) -> Option<String> {
         let rate = self.ns2_events_per_cpu_s?;
         if rate < VALID {
-            return Some(format!("ns-2 makes {:.1} million events per CPU second", rate * 1e-6));
+            return Some(format!(
+                "ns-2 makes {:.1} million events per CPU second; at least {:.0} million are needed",
+                rate * 1e-6,
+                VALID * 1e-6
+            ));
         }
         let (ours, theirs) = (self.ours_delivered.mean?, self.ns2_delivered.mean?);
         let wide = |s: &Statistic| s.ci95.unwrap_or(0.0);
         let both = wide(&self.ours_delivered).hypot(wide(&self.ns2_delivered));
         let apart = (ours - theirs).abs();
-        (same && apart > (0.05 * theirs).max(2.0 * both)).then(|| format!("ours deliver {ours:.0}, ns-2's {theirs:.0}"))
+        (same && apart > (0.05 * theirs).max(2.0 * both))
+            .then(|| format!("the simulator delivers {ours:.0}, and ns-2 delivers {theirs:.0}"))
     }
 }
 
@@ -366,8 +370,8 @@ struct Flows {
 
 impl Flows {
     fn measure(flows: u32) -> Flows {
-        // At most 40 packets per flow are in flight, and the links' rate grows with the flows. So
-        // the number of events hardly depends on the flows, up to 5000 of them.
+        // At most 40 packets per flow are in flight, and the links' rate grows with the number of
+        // flows. So the number of events hardly depends on the number of flows, up to 5000 flows.
         let seconds = (20_000 / flows).max(4);
         let rate = format!("{}Mbit/s", 2 * flows.max(1));
         let flow = format!("count = {flows}\ntcp = \"reno\"\nwindow = 40");

@@ -1,5 +1,9 @@
-//! Measures the tunnel alone over a virtual link, with one endless source: share, sent/useful and
-//! delays for a list of losses.
+//! Measures the tunnel alone over a virtual link, with one endless source, for a list of losses.
+//!
+//! - *Share* is the goodput divided by the rate that the link can carry after its losses.
+//! - *Sent/useful* is the bytes sent divided by the useful bytes. The table divides it by its ideal, the
+//!   value that the headers and the losses require.
+//! - The *delay* is a packet's delay minus half a round trip.
 //!
 //! ```text
 //! cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]
@@ -71,14 +75,15 @@ fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
     let left = 1.0 - loss.get();
     let share = useful * 8.0 / (to - from).as_secs_f64() / (link.rate.bps() as f64 * left);
     let delays = world.take_delays(flow).packets;
-    let exceeded_bound = |delay: Option<f64>| delay.map_or(f64::NAN, |delay| (delay - rtt.as_secs_f64() / 2.0) * 1e3);
+    let beyond_half_rtt_ms =
+        |delay: Option<f64>| delay.map_or(f64::NAN, |delay| (delay - rtt.as_secs_f64() / 2.0) * 1e3);
     println!(
         "{:<7} {share:.4}  {:22.4}  {:28.1} {:6.1} {:6.1}  {:?}",
         loss.to_string(),
         offered / useful * left / HEADERS,
-        exceeded_bound(delays.mean_s()),
-        exceeded_bound(delays.quantile_s(0.5)),
-        exceeded_bound(delays.quantile_s(0.99)),
+        beyond_half_rtt_ms(delays.mean_s()),
+        beyond_half_rtt_ms(delays.quantile_s(0.5)),
+        beyond_half_rtt_ms(delays.quantile_s(0.99)),
         world.tunnel(tunnel)[0].repairs,
     );
 }

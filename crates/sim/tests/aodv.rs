@@ -48,7 +48,7 @@ fn mean(statistic: &Statistic) -> f64 {
 fn a_string_delivers_over_the_routes_that_it_finds() {
     let (goodput, medium) = outcome(&string(10.0, 1));
     let routing = routing(&medium);
-    // One packet at a time meets no other frame: the first request is the only one.
+    // With one packet at a time no frames collide, so the first route request is the only one.
     assert_eq!((mean(&routing.route_requests), mean(&routing.route_replies)), (1.0, 1.0));
     assert_eq!((mean(&routing.link_breaks), mean(&routing.route_drops)), (0.0, 0.0));
     let mut same = string(10.0, 1);
@@ -162,7 +162,8 @@ fn no_packet_is_lost_without_a_count() {
         assert_eq!(offered, delivered + lost + medium.held() as u64, "{dropped:?}");
         assert!(delivered > 100 && lost > 100, "{delivered} {dropped:?}");
         let stations = 0..medium.stations();
-        // A station also counts packets that it gave up although the receiver has them. So counters may be larger.
+        // A station also counts packets that it gave up although the receiver has them. So the stations' counters may
+        // exceed the drops.
         let counted = |reason: DropReason| -> u64 {
             let counter = |k| {
                 let counters = medium.counters(k);
@@ -184,7 +185,7 @@ fn no_packet_is_lost_without_a_count() {
         }
         let breaks: u64 = stations.clone().map(|k| medium.routing_counters(k).link_breaks).sum();
         assert_eq!(breaks == 0, is_static);
-        // Stations code datagrams, and no message of the protocol.
+        // Stations XOR datagrams, but never AODV's own messages.
         let xor_frames: u64 = stations.clone().map(|k| medium.counters(k).xor_frames).sum();
         assert_eq!(xor_frames > 0, is_coded);
         assert_eq!(stations.map(|k| medium.counters(k).undecodable).sum::<u64>(), 0);

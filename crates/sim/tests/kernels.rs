@@ -119,13 +119,10 @@ fn a_two_way_connection_acknowledges_with_its_data() {
     let took: Vec<Duration> = done.iter().filter(|(flow, _)| *flow == 0).map(|(_, took)| *took).collect();
     // The delay of 40 ms both ways, and the serialisation of 152 bytes twice.
     let want = Duration::from_nanos(40_000_000 + 2 * 121_600);
+    assert_eq!(took, vec![want; 20], "each request must take one round trip on an open connection");
     // There are 21 packets with data: the SYN and the requests. A request acknowledges nothing new,
     // because the answer before it was acknowledged after 40 ms. An answer carries the
     // acknowledgement of its request, and the SYN-ACK carries that of the SYN.
-    assert_eq!(took, vec![want; 20], "each request must take one round trip on an open connection");
-    // There are 21 data packets: the SYN and the requests. A request acknowledges nothing new: the
-    // answer before it was acknowledged after 40 ms. An answer carries the acknowledgement of its
-    // request, and the first packet back that of the SYN.
     assert_eq!(packets, [21, 21, 21], "wrong numbers of packets with data, with an acknowledgement, or with both");
     let (_, apart, [data, acks, both]) = asking(false, 0.0);
     assert_eq!(

@@ -253,8 +253,9 @@ fn equal_seeds_give_equal_runs_and_a_stopped_sender_ends() {
 fn shares_match_the_snapshot() {
     const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
     let mut text = String::from(
-        "# Share of C(1-p) in payload (1448 of 1500 bytes) of one TCP alone: 20 Mbit/s, 100 ms, queue of one bandwidth-delay product, by the\n\
-         # loss p of both directions. Over [2 s, 60 s], mean of seeds 1, runs 0 to 3.\n\
+        "# Payload rate of one TCP alone, divided by C (1-p). C = 20 Mbit/s is the link's rate, and p is the loss in each direction.\n\
+         # The round trip is 100 ms, the queue holds one bandwidth-delay product, and packets of 1500 bytes carry 1448 bytes.\n\
+         # Measured from 2 s to 60 s: mean over the runs 0 to 3 of seed 1.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern\n",
     );
     let _ = writeln!(text, "{:8}{}", "", LOSSES.map(|p| format!("{:>8}", format!("{:.0}%", 100.0 * p))).concat());

@@ -212,7 +212,7 @@ fn a_thousand_flows_share_a_link() {
 
 #[test]
 fn links_are_charged_what_ns2_charges() {
-    // The sizes of data packets and acknowledgements, with the number of SACK blocks.
+    // The sizes of data packets, and the sizes of acknowledgements with their numbers of SACK blocks.
     let sizes = |variant: Variant| {
         let mut world = World::new(Seed::new(6));
         let links: Vec<usize> = (0..2).map(|k| world.add_link(&link(0.03), &format!("link/{k}")).unwrap()).collect();

@@ -1,9 +1,9 @@
 //! The thread that moves packets.
 //!
 //! The thread wakes when a descriptor is readable, or when a blocked socket is writable again. It
-//! also wakes when a time-out of the endpoint or a look-up of a name is due. Each pass of its loop is a *turn*. In a
-//! turn, the thread reads up to [`MAX_READS`] times from the socket and from the device, and then
-//! sends all outputs. So all packets that waited for one wake-up share its cost.
+//! also wakes when a time-out of the endpoint or a look-up of a name is due. Each pass of the thread's
+//! loop is a *turn*. In a turn, the thread reads up to [`MAX_READS`] times from the socket and from the
+//! device, and then sends all outputs. So all packets that waited for one wake-up share its cost.
 
 mod events;
 mod snapshot;
@@ -140,7 +140,7 @@ impl PacketLoop {
                 },
             )?;
             if address.is_some_and(|address| !udp.reaches(&address)) {
-                tracing::warn!(peer = %peer.name, "the peer's address cannot be reached from this host's socket: it is of another address family");
+                tracing::warn!(peer = %peer.name, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
             }
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
             peers.push(PeerState::new(id, peer.name.clone(), lookup, now));
@@ -166,7 +166,7 @@ impl PacketLoop {
 
     /// Moves packets until it is stopped or an error ends it, and publishes the last snapshot.
     pub(super) fn run(mut self) {
-        // Without this the kernel may delay a timer by 50 us to combine it with others (timerslack).
+        // Without this call the kernel may delay a timer by 50 us to combine it with others (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run_until_stopped()));
         let error = match outcome {
@@ -186,7 +186,7 @@ impl PacketLoop {
     }
 
     fn run_until_stopped(&mut self) -> io::Result<()> {
-        // The first turn reads from both.
+        // The first turn reads from the device and from the socket.
         let (mut device, mut socket) = (true, true);
         loop {
             let now = self.shared.worker.now();
@@ -336,8 +336,8 @@ impl PacketLoop {
         }
     }
 
-    /// Sets the device's MTU to the smallest inner MTU that is known of any peer, or to the
-    /// configured one while none is known. A device with an IPv6 address gets at least 1280.
+    /// Sets the device's MTU to the smallest of the peers' known inner MTUs. While none is known, the
+    /// configured one is used. A device with an IPv6 address gets at least 1280.
     fn update_device_mtu(&mut self) {
         let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
         let mtu = device_mtu(&self.config, least.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
@@ -439,10 +439,11 @@ impl ReadBuffers {
     }
 }
 
-/// How long to wait when the next time-out is due in `due`. With `more` data to read there is no
-/// wait. While the socket is blocked, no datagrams are taken from the endpoint, so the endpoint's
-/// time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by that
-/// time. The wait ends early when the socket becomes writable.
+/// How long to wait when the next time-out is due in `due`; None: there is no time limit. With `more`
+/// data to read there is no wait. While the socket is blocked, no datagrams are taken from the
+/// endpoint, so the endpoint's time-out may lie in the past. The wait then lasts at least
+/// [`MIN_BLOCKED_WAIT`], so timers may be late by that time. The wait ends early when the socket
+/// becomes writable.
 fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     match due {
         _ if more => Some(Duration::ZERO),

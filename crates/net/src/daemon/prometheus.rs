@@ -32,7 +32,9 @@ const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 5] = [
 ];
 const PEER_GAUGES: [Figure<DaemonPeerStatus>; 4] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
-    ("silent", "1 when nothing was received from the peer for a while", |p| f64::from(u8::from(p.silent))),
+    ("silent", "1 when the peer has not reported the datagrams sent to it for a while", |p| {
+        f64::from(u8::from(p.silent))
+    }),
     ("unreachable", "1 when the peer has not answered for long", |p| f64::from(u8::from(p.unreachable))),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
@@ -44,15 +46,17 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
     ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
     ("tail_probes_total", "Probes sent because the last datagrams were not reported", |s| s.tail_probes as f64),
-    ("silences_total", "Times that everything in flight was declared lost because nothing was received", |s| {
+    ("silences_total", "Times that everything in flight was declared lost because no report came", |s| {
         s.silences as f64
     }),
     ("delays_accepted_total", "Queueing delays that did not shrink and were taken for the path's own delay", |s| {
         s.delays_accepted as f64
     }),
-    ("repairs_wasted_total", "Proactive repairs for bulk traffic that brought the peer nothing new", |s| {
-        s.repairs_wasted as f64
-    }),
+    (
+        "repairs_wasted_total",
+        "Repairs over a range of symbols (mostly proactive) that brought the peer nothing new",
+        |s| s.repairs_wasted as f64,
+    ),
     ("given_up_sending_total", "Symbols given up by the sender", |s| s.given_up_sending as f64),
     ("received_datagrams_total", "Datagrams received", |s| s.datagrams_received as f64),
     ("received_sources_total", "Source symbols received directly", |s| s.sources_received as f64),

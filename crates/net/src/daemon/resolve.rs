@@ -54,8 +54,8 @@ impl Resolver {
     }
 }
 
-/// Chooses one of a name's addresses. `in_vain` is the address that did not answer: the next one in
-/// the list is used. Otherwise the first one is used, which the system prefers.
+/// Chooses one of a name's addresses. `in_vain` is an address that did not answer. If it is in the
+/// list, the address after it is used. Otherwise the first address is used, which the system prefers.
 pub(super) fn choose(addresses: &[SocketAddr], in_vain: Option<SocketAddr>) -> Option<SocketAddr> {
     let last = addresses.iter().position(|address| Some(*address) == in_vain);
     let next = last.map_or(0, |index| (index + 1) % addresses.len());

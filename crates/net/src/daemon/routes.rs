@@ -8,8 +8,8 @@ use ripstop_proto::endpoint::IpPrefix;
 use std::net::IpAddr;
 
 /// Adds a route for every prefix in the peers' `allowed_ips` that lies in no prefix of the device's
-/// own addresses. A prefix that contains the numeric `endpoint` of a peer gets no route. A route
-/// that is not set is logged and left to the operator.
+/// own addresses. A prefix that contains the numeric `endpoint` of a peer gets no route. If a route is
+/// not set, the daemon logs this, and the operator must set the route.
 ///
 /// An `endpoint` that is a host name has no address yet. [`check`] warns when it is resolved.
 pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
@@ -24,7 +24,7 @@ pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str
                 continue;
             }
             if let Err(error) = ip(namespace, &["route", "add", &prefix.to_string(), "dev", device]) {
-                tracing::warn!(peer = %peer.name, %prefix, %error, "no route set");
+                tracing::warn!(peer = %peer.name, %prefix, %error, "no route set; set the route yourself");
             }
         }
     }
@@ -34,7 +34,7 @@ pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str
 pub(super) fn check(config: &DaemonConfig, host: IpAddr) {
     let all = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     for prefix in all.filter(|prefix| prefix.contains(host)) {
-        tracing::warn!(%prefix, "a peer's address {host} lies inside a prefix that is routed through the tunnel: datagrams to it enter the tunnel");
+        tracing::warn!(%prefix, "a peer's address {host} lies inside a prefix that is routed through the tunnel: datagrams to it enter the tunnel; add a route to it outside the tunnel");
     }
 }
 

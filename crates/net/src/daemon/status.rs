@@ -2,7 +2,8 @@
 //!
 //! An *inner packet* is an IP packet that the tunnel carries. A *source symbol* is an inner packet
 //! as the coder sees it. A *repair* is a coded combination of source symbols, from which the peer
-//! recovers lost ones.
+//! recovers lost ones. In a *report* the peer says which datagrams have arrived and which symbols are
+//! missing.
 
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A text that is a constant in the daemon. Whoever reads the status from JSON gets a new string.
+/// A text that is a constant in the daemon. In a status that was read from JSON it is an owned string.
 type Name = Cow<'static, str>;
 
 /// The state of a daemon at one moment.
@@ -117,7 +118,7 @@ pub struct DaemonPeerStatus {
     pub connected: bool,
     /// Age of the session; null without a session.
     pub connected_s: Option<f64>,
-    /// Whether something was sent to the peer but nothing was received from it for a while.
+    /// Whether the peer has not reported the datagrams sent to it for a while.
     pub silent: bool,
     /// Whether the peer has not answered for long. Handshakes are still repeated.
     pub unreachable: bool,
@@ -188,12 +189,12 @@ pub struct SessionStatus {
     /// Probes sent because the peer did not report the last datagrams within a little more than a
     /// round trip.
     pub tail_probes: u64,
-    /// How often everything in flight was declared lost because nothing was received.
+    /// How often everything in flight was declared lost because no report came from the peer.
     pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
-    /// Repairs for bulk traffic that were sent before a loss was known, and brought the peer
-    /// nothing new.
+    /// Repairs over a range of symbols that brought the peer nothing new. Most of them are proactive
+    /// repairs for bulk traffic: repairs that were sent before a loss was known.
     pub repairs_wasted: u64,
     /// Packets dropped from the send queue, by reason.
     pub queue_drops: BTreeMap<Name, u64>,

@@ -91,7 +91,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         }
         Ok(_) => match UnixStream::connect(path) {
             Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another ripstop answers there"));
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another ripstop daemon answers there"));
             }
             Err(_) => fs::remove_file(path)?,
         },
@@ -109,7 +109,9 @@ fn serve(shared: &Shared, wakeup: &EventFd, status: Option<&UnixListener>, metri
         files.extend(metrics.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
         match poll(&mut files, PollTimeout::NONE) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return tracing::error!(%error, "the status server ends"),
+            Err(error) => {
+                return tracing::error!(%error, "the status server ends; restart the daemon to start it again");
+            }
         }
         let mut ready = files.iter().map(|file| file.any().unwrap_or(false));
         if ready.next() == Some(true) {

@@ -26,7 +26,7 @@ pub(super) struct Direction {
     /// that of its original.
     taken: u64,
     /// Fates of the packets offered since the last [`Direction::move_fates`], one letter each
-    /// ([`ripstop_link::Fate::letter`]); None: not kept.
+    /// ([`ripstop_link::Fate::letter`]). None if fates are not kept.
     fates: Option<Vec<u8>>,
     /// Most packets in flight.
     capacity: usize,
@@ -58,7 +58,8 @@ struct InFlight {
 /// effect.
 const COALESCE_SPAN: Duration = Duration::from_micros(50);
 
-/// Most packets in flight. With an MTU of 1500 this takes about 400 MB: 3 s at 1 Gbit/s.
+/// Most packets in flight; further packets are dropped and counted. With an MTU of 1500 these packets
+/// take about 400 MB. A link of 1 Gbit/s carries them in 3 s.
 const MAX_IN_FLIGHT: usize = 1 << 18;
 
 impl Direction {
@@ -90,7 +91,7 @@ impl Direction {
     /// whether there may be more.
     ///
     /// # Errors
-    /// Any error of `recv`, except that there is nothing to read or that a signal came.
+    /// Any error of `recv`, except `WouldBlock` (nothing to read) and `Interrupted` (a signal came).
     pub(super) fn read_packets(
         &mut self,
         most: usize,
@@ -143,8 +144,9 @@ impl Direction {
         }
     }
 
-    /// When to write next; None when nothing is in flight. Usually this is the next arrival. If
-    /// another packet arrives within [`COALESCE_SPAN`] after that, it is the end of this span.
+    /// When to write next; None when nothing is in flight. Usually this is the time of the next
+    /// arrival. If another packet arrives within [`COALESCE_SPAN`] after the next arrival, it is the
+    /// end of this span.
     pub(super) fn next_due(&self) -> Option<Time> {
         // In a binary heap the second-earliest packet is one of the root's two children.
         let (root, rest) = self.in_flight.as_slice().split_first()?;

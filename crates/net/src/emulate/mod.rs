@@ -58,7 +58,7 @@ pub struct EmulatorConfig {
     pub mtu: u16,
     /// The seed from which all random streams are derived.
     pub seed: Seed,
-    /// Whether to keep the fate of each packet (delivered, lost and how, ...), one byte per packet.
+    /// Whether to keep the fate of each packet (delivered, or lost and how), one byte per packet.
     /// [`Emulator::take_fates`] must then be called regularly.
     pub fates: bool,
 }
@@ -105,7 +105,8 @@ pub struct Emulator {
 }
 
 /// State shared by the handle and the emulator's thread. The two [`Direction`]s belong to the
-/// thread alone, so the thread never waits for a lock on them. It publishes its counters on request.
+/// thread alone, so the thread never waits for a lock on them. The thread publishes its counters on
+/// request.
 #[derive(Debug)]
 struct Shared {
     left: Tun,
@@ -181,7 +182,7 @@ impl Emulator {
         Ok(Emulator { shared, thread: Some(thread) })
     }
 
-    /// All counters at one moment, now or a little later: the thread publishes them between two turns.
+    /// All counters at one moment, now or a little later: the thread publishes them between two passes of its loop.
     pub fn snapshot(&self) -> EmulatorSnapshot {
         let shared = &*self.shared;
         let mut snapshot = shared.worker.request().unwrap_or_default();
@@ -232,7 +233,7 @@ impl Shared {
 
     /// The thread: moves packets until it is stopped or an error ends it, then publishes its last counters.
     fn run(&self, mut state: State) {
-        // Without this the kernel may delay a timer by 50 us to combine it with others (timerslack).
+        // Without this call the kernel may delay a timer by 50 us to combine it with others (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
         state.priority = raise_this_thread();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.move_packets(&mut state)));

@@ -48,8 +48,8 @@ pub struct EmulatedDirectionReport {
     pub not_ip: u64,
     /// Packets larger than the device's MTU at the start. They were not offered to the link.
     pub too_large: u64,
-    /// Packets dropped because the maximum number of packets was in flight, or because the packet
-    /// would never arrive (an arrival time beyond the clock's range).
+    /// Packets dropped because the maximum number of packets was in flight, or because their arrival
+    /// time was beyond the clock's range.
     pub no_room: u64,
     /// Packets that the kernel dropped because the emulator did not read them in time; None when the kernel
     /// does not report them.

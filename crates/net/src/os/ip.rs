@@ -1,4 +1,4 @@
-//! The `ip` command of iproute2. It is used for rare settings: routes, further addresses, rules.
+//! The `ip` command of iproute2, for settings that are rarely made: routes, further addresses, rules.
 
 use super::netns::{Namespace, NetnsError};
 use std::io;

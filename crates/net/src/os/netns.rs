@@ -199,7 +199,7 @@ impl Namespace {
             .collect();
         names.sort();
         let known = if names.is_empty() {
-            format!("there are none: `ip netns add {name}` makes it")
+            format!("there are none; make it with `ip netns add {name}`")
         } else {
             format!("there are {}", names.join(", "))
         };
@@ -283,7 +283,7 @@ impl Namespace {
         }
     }
 
-    /// Makes `command` enter the namespace before it starts, and die with its parent.
+    /// Makes `command` enter the namespace before its program starts, and makes it end with its parent.
     fn arm(&self, command: &mut Command) {
         // With CAP_NET_ADMIN alone a process may not enter any namespace, not even its own. So a
         // process that is already inside does not try.

@@ -134,7 +134,7 @@ impl Tun {
         self.device.set_mtu(mtu)
     }
 
-    /// Whether the kernel exchanges large segments through the device: first for TCP, then for UDP.
+    /// Whether the kernel exchanges large segments through the device. The first value is for TCP, the second for UDP.
     pub fn offload(&self) -> (bool, bool) {
         (self.device.tcp_gso(), self.device.udp_gso())
     }
@@ -244,11 +244,11 @@ impl TunConfig {
             return wrong("a device name has 1 to 15 characters, no `/`, `%` or space".into());
         }
         if self.addresses.iter().filter(|a| matches!(a, IpNet::V4(_))).count() > 1 {
-            return wrong("takes at most one IPv4 address".into());
+            return wrong("a device takes at most one IPv4 address; remove the others".into());
         }
         let least = if self.has_v6() { 1280 } else { 68 };
         if self.mtu < least {
-            return wrong(format!("an MTU of {} is too small; at least {least}", self.mtu));
+            return wrong(format!("an MTU of {} is too small; write at least {least}", self.mtu));
         }
         Ok(())
     }
@@ -271,7 +271,7 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     let device = builder.build_sync().map_err(|e| (CREATE_STEP, e))?;
     let name = device.name().map_err(|e| ("asking its name", e))?;
     set_queue(&device, &name, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
-    // Before the device goes up, because an IPv6 device then sends packets of its own.
+    // This comes before the device goes up, because an IPv6 device then sends packets of its own.
     restrict_ipv6(&name, config.has_v6());
     device.enabled(true).map_err(|e| ("bringing it up", e))?;
     for address in &config.addresses {

@@ -150,8 +150,8 @@ impl Udp {
         self.counters
     }
 
-    /// Receives once and calls `take(from, datagram, ce)` for each datagram. `ce` tells whether it carried
-    /// Congestion Experienced (RFC 3168). Returns the number of datagrams.
+    /// Receives once and calls `take(from, datagram, ce)` for each datagram. `ce` tells whether the datagram was marked
+    /// with Congestion Experienced (RFC 3168). Returns the number of datagrams.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when there is nothing to receive, or the system's error.

@@ -82,8 +82,8 @@ fn two_steps(mut case: codes::Case) -> Run {
 /// counts are equal.
 fn session(mut session: proto::BenchSession) -> Run {
     Box::new(move |laps| {
-        // Enough steps for the receiver to send reports, and for the caches to fill
-        // again after the other cases.
+        // 40 steps are enough for the receiver to send reports, and for the caches to fill again after
+        // the other cases.
         for _ in 0..40 {
             let send = timed(|| session.send());
             session.carry();

@@ -179,8 +179,8 @@ fn connect_limit(path: &TwoWayLink) -> Duration {
 /// Sets the TCP parameters of this thread's namespace. Where /proc/sys is read-only the kernel's defaults
 /// remain; these are too small only for paths with a large bandwidth-delay product.
 fn prepare(path: &TwoWayLink) {
-    // Without this the kernel would start a connection with values that it learned from an earlier
-    // one.
+    // Without this setting the kernel would start a connection with values that it learned from an
+    // earlier connection.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
     for key in ["tcp_rmem", "tcp_wmem"] {
         let file = format!("/proc/sys/net/ipv4/{key}");

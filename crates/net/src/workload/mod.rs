@@ -44,7 +44,7 @@ pub enum WorkloadError {
     },
     /// The kernel does not allow this user to use this congestion control.
     #[error(
-        "congestion control `{name}` is not allowed here; as root: \
+        "congestion control `{name}` is not allowed here; run as root: \
          `sysctl net.ipv4.tcp_allowed_congestion_control=\"reno {name}\"`"
     )]
     Forbidden {

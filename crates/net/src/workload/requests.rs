@@ -206,7 +206,7 @@ impl Shared {
 
     /// The client: sends each request when it is due.
     fn ask(&self, socket: &Socket) -> io::Result<()> {
-        // Without this the kernel may delay each wake-up by 50 us to combine timers (timerslack).
+        // Without this call the kernel may delay each wake-up by 50 us to combine timers (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
         for (index, due) in self.schedule.0.iter().enumerate() {
@@ -262,7 +262,8 @@ impl Shared {
 }
 
 impl RequestReport {
-    /// From the latency of each answered request and the waiting time of each unanswered one.
+    /// The report for these outcomes: `Ok` is the latency of an answered request, and `Err` is how long an unanswered
+    /// request waited.
     pub fn of(outcomes: impl IntoIterator<Item = Result<Duration, Duration>>) -> RequestReport {
         let mut report = RequestReport { latencies: Vec::new(), waiting: Vec::new() };
         for outcome in outcomes {

@@ -161,7 +161,8 @@ impl Scheduler {
         while at > 1 {
             let other = self.tree[at ^ 1];
             let theirs = self.keys[other as usize];
-            // On a tie the left one is first, whose alarm was added first. Node `at` is the right one if it is odd.
+            // On a tie the left child comes first, because its alarm was added first. Node `at` is a right child if
+            // `at` is odd.
             let is_later = theirs < earliest + (at & 1) as Key;
             first = select_unpredictable(is_later, other, first);
             earliest = select_unpredictable(is_later, theirs, earliest);

@@ -15,8 +15,8 @@ use std::io::{self, Write};
 /// Each node has an address of 10.0.0.0/8, and each flow has its own ports.
 ///
 /// Sequence numbers count payload bytes. The packet that stands for the SYN has 0, and the first payload byte has 1.
-/// The simulated receiver sends no SYN-ACK, so the first acknowledgement is shown as one. SYN and SYN-ACK have a
-/// connection's options: MSS, window scale, SACK permitted. Every segment has the receiver's window.
+/// The simulated receiver sends no SYN-ACK. The capture therefore shows the first acknowledgement as the SYN-ACK. SYN
+/// and SYN-ACK have a connection's options: MSS, window scale, SACK permitted. Every segment has the receiver's window.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
@@ -168,8 +168,8 @@ impl<W: Write> Capture<W> {
 }
 
 impl Conversation {
-    /// Notes the sequence number at which the next packet begins. Only kernels send packets that are not full, so only
-    /// their packets need it.
+    /// Records the sequence number at which the packet after `body` begins. With [`Hosts::Kernels`] (hosts that behave
+    /// like Linux) a packet may be short, so this number must be recorded. Other hosts send only full packets.
     fn note(&mut self, body: &Body, bytes: u32) {
         if let Body::Data(number) = body
             && *number > 0

@@ -15,7 +15,7 @@ const MOST_FLOWS: u32 = 100_000;
 /// The most pieces into which `run.sample` may cut a run. Each piece is kept in memory for every run. So double the
 /// value allows twice the memory, and half the value half of it.
 const MOST_SAMPLES: u128 = 100_000;
-/// The most runs. Their results stay in memory until the last run ends, so double the value allows twice the memory,
+/// The most runs. Their results stay in memory until the last run ends. So double the value allows twice the memory,
 /// and half the value half of it.
 const MOST_RUNS: u32 = 1_000_000;
 /// The allowed MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path (RFC 791) to the
@@ -109,7 +109,7 @@ impl Scenario {
             return Ok(());
         }
         let problem = format!(
-            "no link on the way to `{}` and back has a `rate` or a `delay`, so virtual time would stand still; give one link either",
+            "no link on the way to `{}` and back has a `rate` or a `delay`, so virtual time would stand still; set one of the two on a link",
             flow.to
         );
         refuse(format!("flow[{index}]"), problem)
@@ -196,8 +196,10 @@ impl Scenario {
         }
         for (k, [from, to]) in run.intervals.iter().enumerate() {
             if from.duration() >= to.duration() || to.duration() > run.duration.duration() {
-                let problem =
-                    format!("{from} to {to}: an interval ends after it begins, and within the run of {}", run.duration);
+                let problem = format!(
+                    "{from} to {to}: an interval must end after it begins, and within the run of {}",
+                    run.duration
+                );
                 return wrong(&format!("intervals[{k}]"), problem);
             }
         }
@@ -242,7 +244,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     }
     match flow.tick {
         Some(tick) if flow.tcp.is_modern() => {
-            let problem = format!("{tick}; {} measures time exactly; remove `tick`", name_of(flow.tcp));
+            let problem = format!("{tick} has no effect: {} measures time exactly; remove `tick`", name_of(flow.tcp));
             return Err(("tick", problem));
         }
         Some(tick) if tick.duration().is_zero() || tick.duration() > Duration::from_secs(3600) => {
@@ -262,7 +264,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         _ => {}
     }
     if flow.acks_out_of_band && (flow.tunnel.is_some() || flow.nc.is_some() || flow.udp.is_some()) {
-        let problem = "only a plain TCP's acknowledgements can leave the links; remove `acks-out-of-band`, or `tunnel`, `nc` or `udp`";
+        let problem = "only a TCP flow without `tunnel` and `nc` can acknowledge outside the links; remove `acks-out-of-band`, or `tunnel`, `nc` or `udp`";
         return wrong("acks-out-of-band", problem);
     }
     if flow.ack_every == 0 {

@@ -69,8 +69,8 @@ pub struct FecPath {
     pub other_loss: Loss,
     /// The number of code blocks that a packet fills.
     pub packet_blocks: u32,
-    /// The flow. The preset sets its ends to those of the link, and its packet size so that a packet with its headers
-    /// fills `packet_blocks` blocks.
+    /// The flow. The preset sets the flow's ends to those of the link. It sets the packet size so that a packet with
+    /// its headers fills `packet_blocks` blocks.
     pub flow: FlowSpec,
 }
 

@@ -108,7 +108,7 @@ impl<'a> Topology<'a> {
             let stations: Vec<usize> = spec.stations.iter().map(|station| topology.add_node(&station.name)).collect();
             for (from, counts) in hop_counts(&spec.config(), &spec.places()).iter().enumerate() {
                 for (to, hops) in counts.iter().enumerate() {
-                    // AODV finds out by itself that no way leads to a station.
+                    // With AODV the leg exists even if no way leads to the station: AODV finds that out by itself.
                     let unknown = (spec.routing == Routing::Aodv).then_some(spec.stations.len() as u32);
                     if let Some(hops) = hops.or(unknown).filter(|hops| *hops > 0) {
                         let leg = Leg::Radio { medium, ends: [from, to], hops };
@@ -227,7 +227,7 @@ impl<'a> Topology<'a> {
     fn shortest(&self, from: usize, to: usize) -> Option<Vec<Leg>> {
         // For each node that was reached: the hops to it, and the last leg with the node where the leg begins.
         let mut reached: Vec<Option<(u32, Edge)>> = vec![None; self.out.len()];
-        // Nodes to go on from, by their hops, then in the order in which they were reached.
+        // Nodes whose legs are still to be followed, by their hops, then in the order in which they were reached.
         let mut waiting = BTreeSet::from([(0, 0, from)]);
         let mut order = 0;
         while let Some((hops, _, node)) = waiting.pop_first() {

@@ -52,7 +52,7 @@ impl<W: Write> Trace<W> {
     }
 
     fn write(&mut self, now: Time, happening: &Happening<'_>) -> io::Result<()> {
-        // The arrivals in the trace imply this event.
+        // This event gets no line, because the arrivals in the trace imply it.
         if matches!(happening, Happening::Received { .. }) {
             return Ok(());
         }

@@ -81,8 +81,8 @@ pub(in crate::tcp) struct Bbr {
     /// Delivery rates in packets per second, by round.
     rates: WindowedMax,
     rounds: u64,
-    /// The deliveries when the round began. The round ends with the acknowledgement of a packet that was sent after
-    /// them.
+    /// The number of packets delivered when the round began. The round ends when a packet is acknowledged that was sent
+    /// after these deliveries.
     round_end: u64,
     /// Whether the current acknowledgement begins a round.
     round_start: bool,
@@ -101,7 +101,7 @@ pub(in crate::tcp) struct Bbr {
     probe_rtt_until: Option<Time>,
     /// Whether a round has ended with the least window.
     probe_rtt_round_done: bool,
-    /// Whether the sender was idle, and nothing has been delivered since.
+    /// Whether the sender has restarted after an idle time, and nothing has been delivered since.
     idle_restart: bool,
     /// The sender's state at the last acknowledgement.
     prior_phase: Phase,

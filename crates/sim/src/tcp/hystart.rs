@@ -5,11 +5,11 @@ use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The smallest rise of the delay that counts. This and the next five are the constants of RFC 9406, section 4.3. With
-/// a smaller value jitter can end slow start. A larger value lets the queue grow more.
+/// The smallest rise of the delay that counts as a sign of a queue. This and the next five are the constants of RFC
+/// 9406, section 4.3. With a smaller value jitter can end slow start. A larger value lets the queue grow more.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-/// A rise of the delay that always counts. A smaller value ends slow start earlier on long paths, and a larger value
-/// ends it later.
+/// A rise of the delay that counts on every path. A smaller value ends slow start earlier on long paths, and a larger
+/// value ends it later.
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 /// Between [`MIN_RTT_THRESH`] and [`MAX_RTT_THRESH`], the rise that counts is the round-trip time divided by this
 /// number. Half the value tolerates twice the rise.

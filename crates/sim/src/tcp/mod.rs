@@ -117,7 +117,7 @@ impl Variant {
     }
 
     /// Bytes of an acknowledgement on the wire. SACK blocks count only for senders that use them. With a modern sender
-    /// a reported duplicate counts as a block; [`MAX_BLOCKS`] limits their sum.
+    /// a reported duplicate counts as one more block. At most [`MAX_BLOCKS`] blocks count in all.
     pub fn ack_bytes(self, ack: &Ack) -> usize {
         let blocks = match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => 0,

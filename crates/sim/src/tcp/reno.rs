@@ -8,7 +8,7 @@ use ripstop_base::Time;
 /// recovery sends more smoothly; with 4 it may burst more.
 const RECOVERY_BURST: u32 = 2;
 
-/// Handles an acknowledgement of Tahoe. Every sign of a loss restarts slow start with one packet (Jacobson 1988).
+/// Handles an acknowledgement for Tahoe. Every sign of a loss restarts slow start with one packet (Jacobson 1988).
 pub(super) fn tahoe_on_ack(core: &mut Core, now: Time, ack: &Ack) {
     if ack.next > core.una {
         core.take_new_ack(now, ack.next);

@@ -59,8 +59,8 @@ pub(super) struct Rto {
 }
 
 impl Rto {
-    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time zero, because the
-    /// clocks of hosts do not agree.
+    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time zero. It differs
+    /// between hosts, because their clocks do not tick at the same times.
     pub(super) fn new(config: RtoConfig, phase: f64) -> Rto {
         let tick = config.tick.as_nanos() as u64;
         let mut rto = Rto {

@@ -111,7 +111,8 @@ pub(super) struct Core {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
     pub(super) duplicates: u32,
-    /// `max` when the window was last reduced: one flight causes one reduction ("bugfix" in ns-2, RFC 6582).
+    /// `max` when the window was last reduced. Losses below it cause no further reduction, so one flight causes one
+    /// reduction ("bugfix" in ns-2, RFC 6582).
     pub(super) recover: u64,
     pub(super) last_reduction: LastReduction,
     pub(super) rto: Rto,
@@ -209,7 +210,7 @@ impl Core {
         }
     }
 
-    /// Handles a duplicate acknowledgement of Reno and NewReno. `inflation` counts the packets that have left the path
+    /// Handles a duplicate acknowledgement for Reno or NewReno. `inflation` counts the packets that have left the path
     /// during fast recovery.
     pub(super) fn take_duplicate(&mut self, now: Time, inflation: &mut u64) {
         self.duplicates += 1;
@@ -265,8 +266,8 @@ impl Core {
         }
     }
 
-    /// Grows the window: slow start below the threshold, one packet a round trip above it. The receiver's window is no
-    /// limit.
+    /// Grows the window: slow start below the threshold, one packet a round trip above it. The receiver's window does
+    /// not limit the growth.
     pub(super) fn open_window(&mut self) {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }

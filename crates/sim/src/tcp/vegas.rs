@@ -28,7 +28,7 @@ pub(super) struct Vegas {
     timeout: f64,
     /// How many of the next acknowledgements of new data check whether the first unacknowledged packet has expired.
     expiry_checks: u64,
-    /// The acknowledgement of this packet ends the round trip.
+    /// The round trip ends when this packet is acknowledged.
     round_end: u64,
     /// When the round trip began.
     round_began: f64,

@@ -1,8 +1,8 @@
 //! How the world calls its nodes: the steps 2 to 4 of the run loop that the module [`super`] describes.
 //!
-//! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts and UDP sinks react at once. A
-//!    tunnel end or an endpoint only stores the packet in its inbox and becomes *ready*, as a daemon reads packets in
-//!    batches. A coding layer takes each packet at once.
+//! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts, UDP sinks and coding layers react
+//!    at once. A tunnel end or an endpoint only stores the packet in its inbox and becomes *ready*. This models a
+//!    daemon, which reads packets in batches.
 //! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready session. It repeats both
 //!    until there is neither a handoff nor a ready session.
 //! 3. **Call.** `World::call` runs the session at once. If the session has a late processor
@@ -237,8 +237,7 @@ impl World {
                 let Some(delivered) = node.end().session.poll_deliver() else { break };
                 delivers = true;
                 match node.leave(delivered, fabric) {
-                    // With no other handoff before it, this one can be passed on without the queue. What it causes
-                    // follows it in the queue.
+                    // No other handoff waits, so this one skips the queue. The handoffs that it causes enter the queue.
                     Some(Handoff::Leave { flow, body }) if !N::BATCHES && fabric.handoffs.is_empty() => {
                         self.leave(flow, body, observer);
                     }

@@ -50,7 +50,7 @@ pub(super) struct Fabric {
     pub(super) pipes: Vec<Pipe>,
     /// The shared media with their stations.
     pub(super) media: Vec<Medium<NetworkPacket>>,
-    /// The ways between stations of media.
+    /// The radio links. Each leads from one station of a medium to another.
     pub(super) radio_links: Vec<RadioLink>,
     pub(super) routes: Routes,
     /// Handoffs that are not passed on yet, oldest first.
@@ -195,10 +195,10 @@ impl Fabric {
 
     /// Puts a packet on the next link of its route. If the route has no link left, the packet becomes a handoff.
     ///
-    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for each. Three
-    /// conditions must hold, so that nothing else can happen to the packet in between. The next link gets all its
-    /// packets from the present link ([`Hop::through`]). No other packet is on the present link. The arrival lies
-    /// within the run.
+    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for each link. Three
+    /// conditions make sure that nothing else can happen to the packet in between. The next link gets all its packets
+    /// from the present link ([`Hop::through`]). No other packet is on the present link. The arrival lies within the
+    /// run.
     pub(super) fn forward<O: Observer>(&mut self, mut packet: NetworkPacket, observer: &mut O) {
         let mut now = self.scheduler.now();
         let route = self.routes.get(packet.route);

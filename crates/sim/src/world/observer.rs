@@ -68,8 +68,8 @@ pub enum Happening<'a> {
     },
 }
 
-/// Is told of everything that happens in a world. The world's code is compiled for each type of observer, so the
-/// observer `()`, which ignores everything, costs nothing.
+/// An observer is told of everything that happens in a world. The world's code is compiled for each type of observer,
+/// so the observer `()`, which ignores everything, costs nothing.
 pub trait Observer {
     /// Whether the observer uses what it is told. If false, packets may pass several links in one step, which saves
     /// time. The results are the same.

@@ -19,7 +19,7 @@ pub(super) enum LinkId {
 pub(super) struct Hop {
     /// The link.
     pub(super) link: LinkId,
-    /// Whether a packet on this link can be offered to the next link early, before it arrives there. [`Routes::settle`]
+    /// Whether a packet on this link can be offered to the next link before it reaches that link. [`Routes::settle`]
     /// decides this.
     pub(super) through: bool,
 }
@@ -34,7 +34,7 @@ pub(super) struct Route {
     /// Relays on the way there, which take packets off the route. Each entry has the number of links before the relay,
     /// and the relay.
     pub(super) relays: Vec<(usize, NodeId)>,
-    /// The flow or session that observers are told.
+    /// The flow or session that observers are told as the owner of the route's packets.
     pub(super) owner: Owner,
 }
 

@@ -110,7 +110,7 @@ pub(super) struct UdpFlow {
     started: bool,
     /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet begins a new one.
     on_until: Time,
-    /// How many requests were sent ([`UdpPattern::Requests`]).
+    /// Requests sent so far ([`UdpPattern::Requests`]).
     asked: usize,
     /// For each request, the time from its due time to its answer. None until the answer arrives.
     latencies: Vec<Option<Duration>>,

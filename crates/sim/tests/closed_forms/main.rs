@@ -76,8 +76,8 @@ fn m_d_1_k(rho: f64, k: usize) -> Queue {
         left.push((left[n] - reached - left[0] * arrivals[n]) / arrivals[0]);
     }
     let sum: f64 = left.iter().sum();
-    // Departures come every 1 when busy, and every 1 + 1/rho after an empty system. This gives the
-    // distribution at any time, and its full part.
+    // Departures are one service time apart while packets wait, and 1 + 1/rho on average after the
+    // system was empty. This gives the distribution at any time, and the probability of a full queue.
     let per_departure = left[0] / sum + rho;
     let loss = 1.0 - 1.0 / per_departure;
     let at_any_time = |n: usize| if n == k { loss } else { left[n] / sum / per_departure };
@@ -92,7 +92,7 @@ fn the_exact_queue_matches_known_cases() {
     assert!((m_d_1_k(0.8, 1).loss - 0.8 / 1.8).abs() < 1e-12);
     let open = m_d_1_k(0.7, 200);
     assert!(open.loss.abs() < 1e-12 && (open.wait - 0.7 / 0.6).abs() < 1e-9);
-    // K = 2 by hand: the share e^-rho of departures leaves nobody behind.
+    // K = 2 by hand: the share e^-rho of departures leaves no packet behind.
     let by_hand = 1.0 - 1.0 / ((-0.9f64).exp() + 0.9);
     assert!((m_d_1_k(0.9, 2).loss - by_hand).abs() < 1e-12);
 }
@@ -119,8 +119,8 @@ fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64
 #[test]
 fn drop_tail_is_m_d_1_k() {
     const RUNS: u64 = 10;
-    // The service time is 2.5 ms with and without a block code. It is that of 1000 bytes at 3.2
-    // Mbit/s, or of 20 cells sent as 25 at 10 000 cells per second.
+    // The service time is 2.5 ms with and without a block code. 1000 bytes take this time at 3.2
+    // Mbit/s, and 20 cells that are sent as 25 take it at 10 000 cells per second.
     let plain = LinkConfig { rate: Rate::from_bps(3_200_000), ..LinkConfig::default() };
     let fec = Some(Fec::new(25, 20, Loss::None));
     let coded = LinkConfig { rate: Rate::from_bps(4_240_000), fec, ..LinkConfig::default() };
@@ -189,7 +189,7 @@ fn rank_probability(q: f64, k: i32, j: i32) -> f64 {
 #[test]
 fn random_matrices_have_the_rank_of_theory() {
     const K: u64 = 8;
-    // A combination of zeros alone is not sent, but counts.
+    // A combination whose coefficients are all zero cannot be sent, but it is counted.
     for (q, trials) in [(2, 10_000), (4, 10_000), (16, 20_000), (256, 30_000)] {
         let elements = nonzero_elements(q);
         assert_eq!(elements.len(), q - 1);
@@ -226,8 +226,8 @@ fn random_matrices_have_the_rank_of_theory() {
 
 #[test]
 fn seeded_repairs_have_the_rank_of_theory() {
-    // Their coefficients are never 0, so the last dimension fails with 1/255 instead of 1/256. The
-    // trials cannot resolve the difference.
+    // The coefficients of seeded repairs are never 0, so the last dimension fails with probability
+    // 1/255 instead of 1/256. The trials cannot resolve the difference.
     const K: u64 = 8;
     const TRIALS: u64 = 30_000;
     let mut random = SEED.stream("rank/seeds");

@@ -8,7 +8,7 @@
 //!   receiver keeps nothing out of order (go-back-N). The window becomes W + a/W, and one more
 //!   round is sent with it. Its arrivals are duplicate acknowledgements.
 //! - Three duplicate acknowledgements make a triple-duplicate event (TD), which halves the window.
-//! - Fewer make a time-out (TO) of T_o rounds. Then one packet is sent with a window of 1. If that
+//! - Fewer duplicates lead to a time-out (TO) of T_o rounds. Then one packet is sent with a window of 1. If that
 //!   packet is lost again, the time-out doubles, up to 64 T_o.
 //!
 //! Packets are lost independently. There is no slow start.
@@ -16,8 +16,8 @@
 //! [`Rounds`] advances from loss to loss. Each [`Cycle`] has the quantities of equations (2) to (7)
 //! and (13).
 //!
-//! The paper leaves two details open. First, windows are real numbers here. The fraction of a
-//! packet that a round does not send is left to the next round, so a window of 4.5 sends four and
+//! The paper leaves two details open. First, windows are real numbers here. A round leaves the
+//! fraction of a packet that it does not send to the next round. So a window of 4.5 sends four and
 //! five packets in turn. Second, a window is never below 1.
 
 use ripstop_base::{Fraction, Stream};
@@ -42,9 +42,9 @@ pub(crate) struct Rules {
 pub(crate) enum Spacing {
     /// Each packet is lost with probability p, so the spacing is geometric, as section III says.
     Independent,
-    /// (1-p)/p packets, plus or minus up to half a window. Section IV assumes this when it puts
-    /// `E[r]^2` for `E[r^2]` in (8), and when it lets the loss fall anywhere in its round with
-    /// equal probability.
+    /// (1-p)/p packets, plus or minus up to half a window. Section IV assumes this twice. It puts
+    /// `E[r]^2` for `E[r^2]` in (8), and it lets the loss fall anywhere in its round with equal
+    /// probability.
     Even,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Cycle {
     /// Whether the cycle before ended with a time-out. The first packet of this cycle is then one
     /// that has arrived already.
     pub(crate) after_time_out: bool,
-    /// Length in rounds: r + 1, and the time-outs.
+    /// Length in rounds: r + 1, plus the length of the time-outs.
     pub(crate) duration: f64,
 }
 

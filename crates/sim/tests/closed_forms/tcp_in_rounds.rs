@@ -32,7 +32,7 @@ fn between_losses_equation_2_holds() {
     for p in [1e-4, 0.01, 0.1, 0.4] {
         let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 100_000);
         assert_mean(over(&td, |c| c.acknowledged as f64), packets_between_losses(p), 0.0, &format!("(2) at {p}"));
-        // With time-outs the equation misses the packet that ended them: 1 more for each.
+        // With time-outs, the equation leaves out the packet that ends each series of time-outs.
         let to = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 100_000);
         let excess = over(&to, |c| c.acknowledged as f64 - f64::from(u8::from(c.after_time_out)));
         assert_mean(excess, packets_between_losses(p), 0.0, &format!("(2) with time-outs at {p}"));
@@ -136,7 +136,7 @@ fn time_outs_follow_equation_13_window_by_window() {
         }
         assert!(seen >= 4, "{seen} windows at {p}");
     }
-    // (16) takes the mean window, rounded down, for the window. But P(TO | W) is far from linear in
+    // (16) puts the mean window, rounded down, in place of the window. But P(TO | W) is far from linear in
     // W. At a mean of 8.6, nearly all time-outs come from small windows: 0.0018 was measured, and
     // (16) gives 1.7e-9. At a mean of 2.5, (16) takes every loss for a time-out.
     for (p, measured) in [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)] {

@@ -29,7 +29,8 @@ pub(crate) fn add_source(world: &mut World, source: UdpConfig) -> usize {
     world.add_udp(source, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, &name)
 }
 
-/// A world with one endless TCP connection between kernels, through a tunnel over two such links.
+/// A world with one endless TCP connection between kernels, through a tunnel. The links there and back
+/// both have the settings `link`.
 #[allow(dead_code, reason = "not every test program has a TCP")]
 pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> World {
     let config = TunnelConfig::default();

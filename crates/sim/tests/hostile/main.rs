@@ -1,5 +1,5 @@
 //! Random hostile sessions: a small part of those that `make soak` runs. A failure names the seeds.
-//! This shows one session in detail:
+//! This command shows one session in detail:
 //!
 //! ```text
 //! cargo run --release -p ripstop-sim --example hostile -- SEED
@@ -68,7 +68,7 @@ fn equal_seeds_give_equal_sessions() {
 
 /// The path has about 0.5 Mbit/s and a round trip of about 0.3 s, which the sender does not know. A
 /// first window from a guessed rate and the measured round trip would be 14 times what the path
-/// holds, and most of it would be given up.
+/// holds. Most of that window would be given up.
 #[test]
 fn a_guessed_rate_does_not_flood_a_slow_path() {
     for seed in [4507, 2917] {

@@ -4,11 +4,12 @@
 //! `ns2.csv` has the results of the unmodified ns-2: mean, half of the 95 % interval, and number of
 //! runs. Its cells are the uncoded baselines of papers 000, 002 and 003. `xor.csv` has the results of an
 //! independent study, which built the coding and the back-off of paper 002 into ns-2. `make oracle` runs every cell
-//! as often as ns-2 did, wired networks at least 40 times and AODV at least 30 times. `make test` runs each cell a few times.
+//! as often as ns-2 did, wired networks at least 40 times and AODV at least 30 times. `make test` runs each cell a few
+//! times.
 //!
-//! A cell agrees if the means differ by at most 5 %, or by at most two half-widths. The half-width
-//! is the root of the sum of the squares of both half-widths. A string with AODV collapses in some runs only, so its
-//! cells may differ by 15 %, and by 20 % where the study ran it 8 times.
+//! A cell agrees if the means differ by at most 5 %, or by at most two half-widths of their difference.
+//! This half-width is the root of the sum of the squares of both half-widths. A string with AODV collapses
+//! in some runs only. So its cells may differ by 15 %, and by 20 % where the study ran it 8 times.
 
 mod cells;
 mod settings;

@@ -54,7 +54,7 @@ fn three_blocks_are_kept_and_the_newest_comes_first() {
     blocks(4);
     blocks(6);
     assert_eq!(blocks(8), [(8, 9), (6, 7), (4, 5)]);
-    // A copy, then a packet of a run that was forgotten.
+    // First a copy of a packet in a known run arrives, then a copy of a packet whose run was dropped.
     assert_eq!(blocks(4), [(4, 5), (8, 9), (6, 7)]);
     assert_eq!(blocks(2), [(2, 3), (4, 5), (8, 9)]);
     // The run grows to both sides, also into a forgotten run.

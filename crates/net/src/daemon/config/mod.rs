@@ -60,7 +60,7 @@ pub enum Listen {
 pub enum StatusSocket {
     /// At a path that the configuration names. The daemon does not start if the socket cannot be opened.
     At(PathBuf),
-    /// At the default path. The daemon runs without a status socket if it cannot be opened.
+    /// At the default path. If the socket cannot be opened, the daemon runs without a status socket.
     Default(PathBuf),
 }
 
@@ -71,8 +71,8 @@ pub struct PeerSettings {
     pub public: PublicKey,
     /// The peer's address; None when the peer starts the handshake.
     pub endpoint: Option<HostPort>,
-    /// The networks behind the peer. Packets to them go to the peer, and only packets from them are
-    /// accepted from the peer.
+    /// The networks behind the peer. Packets to these networks go to the peer, and the peer may send
+    /// only packets from these networks.
     pub allowed_ips: Vec<IpPrefix>,
     /// Longest time without a datagram to the peer; None: datagrams are sent only when there is
     /// something to send.

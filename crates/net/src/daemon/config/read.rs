@@ -84,7 +84,9 @@ pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigErro
     let mut text = Zeroizing::new(String::new());
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
     if text.len() as u64 > MAX_FILE {
-        return Err(wrong(format!("is too large: it has more than {MAX_FILE} bytes")));
+        return Err(wrong(format!(
+            "the file has more than {MAX_FILE} bytes; name a file with a configuration or a private key"
+        )));
     }
     Ok(text)
 }
@@ -94,7 +96,7 @@ pub(super) fn open_to_others(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     (mode & 0o077 != 0).then(|| {
         let shown = path.display();
-        format!("{shown} holds a private key, and other users have access to it: `chmod 600 {shown}`")
+        format!("{shown} holds a private key, and other users have access to it; run `chmod 600 {shown}`")
     })
 }
 
@@ -118,7 +120,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
     let has_v6 = addresses.iter().any(|address| matches!(address, IpNet::V6(_)));
     let name = reader.name(interface.name.as_ref())?;
     let peers = reader.peers(&file.peer, &private.public(), &addresses)?;
-    // The IP and UDP headers of a datagram take 48 bytes with IPv6 and 28 bytes with IPv4.
+    // The IP and UDP headers of a datagram have 48 bytes with IPv6 and 28 bytes with IPv4.
     let over_v6 = peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address()).any(|a| a.is_ipv6());
     let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 }, has_v6)?;
     let status = match &interface.status {
@@ -254,7 +256,7 @@ impl Reader<'_> {
                 })
             }
             (None, Some(port)) => port.get_ref().parse().map(Listen::Everywhere).map_err(|_| {
-                let problem = format!("`{}` is not a port; 0 to 65535, for example 5182", port.get_ref());
+                let problem = format!("`{}` is not a port; write 0 to 65535, for example 5182", port.get_ref());
                 self.wrong("port", port, problem)
             }),
             (None, None) => Ok(Listen::Everywhere(DEFAULT_PORT)),

@@ -34,7 +34,7 @@ impl PacketLoop {
                 }
             }
             EndpointEvent::Roamed { peer, from: None, to } => {
-                tracing::info!(peer = %named(&self.peers, peer), at = %to, "peer called");
+                tracing::info!(peer = %named(&self.peers, peer), at = %to, "learned the peer's address");
             }
             EndpointEvent::Roamed { peer, from: Some(from), to } => {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
@@ -42,13 +42,13 @@ impl PacketLoop {
             EndpointEvent::Silent { peer } => {
                 // Random loss alone causes this now and then. If it lasts, the peer becomes unreachable,
                 // which is logged as a warning.
-                tracing::debug!(peer = %named(&self.peers, peer), "nothing received from the peer");
+                tracing::debug!(peer = %named(&self.peers, peer), "the peer reports no datagrams");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;
                 }
             }
             EndpointEvent::Heard { peer } => {
-                tracing::debug!(peer = %named(&self.peers, peer), "receiving from the peer again");
+                tracing::debug!(peer = %named(&self.peers, peer), "the peer reports datagrams again");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = false;
                 }

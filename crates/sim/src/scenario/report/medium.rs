@@ -67,7 +67,7 @@ pub struct StationReport {
     /// The name of the node.
     pub name: String,
     /// k at the end of the measured time: the hops over which a transmission disturbs others. The adaptive back-off
-    /// protects a packet for k+1 data times.
+    /// protects a packet for k+1 data times. A data time is the duration of one data exchange.
     pub k: Statistic,
     /// Frames sent that carry packets: data, TCP ACKs, and broadcasts, retransmissions included.
     pub data_frames: Statistic,

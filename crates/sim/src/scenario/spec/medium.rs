@@ -7,8 +7,8 @@ use crate::wifi::{
 use ripstop_base::{Distance, Rate};
 use serde::{Deserialize, Serialize};
 
-/// The most stations of a medium. The table of ways between stations grows with its square: 1000 stations need some
-/// 30 MB. Half the value needs a quarter of it, double the value four times as much.
+/// The most stations of a medium. The table of ways between stations grows with the square of the number of stations:
+/// 1000 stations need some 30 MB. Half the value needs a quarter of this memory, double the value four times as much.
 const MOST_STATIONS: usize = 1000;
 
 /// A medium that stations share (IEEE 802.11). Two stations that decode each other are neighbours. Any two stations
@@ -21,10 +21,10 @@ pub struct MediumSpec {
     pub name: String,
     /// The stations. A station is a node, which links may name as well.
     pub stations: Vec<StationSpec>,
-    /// The parameters that are not written: those of ns-2, or those of IEEE 802.11.
+    /// Where parameters that are left out come from: ns-2, or IEEE 802.11.
     #[serde(default)]
     pub preset: MediumPreset,
-    /// How many times stronger a frame must be than a later one to survive it; 10 when left out.
+    /// A frame survives a later frame that overlaps it if it is at least this many times stronger; 10 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<f64>,
     /// Rate of data frames; 11 Mbit/s when left out.
@@ -48,7 +48,8 @@ pub struct MediumSpec {
     /// Transmissions after which a frame with RTS is dropped; 4 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_retry: Option<u32>,
-    /// The most packets that wait in a station's queue; 50 when left out. The preset `ns2` holds one less, as ns-2 does.
+    /// The most packets that wait in a station's queue; 50 when left out. With the preset `ns2` the queue holds one
+    /// packet less, as in ns-2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
     /// How stations find routes: `static` or `aodv`.
@@ -93,7 +94,7 @@ pub enum MediumPreset {
     Standard,
 }
 
-/// A named rule for back-offs. The letters are the names of the independent study of paper 002.
+/// A named rule for back-offs. The letters in parentheses are the names that the independent study of paper 002 uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackoffName {
@@ -109,12 +110,13 @@ pub enum BackoffName {
     /// As `adaptive-redrawn`, with small back-offs after exchanges (AB').
     #[serde(alias = "AB'", alias = "AB", alias = "ab")]
     AdaptiveSmallPost,
-    /// Silence while the timer runs.
+    /// The station is silent while its timer runs.
     #[serde(alias = "hold")]
     AdaptiveHold,
 }
 
-/// What the paper leaves open in the adaptive back-off. What is left out has the value of the named rule.
+/// The settings of the adaptive back-off that paper 002 leaves open. A setting that is left out has the value of the
+/// rule that `backoff` names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AdaptiveSpec {

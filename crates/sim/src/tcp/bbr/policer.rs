@@ -25,8 +25,8 @@ const POLICER_USE: u32 = 48;
 pub(super) struct Policer {
     /// Whether an interval is being measured. The first interval begins at a loss.
     sampling: bool,
-    /// The rate of the last lossy interval in packets per second; 0 before the first. Once a policer is detected, the
-    /// mean of the two equal rates.
+    /// The rate of the last lossy interval in packets per second; 0 before the first. Once a policer is detected, this
+    /// is the mean of the two equal rates.
     pub(super) rate: f64,
     /// Whether BBR uses `rate`.
     pub(super) used: bool,

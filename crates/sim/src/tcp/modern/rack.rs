@@ -5,7 +5,8 @@ use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// While no reordering was ever seen, this many packets that arrived beyond a gap prove a loss (RFC 8985, DupThresh).
+/// While no reordering was ever seen, a gap counts as lost when this many packets beyond it have arrived (RFC 8985,
+/// DupThresh).
 const DUP_THRESHOLD: u64 = 3;
 /// The greatest reordering window in steps. A step is a quarter of the least round-trip time.
 const MAX_STEPS: u32 = 255;
@@ -18,7 +19,7 @@ pub(super) struct Rack {
     newest: Option<(u64, Time)>,
     /// The round-trip time of `newest`.
     rtt: Duration,
-    /// `newest` and `rtt`, if only packets sent once are counted.
+    /// `newest` and `rtt` over the packets that were sent only once.
     certain: (Option<(u64, Time)>, Duration),
     /// Whether `newest` has changed since the last detection of losses.
     pub(super) advanced: bool,

@@ -44,7 +44,7 @@ impl RateSample {
 pub(in crate::tcp) struct Delivery {
     /// Packets delivered.
     pub(in crate::tcp) delivered: u64,
-    /// When the last delivery was.
+    /// When the last packet was delivered.
     pub(in crate::tcp) delivered_at: Time,
     /// When the packet that was delivered last had been sent.
     first_sent: Time,

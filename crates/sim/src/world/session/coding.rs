@@ -59,9 +59,9 @@ pub(in crate::world) struct NcSenderNode {
     pub(in crate::world) end: SessionEnd<NcSender<Length>>,
     /// The number of the flow.
     pub(in crate::world) flow: u32,
-    /// The route to the receiver. It has the relays.
+    /// The route to the receiver, with the relays on it.
     pub(in crate::world) route: u32,
-    /// Its relays, by their places in the world's list.
+    /// The relays of the layer, by their places in the world's list.
     pub(in crate::world) relays: Vec<u32>,
 }
 

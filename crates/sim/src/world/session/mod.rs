@@ -50,10 +50,11 @@ pub(super) trait SessionNode: Sized {
     /// The type of the session.
     type Session: Session;
 
-    /// Whether the session takes all inner packets of a step together, as a daemon reads a batch from its device.
+    /// Whether the session takes all inner packets of a step together. This models a daemon, which reads a batch from
+    /// its device.
     ///
-    /// Coding layers do not. A TCP hands down its segments one by one, and each is sent before the next one enters. No
-    /// greedy source sends through such a session ([`SessionNode::backlog`]).
+    /// Coding layers take packets one by one: TCP hands down one segment, and it is sent before the next segment
+    /// enters. No greedy source sends through such a session ([`SessionNode::backlog`]).
     const BATCHES: bool;
 
     /// The node with this number, and the fabric that it uses.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Inner packets that have entered at one end and have not come out at the other.
 ///
 /// Only a label passes through the tunnel. At the other end, the label is exchanged for the packet that is kept here.
-/// That works once for each label, and not after a later packet of the same flow and direction has come out. Any other
-/// label that comes out counts as a stray.
+/// This exchange works once for each label, and not after a later packet of the same flow and direction has come out.
+/// Any other label that comes out counts as a stray.
 #[derive(Debug, Default)]
 pub(in crate::world) struct UnderWay {
     /// For each inner flow: the sequence number of the first packet kept, then the packets with their lengths in bytes.
@@ -42,7 +42,7 @@ impl UnderWay {
         self.strays
     }
 
-    /// As [`UnderWay::deliver`], without counting.
+    /// Does what [`UnderWay::deliver`] does, but counts no strays.
     fn take(&mut self, label: Label) -> Option<(u32, Body)> {
         let (first, kept) = self.flows.get_mut(&label.flow)?;
         while *first < label.sequence && kept.pop_front().is_some() {
@@ -57,7 +57,8 @@ impl UnderWay {
     }
 }
 
-/// The flow number inside a tunnel: of a flow's data, or with `back` of its acknowledgements.
+/// The number of an inner flow. Inside a tunnel, a flow's data is one inner flow. Its acknowledgements (`back`) are
+/// another.
 fn inner_flow(flow: u32, back: bool) -> u32 {
     2 * flow + u32::from(back)
 }

@@ -28,7 +28,7 @@ pub struct TcpConfig {
     pub ack_every: u32,
     /// Payload of a full packet, bytes. [`Hosts::packet_bytes`] adds the headers.
     pub payload: u32,
-    /// What there is to send.
+    /// The pattern of the data to send.
     pub pattern: Pattern,
     /// When the flow begins to send.
     pub start: Time,
@@ -248,7 +248,7 @@ impl TcpFlow {
         self.started = true;
         self.sender.offer(now, 0);
         if let Some(kernel) = &mut self.kernel {
-            kernel.told = true;
+            kernel.has_input = true;
         }
     }
 
@@ -266,7 +266,7 @@ impl TcpFlow {
     pub(in crate::world) fn on_arrivals(&mut self, now: Time, transfers: u32) {
         self.note_window(now);
         if let Some(kernel) = &mut self.kernel {
-            kernel.told = true;
+            kernel.has_input = true;
         }
         (0..transfers).for_each(|_| self.source.on_arrival(now));
         self.note_completions();
@@ -292,7 +292,7 @@ impl TcpFlow {
         self.sender.on_ack(now, ack);
         if let Some(kernel) = &mut self.kernel {
             kernel.segments.forget(self.sender.acknowledged());
-            kernel.told = true;
+            kernel.has_input = true;
         }
         if let Some(srtt) = self.sender.srtt() {
             self.totals.srtt.0 += srtt.as_secs_f64();
@@ -378,7 +378,7 @@ impl TcpFlow {
         self.receiver.flush()
     }
 
-    /// Adds the window since the last call to the integral.
+    /// Adds the window since the last call to `totals.window`, the integral of the window over time.
     fn note_window(&mut self, now: Time) {
         self.totals.window += self.window_area(now);
         self.window_since = now;

@@ -85,8 +85,8 @@ pub(super) struct Kernel {
     /// other's acknowledgements.
     pub(super) joined: bool,
     /// Whether the sender had input since it was last asked for packets.
-    pub(super) told: bool,
-    /// Acknowledgements that were replaced by the following one and never sent, because they said no more than it.
+    pub(super) has_input: bool,
+    /// Acknowledgements that were never sent, because the following acknowledgement said all that they said.
     pub(super) merged: u64,
 }
 
@@ -98,7 +98,7 @@ impl Kernel {
             ready: VecDeque::with_capacity(16),
             delayed: Time::NEVER,
             joined: false,
-            told: false,
+            has_input: false,
             merged: 0,
         }
     }
@@ -124,7 +124,7 @@ fn is_plain(ack: &Ack) -> bool {
 impl TcpFlow {
     /// Handles the arrival of packet `number` at a kernel. True if the packet is the first SYN, which opens the
     /// connection.
-    pub(super) fn hear(&mut self, now: Time, number: u64) -> bool {
+    pub(super) fn take_packet(&mut self, now: Time, number: u64) -> bool {
         let opens = number == 0 && self.delivered() == 0;
         let ack = self.on_packet(now, number);
         let delay = self.config.hosts.ack_delay();
@@ -138,7 +138,7 @@ impl TcpFlow {
     }
 
     /// Makes the delayed acknowledgement ready, because it is due.
-    pub(super) fn stop_waiting(&mut self) {
+    pub(super) fn release_delayed_ack(&mut self) {
         let ack = self.flush();
         if let Some(kernel) = &mut self.kernel {
             kernel.delayed = Time::NEVER;
@@ -160,7 +160,7 @@ impl TcpFlow {
 
     /// The acknowledgement to send with data, if there is anything to acknowledge. An acknowledgement with SACK blocks
     /// is sent alone, because a full packet has no room for them.
-    pub(super) fn ride_along(&mut self) -> Option<Ack> {
+    pub(super) fn piggyback_ack(&mut self) -> Option<Ack> {
         let ready = &mut self.kernel.as_mut()?.ready;
         if let Some(next) = ready.front() {
             return if is_plain(next) { ready.pop_front() } else { None };

@@ -168,7 +168,7 @@ impl TcpFlows {
         }
         let Some(segment) = segment else { return };
         let flow = &mut self.flows[k as usize];
-        let opens = flow.hear(now, segment) && !matches!(flow.config.pattern, Pattern::Answers { .. });
+        let opens = flow.take_packet(now, segment) && !matches!(flow.config.pattern, Pattern::Answers { .. });
         let joined = flow.kernel.as_ref().is_some_and(|kernel| kernel.joined);
         if let Some(peer) = peer.filter(|_| opens && joined) {
             self.flows[peer as usize].accept(now);
@@ -186,7 +186,7 @@ impl TcpFlows {
         let both = [Some(k), self.flows[k as usize].peer];
         for flow in both.into_iter().flatten() {
             let kernel = self.flows[flow as usize].kernel.as_mut();
-            if kernel.is_some_and(|kernel| std::mem::take(&mut kernel.told)) {
+            if kernel.is_some_and(|kernel| std::mem::take(&mut kernel.has_input)) {
                 self.pump(flow, fabric, observer);
             }
         }
@@ -209,7 +209,7 @@ impl TcpFlows {
         let flow = &mut self.flows[k as usize];
         match flow.kernel.as_ref().map(|kernel| kernel.delayed) {
             Some(delayed) if delayed <= fabric.now() => {
-                flow.stop_waiting();
+                flow.release_delayed_ack();
                 self.settle(k, fabric, observer);
             }
             Some(delayed) => fabric.scheduler.set(flow.ack_timer, delayed),
@@ -274,7 +274,7 @@ impl TcpFlows {
         let flow = &self.flows[k as usize];
         let bytes = flow.packet_bytes(number);
         let peer = flow.peer.filter(|_| flow.kernel.as_ref().is_some_and(|kernel| kernel.joined));
-        let ack = peer.and_then(|peer| self.flows[peer as usize].ride_along());
+        let ack = peer.and_then(|peer| self.flows[peer as usize].piggyback_ack());
         (ack.map_or(Body::Data(number), |ack| Body::Both(Box::new((number, ack)))), bytes)
     }
 

@@ -75,7 +75,7 @@ impl HostileSession {
         let scenario = HostileScenario::random(Seed::new(seed));
         let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
             let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+            let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
             Outcome { faults: vec![format!("panicked: {words}")], ..Outcome::default() }
         });
         HostileSession { seed, scenario, outcome }
@@ -247,7 +247,7 @@ impl HostileScenario {
     }
 
     /// The end of the last interruption that began at or before `now`.
-    fn whole_since(&self, now: Time) -> Time {
+    fn last_interruption_end(&self, now: Time) -> Time {
         let cuts = self.links.iter().flat_map(|link| &link.blackouts);
         let cuts = cuts.map(|cut| (Time::ZERO + cut.at.duration(), cut.length.duration()));
         let mishaps = self.mishaps.iter().map(|(at, _, _)| (*at, Duration::ZERO));
@@ -262,8 +262,8 @@ struct StallWatch {
     progress: [Progress; 2],
 }
 
-/// The counters at the last check at which a packet had been delivered, an interruption of the path
-/// had just ended, or nothing waited to be sent.
+/// The counters at the last check at which one of three things held. A packet had been delivered, an
+/// interruption of the path had just ended, or nothing waited to be sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// When the counters were read.
@@ -285,7 +285,7 @@ struct Progress {
 const ENOUGH: u64 = 20;
 
 /// Handshake messages that an end must have sent before a session may count as unconnected. Half
-/// the value excuses ends that give up early. Double the value may report a session without a
+/// the value excuses ends that give up early. Double the value may report sessions that have no
 /// fault.
 const TRIES: u64 = 10;
 
@@ -298,8 +298,8 @@ impl Progress {
         Progress { at: now, delivered, carried, able: None, tried: (link(side).offered, now) }
     }
 
-    /// How long nothing was delivered although both links carried enough datagrams, or how long the
-    /// side has offered no datagram. The longer of the two.
+    /// The longer of two times: how long nothing was delivered although both links carried enough
+    /// datagrams, and how long the side has offered no datagram.
     fn stall(&mut self, is: &Progress) -> Duration {
         if self.able.is_none() && is.carried.iter().zip(&self.carried).all(|(is, was)| is - was >= ENOUGH) {
             self.able = Some(is.at);
@@ -314,7 +314,7 @@ impl Progress {
 impl StallWatch {
     /// Checks memory bounds and stalls of both sides now.
     fn check(&mut self, scenario: &HostileScenario, world: &HostileWorld, outcome: &mut Outcome) {
-        let whole = scenario.whole_since(world.world.now());
+        let whole = scenario.last_interruption_end(world.world.now());
         for side in Side::BOTH {
             let Some(status) = world.status(side) else { continue };
             let broken = status.tunnel.as_ref().and_then(|tunnel| exceeded_bound(scenario, tunnel));

@@ -179,7 +179,7 @@ impl fmt::Display for Tally {
             writeln!(f, "worst calm seeds: {}", self.worst_words())?;
         }
         let stalls = self.stalls.iter().take(5).map(|(stall, seed)| format!("{:.2} s ({seed})", stall.as_secs_f64()));
-        writeln!(f, "longest stalls on a whole path (seed): {}", stalls.collect::<Vec<_>>().join(", "))?;
+        writeln!(f, "longest stalls on an uninterrupted path (seed): {}", stalls.collect::<Vec<_>>().join(", "))?;
         let impairments =
             self.impairments.iter().map(|(name, (configured, fired))| format!("{name} {fired} of {configured}"));
         write!(f, "happened: {}", impairments.collect::<Vec<_>>().join(", "))
