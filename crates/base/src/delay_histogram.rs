@@ -7,8 +7,8 @@ use std::time::Duration;
 /// the next). 6 bits make 64 buckets per octave, so a quantile is wrong by at most .8 % (above 64
 /// us). One bit more halves the error and doubles the memory; one bit less does the opposite.
 const SUB_BITS: u32 = 6;
-/// The number of the last bucket. It counts all delays from 2^45 us (1.1 years) on. With half the
-/// value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
+/// The number of the last bucket. This bucket counts all delays from 2^45 us (1.1 years) on. With
+/// half the value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
 const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
 /// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the
@@ -69,8 +69,8 @@ impl DelayHistogram {
     }
 
     /// The `q`-quantile in seconds, for `q` from 0 to 1: a share `q` of all delays is at most this
-    /// long. Nearest-rank definition; wrong by at most .8 %, or .5 us for delays below 64 us. None
-    /// if no delay was recorded.
+    /// long (nearest-rank definition). The quantile is wrong by at most .8 %, or .5 us for delays
+    /// below 64 us. None if no delay was recorded.
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;

@@ -21,9 +21,10 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: Fraction,
     },
-    /// Gilbert's two-state channel (paper 003, section 2.1), given by its effect. The channel is a
-    /// chain that is in a good or a bad state. Every packet sent in the bad state is lost, and none
-    /// in the good state. The first state is drawn from the chain's stationary distribution.
+    /// Gilbert's two-state channel (paper 003, section 2.1), described by the losses that it
+    /// causes. The channel is a chain that is in a good or a bad state. Every packet sent in the
+    /// bad state is lost, and none in the good state. The first state is drawn from the chain's
+    /// stationary distribution.
     Gilbert {
         /// Share of packets lost in the long run.
         mean: Fraction,
@@ -31,7 +32,7 @@ pub enum Loss {
         /// independent.
         burst: f64,
     },
-    /// Gilbert and Elliott's two-state channel, given by its transition probabilities. The chain
+    /// Gilbert and Elliott's two-state channel, described by transition probabilities. The chain
     /// makes one step per packet, then the new state's loss probability applies. The first state is
     /// drawn from the chain's stationary distribution.
     GilbertElliott {
