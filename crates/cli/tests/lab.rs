@@ -92,7 +92,7 @@ fn cells_run_elsewhere_make_the_table_that_a_sweep_makes() {
     assert_eq!(stdout(&folder.lab(&["cells", "sweep.toml", "--store", "all.redb"], "")), "");
     let table = stdout(&folder.lab(&["table", "sweep.toml", "--store", "all.redb"], ""));
     assert!(table.contains("Mbit/s") || table.contains("kbit/s"), "{table}");
-    assert!(table.contains("reproduced") && table.contains("2 cells: 2 there, 0 missing"), "{table}");
+    assert!(table.contains("reproduced") && table.contains("2 cells: 2 with results, 0 missing"), "{table}");
     let csv = stdout(&folder.lab(&["table", "sweep.toml", "--store", "all.redb", "--csv", "-"], ""));
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     for name in ["loss", "link_n0>n1_lost_packets_mean", "seed", "runs", "program_version", "simulator"] {
