@@ -223,7 +223,7 @@ fn ctrl_c_ends_a_sweep_cleanly() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = stderr(&output);
-    assert!(said.contains("stopped: ") && said.contains("of 44 cells are there; the same command goes on"), "{said}");
+    assert!(said.contains("stopped: ") && said.contains("of 44 cells have results; repeat the command"), "{said}");
     assert!(output.status.code() == Some(1) && !place.at("out.csv").exists() && output.stdout.is_empty());
     let there = counts(&place.json(&["--dry-run"]))[1];
     assert!(there > 0 && said.contains(&format!("stopped: {there} of")), "{said} {there}");
@@ -405,7 +405,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
     }
     place.plan("[base]\npreset = \"tandem\"\n[grid]\nloss = [0, \"1%\"]\n");
     for (flags, words, status) in [
-        (&["--jobs", "0"][..], "--jobs: 0 jobs; from 1", 2),
+        (&["--jobs", "0"][..], "--jobs: 0 jobs are not possible; write 1 to", 2),
         (&["--only", "loss"], "--only: `loss`; write KEY=VALUE", 2),
         (&["--only", "hops=2"], "--only: `hops` does not vary in this plan; there is loss", 2),
         (&["--only", "loss=3%"], "--only: no cell has loss = `3%`; there are 0, 1%", 2),

@@ -85,8 +85,8 @@ struct Report {
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     if flags.nodes == 1 {
-        let problem = "the number of nodes is 1, but must be 2 or more: a single node sends nothing over the air (table \
-                       III sets its rho to 1 by convention)";
+        let problem = "the number of nodes is 1, but must be 2 or more: a single node sends nothing over the air \
+                       (table III sets its rho to 1 by convention)";
         return Err(Failure::flag("--nodes", problem));
     }
     let spacing = match flags.spacing[..] {
