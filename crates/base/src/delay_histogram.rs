@@ -9,7 +9,7 @@ use std::time::Duration;
 const SUB_BITS: u32 = 6;
 /// The number of the last bucket. This bucket counts all delays from 2^45 us (1.1 years) on. With
 /// half the value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
-const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
+const LAST_BUCKET: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
 /// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the
 /// ratio of the longest delay to the shortest.
@@ -110,7 +110,7 @@ impl DelayHistogram {
 /// The number of the bucket for a delay in microseconds.
 fn bucket(micros: u64) -> usize {
     let octave = (u64::BITS - micros.leading_zeros()).saturating_sub(SUB_BITS + 1);
-    (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(MOST_BUCKETS)
+    (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(LAST_BUCKET)
 }
 
 /// The shortest delay that belongs to bucket `at`, in microseconds.
@@ -164,9 +164,9 @@ mod tests {
 
     #[test]
     fn buckets_follow_one_another() {
-        for at in 0..MOST_BUCKETS {
+        for at in 0..LAST_BUCKET {
             assert!(lowest(at) < lowest(at + 1) && bucket(lowest(at)) == at, "{at}");
         }
-        assert_eq!((bucket(u64::MAX), bucket(0)), (MOST_BUCKETS, 0));
+        assert_eq!((bucket(u64::MAX), bucket(0)), (LAST_BUCKET, 0));
     }
 }

@@ -248,7 +248,7 @@ impl LinkConfig {
             if length.is_zero() {
                 return Err(LinkConfigError::new(
                     format!("blackouts[{i}].length"),
-                    "0 s lasts no time; write a longer one",
+                    "a blackout of 0 s has no effect; write a longer time",
                 ));
             }
             if b.every.is_some_and(|every| every.duration() <= length) {
@@ -265,12 +265,15 @@ impl LinkConfig {
             if last.is_some_and(|last| change.at <= last) {
                 return Err(LinkConfigError::new(
                     format!("{name}.at"),
-                    format!("{} is not after the change before it; put changes in order of time", change.at),
+                    format!("{} is not later than the change before it; list the changes in order of time", change.at),
                 ));
             }
             last = Some(change.at);
             if (Change { at: change.at, ..Change::default() }) == *change {
-                return Err(LinkConfigError::new(name, "changes nothing; give a new value or leave it out"));
+                return Err(LinkConfigError::new(
+                    name,
+                    "this change sets nothing; give it a new value, or leave out the change",
+                ));
             }
             settings.apply(change);
             settings.check_values(&format!("{name}."))?;
