@@ -34,8 +34,8 @@ Examples:
 
 /// Read one cell from standard input, run it, and print its result
 ///
-/// The result is what `ripstop sim --json` prints, as one line. Exit status: 0 if the cell was run, 1 if the run failed,
-/// 2 if the input is not a cell or is a cell for another simulator version.
+/// The result is what `ripstop sim --json` prints, as one line. Exit status: 0 if the cell was run, 1 if the run
+/// failed, 2 if the input is not a cell or is a cell for another simulator version.
 #[derive(clap::Args)]
 #[command(after_help = CELL_EXAMPLES)]
 pub(super) struct CellFlags {
