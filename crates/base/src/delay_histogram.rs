@@ -7,9 +7,9 @@ use std::time::Duration;
 /// the next). 6 bits make 64 buckets per octave, so a quantile is wrong by at most .8 % (above 64
 /// us). One bit more halves the error and doubles the memory; one bit less does the opposite.
 const SUB_BITS: u32 = 6;
-/// The number of the last bucket. It counts all delays from 2^45 us (1.1 years) on. With half the
-/// value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
-const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
+/// The number of the last bucket. This bucket counts all delays from 2^45 us (1.1 years) on. With
+/// half the value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
+const LAST_BUCKET: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
 /// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the
 /// ratio of the longest delay to the shortest.
@@ -69,8 +69,8 @@ impl DelayHistogram {
     }
 
     /// The `q`-quantile in seconds, for `q` from 0 to 1: a share `q` of all delays is at most this
-    /// long. Nearest-rank definition; wrong by at most .8 %, or .5 us for delays below 64 us. None
-    /// if no delay was recorded.
+    /// long (nearest-rank definition). The quantile is wrong by at most .8 %, or .5 us for delays
+    /// below 64 us. None if no delay was recorded.
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -110,7 +110,7 @@ impl DelayHistogram {
 /// The number of the bucket for a delay in microseconds.
 fn bucket(micros: u64) -> usize {
     let octave = (u64::BITS - micros.leading_zeros()).saturating_sub(SUB_BITS + 1);
-    (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(MOST_BUCKETS)
+    (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(LAST_BUCKET)
 }
 
 /// The shortest delay that belongs to bucket `at`, in microseconds.
@@ -164,9 +164,9 @@ mod tests {
 
     #[test]
     fn buckets_follow_one_another() {
-        for at in 0..MOST_BUCKETS {
+        for at in 0..LAST_BUCKET {
             assert!(lowest(at) < lowest(at + 1) && bucket(lowest(at)) == at, "{at}");
         }
-        assert_eq!((bucket(u64::MAX), bucket(0)), (MOST_BUCKETS, 0));
+        assert_eq!((bucket(u64::MAX), bucket(0)), (LAST_BUCKET, 0));
     }
 }

@@ -1,6 +1,7 @@
 //! Quantities as people write them in files and on the command line: `20Mbit/s`, `100ms`, `5%`,
-//! `1000B` or `3.2MB`. Prefixes are decimal. A number without a unit is in bit/s, seconds or bytes,
-//! a fraction of 1, or for queues in packets.
+//! `1000B` or `3.2MB`. Prefixes are decimal. A rate without a unit is in bit/s, a time in seconds,
+//! a size in bytes, a distance in metres and a queue in packets. A share without `%` is a fraction
+//! of 1.
 
 use crate::written::text_or_number;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A text could not be read as a quantity. Says what was written, and what is expected.
+/// A text could not be read as a quantity. The message says what was written, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{written}` is not {wanted}; write for example {example}")]
 pub struct QuantityError {

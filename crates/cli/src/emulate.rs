@@ -86,13 +86,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     if !netns::is_privileged() {
         return Err(Failure::Work(
             "entering the namespaces needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run this as root \
-             (`sudo ripstop emulate ...`), or inside the user namespace that made them"
+             (`sudo ripstop emulate ...`), or inside the user namespace that owns them"
                 .to_owned(),
         ));
     }
     let open = |flag: &str, text: &str| Namespace::open(text).map_err(|error| Failure::flag(flag, error));
     let (left, right) = (open("--left", &flags.left)?, open("--right", &flags.right)?);
-    // Before the emulator starts its thread, because the thread inherits the signal mask.
+    // The signals are blocked before the emulator starts its thread, because the thread inherits the signal mask.
     let signals = Signals::block()?;
     let config = EmulatorConfig {
         left: EmulatorSide { device: flags.left_device.clone(), addresses: flags.left_address.clone() },
@@ -114,7 +114,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         flags.seconds.map_or("until Ctrl-C".to_owned(), |s| format!("for {s}"))
     );
     let end = flags.seconds.and_then(|span| Instant::now().checked_add(span.duration()));
-    while emulator.is_running() && !signals.came_by(end)? {
+    while emulator.is_running() && !signals.should_end(end)? {
         if let Some(log) = &mut fates {
             log.write("", &emulator.take_fates())?;
         }

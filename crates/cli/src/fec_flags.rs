@@ -23,8 +23,8 @@ pub(crate) struct FecFlags {
     /// Share of units lost
     #[arg(long, value_name = "SHARE", default_value = "0", requires = "fec_k")]
     unit_loss: Fraction,
-    /// Probability that the unit after a lost unit is lost: Gilbert's model, which also steps while the link
-    /// is idle [default: as --unit-loss, independent losses]
+    /// Probability that the unit after a lost unit is lost; the state of this model (Gilbert's) also changes
+    /// while the link is idle [default: as --unit-loss, independent losses]
     #[arg(long, value_name = "SHARE", requires = "fec_k")]
     stay_bad: Option<Fraction>,
 }
@@ -88,11 +88,11 @@ impl FecFlags {
 /// The loss model of units: Gilbert's, or independent losses without `stay_bad`.
 ///
 /// # Errors
-/// A `--stay-bad` of 100 %, which never ends a run of losses.
+/// A `--stay-bad` of 100 %, with which a run of losses would never end.
 pub(crate) fn unit_loss(mean: Fraction, stay_bad: Option<Fraction>) -> Result<Loss, WrongFlag> {
     match stay_bad {
         Some(q) if q.get() >= 1.0 => {
-            let problem = "100% never ends a run of losses; write less, for example `75%`";
+            let problem = "100% would never end a run of losses; write less, for example `75%`";
             Err(WrongFlag::new("--stay-bad", problem))
         }
         Some(q) => Ok(Loss::gilbert(mean, q)),

@@ -128,7 +128,8 @@ fn escaped(text: &str) -> String {
     text.split('`').enumerate().map(escape).collect::<Vec<_>>().join("`")
 }
 
-/// Every command describes itself: no command shows the description of a group of flags that it shares with others.
+/// Every command describes itself: no command shows the description of a group of flags that it shares with
+/// others.
 #[test]
 fn each_command_has_a_description_of_its_own() {
     fn visit(command: &Command, seen: &mut std::collections::BTreeSet<String>) {

@@ -56,7 +56,7 @@ Examples:
   ripstop keys show key           print the public key again
   ripstop keys show ripstop.toml  print the public key of a configuration's private key";
 
-/// Most bytes read from standard input. A private key has 44 characters.
+/// The largest number of bytes read from standard input. A private key has 44 characters.
 const MAX_INPUT: u64 = 1 << 16;
 
 /// The JSON object.

@@ -1,4 +1,4 @@
-//! The flags that describe a link; they are the same in every command that has one.
+//! The flags that describe a link. They are the same in every command that has a link.
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
@@ -38,7 +38,7 @@ pub(crate) struct LinkFlags {
     /// than this, in packets or bytes [default: mark none]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) mark: Option<QueueLimit>,
-    /// An additional delay per packet, uniform between 0 and this; it keeps the order
+    /// Additional random delay of each packet, uniform between 0 and this; packets stay in order
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) jitter: Span,
     /// Share of packets held back for --reorder-by, so that others overtake them
@@ -57,7 +57,7 @@ pub(crate) struct LinkFlags {
     /// with the offered rate
     #[arg(long, value_name = "RATE")]
     pub(crate) policer: Option<Rate>,
-    /// Seed of all random numbers: equal seeds lose the same packets
+    /// Seed of all random numbers; with equal seeds, the same packets are lost
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: Seed,
 }

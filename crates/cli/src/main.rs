@@ -39,8 +39,8 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "\
-Quantities have units: 20Mbit/s, 100ms, 5% or 0.05, 3.2MB. A bare number is in bit/s, seconds, bytes,
-a fraction, or for queues in packets.
+Quantities have units: 20Mbit/s, 100ms, 5% or 0.05, 3.2MB. Without a unit, a rate is in bit/s, a time in
+seconds, a size in bytes, a queue in packets.
 
 Examples:
   ripstop demo                    compare TCP with and without the tunnel on a lossy link
@@ -48,8 +48,8 @@ Examples:
   ripstop emulate --help          put a lossy link between two network namespaces
   ripstop keys new --out key      make a key for this host
   ripstop up ripstop.toml         run the tunnel daemon (docs/operators/)
-  ripstop status                  show its state
-  ripstop speed                   measure this machine, and compare with its limits
+  ripstop status                  show the state of the running tunnel
+  ripstop speed                   measure how fast this machine codes and encrypts
   ripstop sim tandem --loss 1.5%  simulate TCP over a chain of lossy links
   ripstop sweep plan.toml         simulate a grid; cells that are done are not repeated
   ripstop lab --help              run cells of experiments on any machine

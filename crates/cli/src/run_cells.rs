@@ -36,14 +36,14 @@ pub(crate) fn run_missing(
     if !states.contains(&CellState::Missing) {
         return Ok(RunEnd::All);
     }
-    // Before the first thread starts, so that all threads inherit the blocked signals.
+    // The signals are blocked before the first thread starts, so that all threads inherit the signal mask.
     let signals = Signals::block()?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            while matches!(signals.came_by(None), Ok(false)) {}
+            while matches!(signals.should_end(None), Ok(false)) {}
             stopped.store(true, Ordering::Relaxed);
         })
         .map_err(|error| Failure::work("starting threads", error))?;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Signals(SignalFd);
 
 impl Signals {
-    /// Blocks the signals in this thread and in all threads that it starts. Call it before the first thread
-    /// is started.
+    /// Blocks the signals in the calling thread. Threads started later inherit the signal mask, so call this
+    /// function before the first thread is started.
     ///
     /// # Errors
     /// The system's error.
@@ -26,16 +26,19 @@ impl Signals {
             .map_err(|errno| Failure::work("catching Ctrl-C", errno))
     }
 
-    /// Waits up to 200 ms. Returns true if a signal came or the time `end` has been reached.
+    /// Waits for a signal, for at most 200 ms and not beyond `end`. Returns true if a signal came or `end` is
+    /// reached.
     ///
     /// # Errors
     /// The system's error.
-    pub(crate) fn came_by(&self, end: Option<Instant>) -> Outcome<bool> {
-        const MOMENT: Duration = Duration::from_millis(200);
+    pub(crate) fn should_end(&self, end: Option<Instant>) -> Outcome<bool> {
+        /// The longest wait of one call. Between two calls, the caller checks its other conditions and does its
+        /// regular work. Half the value makes it react twice as fast, for twice as many wake-ups.
+        const LONGEST_WAIT: Duration = Duration::from_millis(200);
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut files, Some(TimeSpec::from(left.map_or(MOMENT, |left| left.min(MOMENT)))), None) {
-            Ok(0) | Err(Errno::EINTR) => Ok(left.is_some_and(|left| left <= MOMENT)),
+        match ppoll(&mut files, Some(TimeSpec::from(left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT)))), None) {
+            Ok(0) | Err(Errno::EINTR) => Ok(left.is_some_and(|left| left <= LONGEST_WAIT)),
             Ok(_) => Ok(true),
             Err(errno) => Err(Failure::work("waiting for Ctrl-C", errno)),
         }

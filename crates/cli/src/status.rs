@@ -54,7 +54,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let answer = ask(&path)?;
     let strange = |error| Failure::work(format!("reading the answer from {}", path.display()), error);
     if flags.json {
-        // Printed unchanged: the fields depend on the daemon's version.
+        // The answer is printed unchanged, because its fields depend on the daemon's version.
         serde_json::from_str::<serde::de::IgnoredAny>(&answer).map_err(strange)?;
         return output::print(&format!("{}\n", answer.trim_end()));
     }
@@ -76,8 +76,8 @@ fn only_one(directory: &Path) -> Outcome<PathBuf> {
     match &sockets[..] {
         [one] => Ok(one.clone()),
         [] => Err(Failure::Work(format!(
-            "no tunnel answers in {}: is `ripstop up` running? If its configuration says `status = ...`, \
-             use --socket",
+            "no tunnel answers in {}: is `ripstop up` running? If its configuration sets `status`, give that path \
+             with --socket",
             directory.display()
         ))),
         many => {
@@ -91,8 +91,8 @@ fn ask(path: &Path) -> Outcome<String> {
     let shown = path.display();
     let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Work(format!(
-            "there is no status socket {shown}: is `ripstop up` running? If its configuration says \
-             `status = ...`, use --socket"
+            "there is no status socket {shown}: is `ripstop up` running? If its configuration sets `status`, give \
+             that path with --socket"
         )),
         io::ErrorKind::ConnectionRefused => {
             Failure::Work(format!("no daemon answers at {shown}: the tunnel has ended; start it with `ripstop up`"))

@@ -7,13 +7,13 @@ use ripstop_lab::table::ResultTable;
 use ripstop_lab::table::write_parquet;
 use std::path::{Path, PathBuf};
 
-/// Where the table goes, beside standard output.
+/// The files to which the table is written.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct TableFiles {
     /// Write a table with a row for each cell to this file; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     csv: Option<PathBuf>,
-    /// Write the same table to this file, for columnar tools
+    /// Write the same table as Parquet to this file
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     parquet: Option<PathBuf>,
@@ -25,7 +25,7 @@ impl TableFiles {
         self.csv.is_some()
     }
 
-    /// Whether the table goes to standard output.
+    /// Whether the CSV table goes to standard output.
     pub(crate) fn csv_is_output(&self) -> bool {
         self.csv.as_deref() == Some(Path::new("-"))
     }

@@ -63,7 +63,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     if flags.check {
         return check(flags, &config);
     }
-    // Before the daemon starts its threads, because they inherit the signal mask.
+    // The signals are blocked before the daemon starts its threads, because these inherit the signal mask.
     let signals = Signals::block()?;
     log_to_stderr(flags.log);
     for warning in &config.warnings {

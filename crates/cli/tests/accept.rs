@@ -1,7 +1,8 @@
-//! The figures that the product must reach: shares on the demonstration's link, real time compared with
-//! virtual time, and the speed of coders and session; medians of three runs. Plain BBR on the same link is
-//! the control: where it falls short, the machine is too busy for a result. `make accept` runs these tests.
-//! They take minutes and need an otherwise idle machine. `make accept RUNS=1` is a quick look.
+//! The figures that the product must reach: the tunnel's share on the demonstration's link, the agreement of
+//! real and virtual time, and the speed of coders and session. Each figure is the median of three runs. Plain
+//! BBR on the same link is the control: if its share is too low, the machine is too busy for a result.
+//! `make accept` runs these tests. They take minutes and need an otherwise idle machine. `make accept RUNS=1`
+//! measures each figure only once.
 
 mod common;
 
@@ -9,7 +10,8 @@ use common::{Fates, json, ripstop};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// The cost of headers: 1500 / (1436 - 52). The tunnel's MTU is 64 bytes less than the path's.
+/// h, the cost of headers: bytes on the path over useful bytes in a full packet, 1500 / (1436 - 52). The
+/// tunnel's MTU is 64 bytes less than the path's, and the inner IP and TCP headers take 52 bytes.
 const HEADERS: f64 = 1.084;
 
 /// How often each measurement is repeated: an odd number, so that there is a median.
@@ -18,20 +20,20 @@ fn runs() -> u64 {
     runs.map_or(3, |words| words.parse().expect("RIPSTOP_ACCEPT_RUNS is a whole number"))
 }
 
-/// Longest time of a whole demonstration.
+/// The longest time that a whole demonstration may take.
 const DEMO_LIMIT: Duration = Duration::from_secs(120);
 
 struct Link {
     name: &'static str,
     flags: [&'static str; 2],
     loss: f64,
-    /// Least share of the tunnel.
+    /// The least share that the tunnel must reach.
     share: f64,
-    /// Most sent/useful of the tunnel, relative to h/(1-p).
+    /// The largest sent/useful allowed for the tunnel, divided by h/(1-p). h is [`HEADERS`], p the loss.
     sent: f64,
-    /// Least share of plain BBR on an idle machine; None where BBR itself is near its limit.
+    /// The least share of plain BBR on an idle machine; None where BBR itself is near its limit.
     control: Option<f64>,
-    /// Most share of plain CUBIC: a higher one means that the link does not lose as it should.
+    /// The largest share of plain CUBIC. A larger share means that the link does not lose as it should.
     cubic: f64,
 }
 
@@ -99,7 +101,7 @@ fn the_tunnel_reaches_its_shares() {
         require(slowest < DEMO_LIMIT, format!("a demonstration took {slowest:?}"));
         if let Some(least) = link.control {
             let bbr = median(&reports, "bbr", "share");
-            // This kernel does not offer BBR, so there is no control.
+            // If this kernel does not offer BBR, there is no control.
             let is_offered = reports.iter().any(|report| contender(report, "bbr").is_some());
             require(
                 !is_offered || bbr >= least,
@@ -124,19 +126,19 @@ fn the_tunnel_reaches_its_shares() {
 /// The same link with different losses and mean lengths of loss runs.
 const BOTH: [(&str, &str); 5] = [("0", "1"), ("5%", "1"), ("20%", "1"), ("5%", "4"), ("20%", "4")];
 
-/// Allowed difference between real and virtual time; two standard errors are allowed if that is more.
+/// The allowed difference between real and virtual time. If two standard errors are more, they are allowed.
 const AGREEMENT: f64 = 0.03;
-/// A machine on which 1 packet in 100 is later than this gives no valid result. In virtual time, hosts that
-/// wait up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
+/// A limit in seconds: a machine on which 1 packet in 100 is later than this gives no valid result. In virtual
+/// time, hosts that wait up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
 const LATE: f64 = 2e-3;
-/// Most repetitions of a run in which the machine was too late.
+/// How often a run is tried, at most, until the machine is not too late.
 const TRIES: usize = 4;
-/// Runs in virtual time, and Student's t at 95 % for that number of runs.
+/// The number of runs in virtual time, and Student's t at 95 % for that number.
 const MANY: u64 = 30;
 const T95: f64 = 2.045;
 
-/// The k-th packet meets the same fate in real and in virtual time, and the tunnel carries the same. A run of
-/// ten seconds varies by 3 % from seed to seed, so the mean of longer runs is compared with the mean of many
+/// In real and in virtual time, the k-th packet meets the same fate, and the tunnel has the same goodput. A run
+/// of ten seconds varies by 3 % from seed to seed, so the mean of longer runs is compared with the mean of many
 /// virtual runs.
 #[test]
 fn real_and_virtual_time_agree() {
@@ -158,7 +160,7 @@ fn real_and_virtual_time_agree() {
         let name = format!("loss {loss}, bursts of {burst}");
         let (mut real, mut late) = (Vec::new(), 0.0_f64);
         for seed in 1..=runs() {
-            // The choice depends only on how late the machine was.
+            // Of several tries, the one with the least lateness counts. Its goodput plays no part in this choice.
             let lateness = |report: &Value| {
                 let wire = contender(report, "ripstop").map(|c| &c["wire"]["late_p99_s"]);
                 wire.and_then(Value::as_f64).unwrap_or(f64::INFINITY)
@@ -190,7 +192,7 @@ fn real_and_virtual_time_agree() {
         let (report, _) = demo(1, &["--virtual", &format!("--runs={MANY}")]);
         let simulated = goodput(&report).unwrap_or(f64::NAN);
         let half = contender(&report, "ripstop").and_then(|c| c["over_runs"]["goodput_bps"]["ci95"].as_f64());
-        // Virtual time tells how much single runs vary.
+        // The runs in virtual time show how much single runs vary.
         let deviation = half.unwrap_or(f64::NAN) * many.sqrt() / T95 / simulated;
         let most = (2.0 * deviation * (1.0 / n + 1.0 / many).sqrt()).max(AGREEMENT);
         let apart = real / simulated - 1.0;
@@ -246,7 +248,7 @@ fn contender<'a>(report: &'a Value, name: &str) -> Option<&'a Value> {
     report["contenders"].as_array()?.iter().find(|c| c["name"] == name)
 }
 
-/// The median of a contender's figure. NaN, which meets no bound, if a run has no value.
+/// The median of a contender's figure. If a run has no value, the result is NaN, which meets no bound.
 fn median(reports: &[Value], name: &str, figure: &str) -> f64 {
     let all = reports.iter().map(|report| contender(report, name)?[figure].as_f64());
     let Some(mut all) = all.collect::<Option<Vec<f64>>>() else { return f64::NAN };

@@ -1,8 +1,9 @@
-//! The arrows between crates in docs/contributors/architecture.md are those of the manifests.
+//! Checks that docs/contributors/architecture.md names the same dependencies between crates as the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// For each crate, the crates that it uses.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 fn root() -> &'static Path {

@@ -1,4 +1,4 @@
-//! What the papers state beside what the models compute, as a user asks for it.
+//! Tests of `ripstop papers check`, which compares what the papers state with what the models compute.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const PAPERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
 
-/// The repository's papers in a directory of their own, one file of them changed.
+/// Copies the repository's papers to a directory of their own, with a change in one file.
 fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for folder in entries(Path::new(PAPERS)).into_iter().filter(|path| path.is_dir()) {
@@ -33,7 +33,7 @@ fn all<'a>(report: &'a Value, what: &'a str) -> impl Iterator<Item = &'a Value> 
     report["papers"].as_array().unwrap().iter().flat_map(move |paper| paper[what].as_array().unwrap())
 }
 
-/// Whether experiments decide it.
+/// Whether experiments decide this number or trend.
 fn is_simulated(one: &Value) -> bool {
     !one["run"].as_array().unwrap().is_empty()
 }
@@ -45,7 +45,7 @@ fn every_number_and_every_trend_has_its_verdict() {
     fn of<'a>(kinds: &'a [&str]) -> impl Fn(&&Value) -> bool + 'a {
         move |one| kinds.contains(&one["verdict"].as_str().unwrap())
     }
-    // Papers 000 and 001 share numbers: counted once.
+    // Papers 000 and 001 share numbers, which are counted once.
     let own = |one: &&Value| !one["id"].as_str().unwrap().starts_with("001.");
     let reproduced = all(&report, "numbers").filter(of(&["reproduced", "reading"])).filter(own).count();
     assert!(reproduced >= 67, "{reproduced}");
@@ -77,7 +77,7 @@ fn every_number_and_every_trend_has_its_verdict() {
     assert!(all(&report, "errata").count() >= 25);
     let counted: u64 = report["numbers"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(counted as usize, all(&report, "numbers").count());
-    // The repository's files are those in the program.
+    // The files built into the program are those of the repository.
     assert_eq!(report, json(&run(&["papers", "check", "--json", "--dir", PAPERS])));
 }
 
@@ -95,7 +95,7 @@ fn what_no_experiment_decided_is_not_run() {
     let output = run(&[&words[..], &["--require-all"]].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("68 verdicts need experiments that were not run"), "{}", stderr(&output));
-    // An experiment's own numbers decide, and only for the scenarios that they were made with.
+    // The numbers of an experiment decide, but only while its scenarios are those that they were made with.
     let results = papers.path().join("000/results");
     std::fs::create_dir(&results).unwrap();
     std::fs::copy(Path::new(PAPERS).join("000/results/fig12.json"), results.join("fig12.json")).unwrap();
@@ -252,7 +252,7 @@ fn figures_of_closed_forms_are_listed_shown_and_drawn() {
         listed["figures"].as_array().unwrap().iter().map(|figure| figure["id"].as_str().unwrap()).collect();
     assert!(ids.len() >= 25 && ids.contains(&"000.fig21d") && ids.contains(&"003.fig12"), "{ids:?}");
     assert!(stdout(&run(&["papers", "list"])).contains("002.table3"));
-    // Fig. 2 by its numbers.
+    // The points of fig. 2.
     let figure = json(&run(&["papers", "show", "003.fig2", "--json"]));
     let curve = &figure["curves"][1];
     let at = |k: usize| (curve["x"][k].as_f64().unwrap(), curve["y"][k].as_f64().unwrap());
@@ -260,7 +260,7 @@ fn figures_of_closed_forms_are_listed_shown_and_drawn() {
     assert!((at(2).0 - 1.1).abs() < 1e-12 && (at(2).1 - 1196.86).abs() < 0.006, "{:?}", at(2));
     assert!(stdout(&run(&["papers", "show", "002.table3"])).contains("three digits"));
     assert_eq!(run(&["papers", "show", "003.fig2", "--scenario", "0"]).status.code(), Some(2));
-    // Pages.
+    // The pages that --pages writes.
     let pages = tempfile::tempdir().unwrap();
     let output = run(&["papers", "check", "002", "003", "--pages", pages.path().to_str().unwrap()]);
     assert!(output.status.success(), "{}", stderr(&output));

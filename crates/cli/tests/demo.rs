@@ -1,5 +1,5 @@
-//! The demonstration from end to end, in short runs: hashes, counters, the shape of the result, and that
-//! nothing is left behind. No test asserts a time or a share.
+//! Short runs of the demonstration from end to end. The tests check hashes, counters, the shape of the result,
+//! and that nothing is left behind. No test asserts a time or a share.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The congestion control that every kernel has.
+/// The flags that select Reno, the congestion control that every kernel has.
 const ALWAYS: [&str; 2] = ["--contenders", "reno"];
 
 /// A file of random bytes in a directory that is removed at the end of the test.
@@ -153,7 +153,7 @@ fn real_and_virtual_time_have_the_same_losses() {
             for (name, least) in [("reno", 5), ("ripstop", 500)] {
                 for way in ["forth", "back"] {
                     let both = real.compare(&simulated, name, way);
-                    // There are few acknowledgements.
+                    // On the way back there are only acknowledgements, which are fewer.
                     let least = if way == "forth" { least } else { least / 20 };
                     assert!(both.lost >= least, "{name} {way}: {both:?}, seed {seed}");
                     assert_eq!(both.differ, None, "{name} {way}: {both:?}, seed {seed}");
@@ -281,8 +281,8 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
     });
 }
 
-/// The program is killed during the bulk run, more often than network namespaces are allowed. The last starts
-/// succeed only after the namespaces of the first ones, with their sockets and devices, are gone.
+/// Starts the program and kills it during the bulk run, more times than network namespaces are allowed. The
+/// last starts succeed only if the namespaces of the first ones, with their sockets and devices, are gone.
 #[test]
 fn a_killed_demo_leaves_nothing_behind() {
     nothing_is_left_behind("a_killed_demo_leaves_nothing_behind", "reno");
@@ -325,7 +325,7 @@ fn nothing_is_left_behind(test: &str, contender: &str) {
 fn it_needs_no_root_where_user_namespaces_are_allowed() {
     const TEST: &str = "it_needs_no_root_where_user_namespaces_are_allowed";
     with_namespaces(TEST, || {
-        // A copy that everybody may run, wherever the tests are built.
+        // A copy of the program that every user may run. The directory of the build may be private.
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("ripstop");
         std::fs::copy(env!("CARGO_BIN_EXE_ripstop"), &program).unwrap();

@@ -1,4 +1,4 @@
-//! The emulated link as a command, between existing namespaces, until it is stopped.
+//! Tests of `ripstop emulate`: it runs a link between existing namespaces until it is stopped.
 
 mod common;
 
@@ -65,7 +65,8 @@ fn counts_what_it_did_until_ctrl_c() {
         receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
         let mut arrived = 0;
-        // In groups that fit into the receiver's socket buffer, so that only the link loses packets.
+        // The packets are sent in groups that fit into the receiver's socket buffer, so that only the link loses
+        // packets.
         for _ in 0..PACKETS / LOT {
             for _ in 0..LOT {
                 sender.send_to(&[0xAB; 100], "198.18.0.2:4000").unwrap();

@@ -1,4 +1,4 @@
-//! Keys are created, protected, and shown.
+//! Tests of `ripstop keys`: keys are created, protected, and shown.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Cells run one by one, results merged and shown, as somebody with many machines does it.
+//! Tests of `ripstop lab`: cells are run one by one, and their results are merged and shown, as with many machines.
 
 mod common;
 
@@ -72,7 +72,7 @@ fn cells_run_elsewhere_make_the_table_that_a_sweep_makes() {
     std::fs::write(folder.at("results.jsonl"), &results).unwrap();
     let merged = json(&folder.lab(&["merge", "all.redb", "results.jsonl", "--json"], ""));
     assert_eq!(merged, serde_json::json!({"results": 2, "added": 2, "known": 0}));
-    // A sweep finds them, so that nothing is left to run.
+    // A sweep finds these results in the store, so nothing is left to run.
     let path = folder.at("sweep.toml");
     let store = folder.at("all.redb");
     let words = ["sweep", path.to_str().unwrap(), "--store", store.to_str().unwrap(), "--json"];
@@ -80,7 +80,7 @@ fn cells_run_elsewhere_make_the_table_that_a_sweep_makes() {
     schema::check("sweep.schema.json", &swept);
     assert_eq!(swept["counts"]["reused"], 2);
     assert_eq!(swept["judged"]["claims"][0]["verdict"], "reproduced");
-    // Another sweep, run here, has the same results, and its store can be merged.
+    // A sweep with a store of its own gets the same results, and its store can be merged.
     let other = folder.at("other.redb");
     let words = ["sweep", path.to_str().unwrap(), "--store", other.to_str().unwrap(), "--json"];
     let here = json(&run(&words));
@@ -92,7 +92,7 @@ fn cells_run_elsewhere_make_the_table_that_a_sweep_makes() {
     assert_eq!(stdout(&folder.lab(&["cells", "sweep.toml", "--store", "all.redb"], "")), "");
     let table = stdout(&folder.lab(&["table", "sweep.toml", "--store", "all.redb"], ""));
     assert!(table.contains("Mbit/s") || table.contains("kbit/s"), "{table}");
-    assert!(table.contains("reproduced") && table.contains("2 cells: 2 there, 0 missing"), "{table}");
+    assert!(table.contains("reproduced") && table.contains("2 cells: 2 with results, 0 missing"), "{table}");
     let csv = stdout(&folder.lab(&["table", "sweep.toml", "--store", "all.redb", "--csv", "-"], ""));
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     for name in ["loss", "link_n0>n1_lost_packets_mean", "seed", "runs", "program_version", "simulator"] {
@@ -138,7 +138,7 @@ fn the_documented_example_runs_and_is_drawn() {
     for words in ["goodput, Mbit/s", ">loss</text>", ">coded, nc = true", ">plain, nc = false"] {
         assert!(svg.contains(words), "{words}: {svg}");
     }
-    // A series over time.
+    // The figure of a series over time.
     let words = ["sim", "tandem", "--hops=1", "--duration=20s", "--runs=1", "--sample=2s", "--json"];
     std::fs::write(folder.at("result.json"), stdout(&run(&words))).unwrap();
     let drawn = folder.lab(&["figure", "result.json", "--y", "cwnd"], "");

@@ -1,11 +1,11 @@
-//! The papers' closed forms, as a user asks for them.
+//! Tests of `ripstop model`: the papers' closed forms.
 
 mod common;
 
 use common::{json, run, schema, stderr, stdout};
 use serde_json::Value;
 
-/// `ripstop model` with these words and `--json`; what it prints is as described.
+/// Runs `ripstop model` with these words and `--json`, checks the result against the schema, and returns it.
 fn model(words: &str) -> Value {
     let words: Vec<&str> = ["model"].into_iter().chain(words.split_whitespace()).chain(["--json"]).collect();
     let value = json(&run(&words));
@@ -17,7 +17,7 @@ fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
 }
 
-/// Within half a unit of the last of so many decimals.
+/// Asserts that the value is `want`, within half a unit of the last of `decimals` decimals.
 fn near(value: &Value, key: &str, want: f64, decimals: i32) {
     let got = number(value, key);
     assert!((got - want).abs() <= 0.51 * 10f64.powi(-decimals), "{key}: {got}, not {want}");
@@ -25,7 +25,7 @@ fn near(value: &Value, key: &str, want: f64, decimals: i32) {
 
 #[test]
 fn tcp_as_computed_by_others() {
-    // E[W], P_TO, duration in rounds, packets/s; table I of the paper's exact p.
+    // The columns after the loss: E[W], P_TO, the duration of time-outs in rounds, and packets/s.
     for (loss, window, timeout, rounds, pps) in [
         ("0.005", 17.2735, 4.112e-33, 0.018939, 18.86992),
         ("0.1", 3.6572, 0.271, 0.468747, 2.658431),
@@ -38,6 +38,7 @@ fn tcp_as_computed_by_others() {
         near(&got, "throughput_pps", pps, 5);
         near(&got, "throughput_bps", pps * 8000.0, 0);
     }
+    // The exact loss of a row of table I: four links that each lose 2.5 %.
     near(&model("tcp --loss 0.09631211"), "throughput_bps", 21955.0, 0);
     near(&model("tcp --loss 0.09631211 --reading ceil"), "throughput_bps", 22456.0, 0);
     near(&model("tcp --loss 0.09631211 --timeout-duration conditional"), "throughput_bps", 17500.0, -2);
@@ -91,7 +92,7 @@ fn redundancy_by_reading() {
 
 #[test]
 fn stations_power_and_users() {
-    // T_tcp and loads of section X; B = 8 Mbit/s, files of 3.2 MB.
+    // TCP's throughputs and loads of section X, for B = 8 Mbit/s and files of 3.2 MB.
     for (p, mbps, load) in [(0.01, 0.8092, 0.633), (0.03, 0.4104, 1.248), (0.05, 0.2912, 1.758)] {
         let got = model(&format!("stations --protocol tcp --loss {p} --rate 8Mbit/s --arrivals 0.02"));
         near(&got, "throughput_bps", mbps * 1e6, -2);
@@ -114,7 +115,7 @@ fn stations_power_and_users() {
 
 #[test]
 fn users_one_by_one() {
-    // Fig. 18a; others have 2.841 and 2.279 of one run.
+    // Fig. 18a. The reference values 2.841 and 2.279 come from a single run by others.
     let words = "stations --protocol ideal --file-mix doc=30%,image=30%,mp3=30%,video=10% --monte-carlo --runs 20";
     let got = model(words);
     near(&got, "stations", 2.5619, 4);
@@ -122,14 +123,14 @@ fn users_one_by_one() {
     let mean = |key: &str| (number(&runs[key], "mean"), number(&runs[key], "ci95"));
     for (key, want) in [("mean_of_ceiling", 2.841), ("mean_fractional", 2.279)] {
         let (mean, ci95) = mean(key);
-        // That of one run strays as far as one run does.
+        // The reference is a single run, so it may be off by as much as a single run varies.
         assert!((mean - want).abs() < 20f64.sqrt() * 2.0 * ci95, "{key}: {mean} +-{ci95}");
     }
     assert_eq!(got, model(words));
     assert_ne!(got["monte_carlo"], model(&format!("{words} --seed 2"))["monte_carlo"]);
     let late = model(&format!("{words} --seconds 2000s --warmup 1000s"));
     assert!(number(&late["monte_carlo"]["mean_fractional"], "mean") > mean("mean_fractional").0);
-    // Without a mix, fig. 18a's with the mean that is given.
+    // Without --file-mix, the files of fig. 18a are scaled to --file-mean.
     let scaled = model("stations --protocol ideal --file-mean 3202400B --monte-carlo --runs 20");
     assert_eq!(scaled["monte_carlo"]["transfers"], got["monte_carlo"]["transfers"]);
     let even = model("stations --protocol ideal --file-mix 3.2024MB=100% --monte-carlo --runs 20");
@@ -155,11 +156,11 @@ fn fec_by_the_tables() {
     assert_eq!((number(&bursty, "n_best"), number(&bursty, "exact_n_best")), (23.0, 24.0));
     let apart = model("fec --k 20 --n 21 --loss 1% --stay-bad 0.1 --spacing independent");
     near(&apart, "exact_gilbert_units_per_s", 254.4, 1);
-    // Without losses in bursts the chain has nothing to say; at N = K nothing is paid.
+    // Without --stay-bad there is no Gilbert chain. At N = K, FEC costs nothing, so it has no gain over its cost.
     let plain = model("fec --k 20 --n 20");
     assert!(plain["exact_gilbert_units_per_s"].is_null() && plain["gain"].is_null() && plain["n_best"].is_null());
     near(&plain, "block_loss", 1.0 - 0.99f64.powi(20), 9);
-    // Time-outs leave less.
+    // Time-outs reduce the throughput.
     let with = number(&model("fec --k 20 --n 20 --formula timeout"), "throughput_units_per_s");
     let longer = number(&model("fec --k 20 --n 20 --formula timeout --rto 10s"), "throughput_units_per_s");
     assert!(longer < with && with < number(&plain, "throughput_units_per_s"), "{longer} {with}");
@@ -221,7 +222,7 @@ fn mesh_by_equation_12() {
     assert_eq!(model("mesh --loss 5%"), model("mesh --link-loss 5%"));
 }
 
-/// Wrong arguments, and the words that the message must have.
+/// Wrong arguments, and the words that the message about them must have.
 const WRONG: &[(&str, &[&str])] = &[
     ("tcp", &["--loss"]),
     ("tcp --loss 105%", &["--loss", "`105%`", "`5%`"]),
@@ -233,7 +234,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("tcp --loss 1% --ack-every 0", &["--ack-every", "1 or more"]),
     ("tcp --loss 1% --reading round", &["--reading", "floor", "continuous"]),
     ("tcpnc --loss 1% --redundancy 0", &["--redundancy", "1 or more"]),
-    // Less than one combination for each packet can never be decoded.
+    // With less than one combination for each packet, the packets can never be decoded.
     ("tcpnc --loss 1% --redundancy 0.5", &["--redundancy", "1 or more"]),
     ("tcpnc --loss 1% --redundancy 0.9 --rate 1Mbit/s", &["--redundancy", "1 or more"]),
     ("tcpnc --loss 1% --rate 0", &["--rate", "greater than 0"]),
@@ -360,7 +361,7 @@ fn the_examples_work() {
         let help = stdout(&run(&["model", name, "--help"]));
         let mut examples = 0;
         for line in help.lines().filter_map(|line| line.trim().strip_prefix("ripstop model ")) {
-            // What is said of an example stands behind three spaces.
+            // Three spaces separate an example from its explanation.
             let words: Vec<&str> = line.split("   ").next().unwrap_or(line).split_whitespace().collect();
             let output = run(&[&["model"], &words[..]].concat());
             assert!(output.status.success(), "{line}: {}", stderr(&output));

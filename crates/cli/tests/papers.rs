@@ -1,4 +1,4 @@
-//! The papers' experiments, as a user runs them.
+//! Tests of `ripstop papers list`, `show` and `run`.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{json, run, schema, stderr, stdout};
 use serde_json::Value;
 use std::path::Path;
 
-/// One small experiment in a directory: its number is measured, its trend holds.
+/// A small experiment. Its result agrees with the published number, and its claim holds.
 const SMALL: &str = r#"
 title = "A slow link"
 where = "nowhere"
@@ -69,7 +69,7 @@ fn experiments_are_listed_and_shown() {
     assert!(stdout(&run(&["papers", "list"])).contains("003.fig13"));
     let shown = stdout(&run(&["papers", "show", "000.fig12"]));
     assert!(shown.contains("R = 1.12") && shown.contains("rising(sink[nc, R=*])"), "{shown}");
-    // A point's scenario is one for `sim run`.
+    // `sim run` accepts the scenario of a point.
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("point.toml");
     std::fs::write(&file, stdout(&run(&["papers", "show", "000.fig2", "--scenario", "0"]))).unwrap();
@@ -100,7 +100,7 @@ fn results_are_kept_and_do_not_depend_on_threads() {
     let three = timeless(json(&run(&[&words[..], &["--fresh", "--threads", "3"]].concat())));
     assert_eq!(one, three);
     assert_eq!(one["experiments"], first["experiments"]);
-    // Another seed is another result; a file that is no store is refused, and left alone.
+    // With another seed, all points are simulated again. A file that is not a store is refused and not changed.
     let other = directory(&SMALL.replace("duration", "seed = 2\nduration"));
     let seed = ["papers", "run", "--json", "--dir", path(other.path()), "--store", path(&store)];
     assert_eq!(json(&run(&seed))["points_simulated"], 2);
@@ -132,7 +132,7 @@ fn what_does_not_hold_is_told_by_the_exit_status() {
         let text = stdout(&output) + &stderr(&output);
         assert!(!output.status.success() && text.contains(words), "{to}: {text}");
     }
-    // With a few runs what is said to differ stays undecided.
+    // With the few runs of --quick, a number that is expected to differ stays undecided.
     let papers =
         directory(&SMALL.replace("[\"009.rate\"] }", "[\"009.rate\"], expect = \"differs\", because = \"so\" }"));
     let quick = json(&run(&["papers", "run", "--fresh", "--quick", "--json", "--dir", path(papers.path())]));

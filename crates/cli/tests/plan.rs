@@ -1,11 +1,11 @@
-//! `ripstop plan` as a user asks for it.
+//! Tests of `ripstop plan`.
 
 mod common;
 
 use common::{json, run, schema, stderr, stdout};
 use serde_json::Value;
 
-/// `ripstop plan` with these words and `--json`; what it prints is as described.
+/// Runs `ripstop plan` with these words and `--json`, checks the result against the schema, and returns it.
 fn plan(words: &str) -> Value {
     let words: Vec<&str> = ["plan"].into_iter().chain(words.split_whitespace()).chain(["--json"]).collect();
     let value = json(&run(&words));
@@ -29,7 +29,7 @@ fn a_lossy_link_is_planned_with_the_settings_of_a_tunnel() {
     assert!(got["recommended"].as_str().unwrap().starts_with("tunnel-"), "{got}");
     let config = got["config"].as_str().unwrap();
     assert!(config.contains("[interface]") && config.contains("redundancy = \"adaptive\""), "{config}");
-    // Plain CUBIC was simulated, and what the closed form says of it is of the same order.
+    // Plain CUBIC was simulated, and the closed form predicts a goodput of the same order.
     let cubic = scheme(&got, "cubic");
     let simulated = number(&cubic["simulated"], "goodput_bps");
     assert!(simulated < 0.05 * 16e6 && number(cubic, "goodput_bps") < 0.05 * 16e6, "{cubic}");
@@ -47,7 +47,7 @@ fn a_clean_link_needs_no_coding() {
     assert!(got["cautions"][0].as_str().unwrap().contains("coding will not help"), "{got}");
     let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=40ms", "--loss=0"]));
     assert!(text.contains("no loss: coding will not help") && !text.contains("[interface]"), "{text}");
-    // A requests' tunnel is no better either where nothing is lost.
+    // Where nothing is lost, a tunnel does not help requests either.
     let asks = plan("--rate 20Mbit/s --rtt 40ms --loss 0 --traffic interactive");
     assert_eq!(asks["coding_helps"], false);
 }
@@ -79,7 +79,8 @@ fn it_can_be_verified() {
     for name in ["reno", "cubic", "bbr", "tunnel-cubic", "tunnel-bbr", "tcpnc"] {
         let simulated = &scheme(&got, name)["simulated"];
         assert!(number(simulated, "goodput_bps") > 0.0 && number(simulated, "runs") >= 2.0, "{name}: {simulated}");
-        // Requests are simulated too: a round trip of 20 ms at least, and losses make some of them wait for a time-out of 200 ms.
+        // Requests are simulated too. Each takes at least the round trip of 20 ms. Without the tunnel, losses make
+        // some requests wait for a time-out of 200 ms.
         if name != "tcpnc" {
             let (p50, p99) = (number(simulated, "request_p50_s"), number(simulated, "request_p99_s"));
             assert!(p50 > 0.02 && p99 > p50, "{name}: {simulated}");
@@ -88,7 +89,7 @@ fn it_can_be_verified() {
     }
     let text = stdout(&run(&["plan", "--rate=2Mbit/s", "--rtt=20ms", "--loss=5%", "--verify"]));
     assert_eq!(text.matches("request p50").count(), 2, "{text}");
-    // A link without anything at random: simulated twice, it is the same.
+    // The same command gives the same result, because the seeds of the simulations are fixed.
     assert_eq!(got, plan("--rate 2Mbit/s --rtt 20ms --loss 5% --verify"));
 }
 
@@ -174,7 +175,8 @@ fn a_link_outside_the_compared_ones_has_no_error_figures() {
 
 #[test]
 fn tcpnc_is_not_predicted_where_it_stalls() {
-    // By (20) 3.5 Mbit/s; in simulations .3 Mbit/s, since a burst of 4 takes the window of 3 packets.
+    // Equation (20) gives 3.5 Mbit/s, simulations give .3 Mbit/s: a burst of 4 losses takes the whole window of 3
+    // packets.
     let burst = plan("--rate 4Mbit/s --rtt 5ms --loss 3% --burst 4 --queue 10");
     let one = scheme(&burst, "tcpnc");
     assert!(one["goodput_bps"].is_null() && one["not_predicted"].as_str().unwrap().contains("bursts"), "{one}");
@@ -201,7 +203,7 @@ fn a_budget_that_is_too_small_is_said_and_what_it_would_take() {
     assert!(reason.contains("too small") && reason.contains("losses alone take 67 %"), "{reason}");
     let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=100ms", "--loss=40%", "--budget=20%"]));
     assert!(text.contains("no recommendation: --budget is too small"), "{text}");
-    // With the budget that the plan names there is a recommendation that is worth it.
+    // With the budget that the plan names, the plan recommends a scheme, and its goodput is high.
     let enough = plan(&format!("{link} --budget {}%", (100.0 * needed).ceil()));
     let name = enough["recommended"].as_str().unwrap();
     assert!(number(scheme(&enough, name), "goodput_bps") > 5e6, "{enough}");
@@ -214,7 +216,8 @@ fn cubic_fills_the_link_only_where_it_does() {
         let share = number(&scheme(&got, "cubic")["simulated"], "goodput_bps") / number(&got["link"], "capacity_bps");
         (got["cautions"].to_string().contains("CUBIC fills the link"), share)
     };
-    // By the law of losses alone CUBIC could fill this link. Its start over the short queue leaves half of the link empty.
+    // If losses alone counted, CUBIC could fill this link. But with the short queue, CUBIC's start-up leaves half of
+    // the link empty.
     let (said, share) = filled("--rate 20Mbit/s --rtt 100ms --loss 0.01% --queue 20");
     assert!(!said && share < 0.6, "{share}");
     let (said, share) = filled("--rate 20Mbit/s --rtt 100ms --loss 0.01%");
@@ -238,7 +241,7 @@ fn a_campaign_continues_where_it_stopped() {
         written.contains("1 links were drawn from seed 128") && written.contains("`ripstop plan --rate"),
         "{written}"
     );
-    // Every scheme on the first link, plain TCP alone on the second.
+    // The first link has every scheme, the second only plain TCP.
     let links = std::fs::read_to_string(&data).unwrap();
     let count = |words: &str| links.matches(words).count();
     assert_eq!((count("[[link]]"), count("[link.scheme.bbr]"), count("[link.scheme.tunnel-bbr]")), (2, 2, 1));

@@ -1,4 +1,4 @@
-//! Networks in virtual time, as a user runs them.
+//! Tests of `ripstop sim tandem`, `sim fec` and `sim run`.
 
 mod common;
 
@@ -11,7 +11,7 @@ fn tandem(more: &[&str]) -> Value {
     json(&run(&[&SHORT, more, &["--json"]].concat()))
 }
 
-/// What two runs of one command must agree on: all but the time they took.
+/// A result without the times that it took. Two runs of one command must agree on the rest.
 fn timeless(mut result: Value) -> Value {
     for key in ["wall_s", "cpu_s"] {
         result.as_object_mut().expect("an object").remove(key);
@@ -37,7 +37,7 @@ fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
     assert!((whole / one["flows"][0]["goodput_bps"]["mean"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     assert_eq!(series["links"].as_array().unwrap().len(), 8);
     assert_ne!(timeless(one.clone()), timeless(tandem(&[&flags[..], &["--seed", "2"]].concat())));
-    // The second flow has half the time, and its rate over that half.
+    // The second flow runs for half of the time, so its rate over that half is twice its rate over the whole.
     let flow = &one["flows"][1];
     let rates = [&flow["goodput_bps"]["mean"], &flow["active_goodput_bps"]["mean"]].map(|v| v.as_f64().unwrap());
     assert!((rates[1] / rates[0] - 2.0).abs() < 1e-3 && one["flows"][0]["active_goodput_bps"].is_null());
@@ -45,7 +45,8 @@ fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
 
 #[test]
 fn without_losses_the_window_decides() {
-    // Paper 000: 50 packets of 1040 bytes every .8 s and what serialisation adds; no time-out, nothing sent again.
+    // As in paper 000, 50 packets of 1040 bytes are sent every .8 s plus the time of serialisation. There are no
+    // time-outs and no retransmissions.
     let result = tandem(&["--warmup", "20s"]);
     let flow = &result["flows"][0];
     let goodput = result["goodput_bps"]["mean"].as_f64().unwrap();
@@ -137,12 +138,12 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
 fn todays_tcps_files_and_requests_have_their_flags() {
     let mean = |value: &Value| value["mean"].as_f64().unwrap_or(f64::NAN);
     let loss = ["--loss", "1%", "--wmax", "500"];
-    // CUBIC hardly stands losses of 4 %; BBR does.
+    // A loss of 4 % (1 % on each of four links) slows CUBIC down, but not BBR.
     let [reno, cubic, bbr] = ["reno", "cubic", "bbr"].map(|tcp| tandem(&[&loss[..], &["--tcp", tcp]].concat()));
     schema::check("sim.schema.json", &bbr);
     assert!(mean(&bbr["goodput_bps"]) > 4.0 * mean(&cubic["goodput_bps"]), "{bbr} {cubic}");
     assert!(mean(&cubic["flows"][0]["mechanisms"]["rack_losses"]) > 0.0 && reno["flows"][0]["mechanisms"].is_null());
-    // Ten packets at first: fewer round trips for a small file, unless flags say otherwise.
+    // The initial window of ten packets saves a small file round trips, unless --initial-window sets a smaller one.
     let file = |more: &[&str]| tandem(&[&["--file", "10kB", "--flows", "1", "--tcp", "linux-cubic"], more].concat());
     let (quick, slow) = (file(&[]), file(&["--initial-window", "1"]));
     schema::check("sim.schema.json", &quick);
@@ -150,7 +151,7 @@ fn todays_tcps_files_and_requests_have_their_flags() {
     assert!(time(&quick) < 1.5 && time(&slow) > time(&quick) + 2.0, "{quick} {slow}");
     assert!(mean(&quick["flows"][0]["completed"]) == 1.0 && mean(&quick["flows"][0]["unfinished"]) == 0.0);
     assert!(quick["flows"][0]["completion_s"]["p99"].is_number() && quick["flows"][0]["decode_delay_s"]["n"] == 0);
-    // Requests have answers; what is printed gives the same.
+    // Requests have answers, and the printed scenario gives the same result.
     let flags = ["--requests", "exp:500B,exp:10kB,exp:1s", "--start", "0s,5s", "--loss", "1%"];
     let result = tandem(&flags);
     schema::check("sim.schema.json", &result);
@@ -192,7 +193,7 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
     let flags =
         ["--loss", "2%", "--tcp", "sack", "--pcap", capture.to_str().unwrap(), "--trace", trace.to_str().unwrap()];
     assert_eq!(timeless(tandem(&flags)), timeless(tandem(&flags[..4])));
-    // Every event has its line; time goes on.
+    // Every event has a line, and the lines are in order of time.
     let lines = std::fs::read_to_string(&trace).unwrap();
     let times: Vec<f64> = lines.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
     assert!(times.len() > 500 && times.is_sorted(), "{}", times.len());
@@ -204,7 +205,7 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
     ] {
         assert!(lines.contains(words), "{words}");
     }
-    // The capture has what the first link was offered and the last one brought back.
+    // The capture has the data offered to the first link, and the acknowledgements that came back over it.
     let count = |words: &str, at: &str| lines.lines().filter(|line| line.contains(words) && line.contains(at)).count();
     let want = count(",offered,n0>n1,", ",data,") + count(",arrived,n1>n0,", ",ack,");
     let bytes = std::fs::read(&capture).unwrap();
@@ -214,7 +215,8 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
     while at < bytes.len() {
         let (captured, whole) = (word(at + 8), word(at + 12));
         let headers = &bytes[at + 16..at + 16 + captured];
-        // IPv4 with a right checksum, TCP; 1040 bytes for data, 40 for what has none, more with SACK blocks.
+        // Each packet is IPv4 with a correct checksum, and TCP. It has 1040 bytes with data, 40 bytes without data,
+        // and more with SACK blocks.
         let sum: u32 = headers[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         assert_eq!(((sum & 0xffff) + (sum >> 16), headers[0], headers[9]), (0xffff, 0x45, 6));
         assert!([40, 1040].contains(&whole) || whole == captured);
@@ -237,7 +239,8 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn redundancy_below_tcp_pays_until_it_costs_more() {
-    // Paper 003, fig. 5: at 1 % of unit loss one unit of redundancy in 20 is worth five times the throughput.
+    // Paper 003, fig. 5: if 1 % of the units are lost, one unit of redundancy for 20 multiplies the throughput by
+    // five.
     let fec = |flags: &[&str]| {
         json(&run(&[&["sim", "fec", "--duration", "200s", "--warmup", "20s", "--runs", "3", "--json"], flags].concat()))
     };
@@ -264,7 +267,7 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
     }
 }
 
-/// What would stand still is refused, what has no effect is named.
+/// A value with which nothing can be sent is refused. A flag without effect causes a warning.
 #[test]
 fn useless_parameters_are_named() {
     let short = ["sim", "tandem", "--duration", "1s", "--runs", "1"];
@@ -296,7 +299,7 @@ fn coding_below_tcp_hides_losses() {
             && nc(&coded, "rows_max") > 1.0
             && nc(&coded, "repeated_acks") > 10.0
     );
-    // R by itself: about 1/(1 - p) with p = 1 - .98^4, and more than that.
+    // The program chooses R: 1/(1 - p) with p = 1 - .98^4, or somewhat more.
     for factor in ["rule", "auto"] {
         let chosen = with(&["--nc", "--redundancy", factor]);
         assert!(goodput(&chosen) > 6.0 * goodput(&plain), "{factor}: {chosen}");
@@ -310,7 +313,7 @@ fn coding_below_tcp_hides_losses() {
     let some = with(&[&source[..], &["--recode", "relay", "--recode-at", "2"]].concat());
     assert!(goodput(&strong) > 2.0 * goodput(&weak), "{weak} {strong}");
     assert!(nc(&weak, "recoded") == 0.0 && nc(&strong, "recoded") > nc(&some, "recoded") && nc(&some, "recoded") > 0.0);
-    // A byte for each coefficient is bytes on the link.
+    // With one byte for each coefficient, coefficients take capacity of the link.
     let charged = with(&["--nc", "--redundancy", "1.2", "--coef-bytes", "1", "--rate", "0.5Mbit/s"]);
     let free = with(&["--nc", "--redundancy", "1.2", "--rate", "0.5Mbit/s"]);
     assert!(goodput(&charged) < 0.99 * goodput(&free), "{charged} {free}");
@@ -337,7 +340,7 @@ fn expectations_make_a_test_of_a_run() {
     schema::check("sim.schema.json", &result);
     assert!(held.status.success(), "{}", stderr(&held));
     assert!(result["expectations"].as_array().unwrap().iter().all(|expect| expect["met"] == true));
-    // The coding window over time: never more than TCP's, and something in it.
+    // The coding window over time has at least one packet, and never more than TCP's window.
     let window = result["series"]["flows"][0]["nc"]["window_packets"].as_array().unwrap();
     assert!(window.len() == 3 && window.iter().all(|packets| (1.0..=50.0).contains(&packets.as_f64().unwrap())));
 
@@ -347,7 +350,7 @@ fn expectations_make_a_test_of_a_run() {
     let result: Value = serde_json::from_str(&stdout(&missed)).unwrap();
     assert_eq!(result["expectations"][1]["met"], false);
 
-    // A figure without a value is an error of its own.
+    // An expectation about a figure without a value is an error.
     let error = with(&["--expect=flows[0].completion_s<=1"]);
     assert_eq!(error.status.code(), Some(1));
     let words = "`flows[0].completion_s<=1` cannot be evaluated: `flows[0].completion_s` has no value";

@@ -1,4 +1,4 @@
-//! `ripstop sim string`, as a user runs it.
+//! Tests of `ripstop sim string`.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn the_result_has_its_shape_and_the_figures_of_the_medium() {
     assert_eq!(result["k"].as_object().unwrap().len(), 10);
     assert_eq!(result["media"][0]["stations"].as_array().unwrap().len(), 10);
     assert_eq!(result["series"]["stations"][0]["k"].as_array().unwrap().len(), 2);
-    // The packet of 1460 bytes counts 1500 bytes.
+    // A packet of 1460 bytes counts as 1500 bytes with its headers.
     let ratio = mean(&result["throughput_ip_bps"]) / mean(&result["goodput_bps"]);
     assert!((ratio - 1500.0 / 1460.0).abs() < 1e-9, "{ratio}");
     let wired = json(&run(&["sim", "tandem", "--duration", "10s", "--runs", "1", "--json"]));

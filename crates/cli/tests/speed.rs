@@ -1,4 +1,4 @@
-//! The command `speed` gives every figure, however short the time.
+//! Tests of `ripstop speed`: it gives every figure, however short the time.
 
 mod common;
 

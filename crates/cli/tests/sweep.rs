@@ -1,4 +1,4 @@
-//! Sweeps, as a researcher runs them: resumed, changed, interrupted, refused.
+//! Tests of `ripstop sweep`: sweeps are resumed, changed, interrupted, and refused.
 
 mod common;
 
@@ -52,7 +52,7 @@ impl Place {
         ripstop().arg("sweep").arg(self.at("plan.toml")).args(flags).current_dir(&self.directory).output().unwrap()
     }
 
-    /// The object that a sweep prints, after its shape was looked at.
+    /// Runs a sweep with `--json`, checks the printed object against the schemas, and returns it.
     fn json(&self, flags: &[&str]) -> Value {
         let value = json(&self.sweep(&[flags, &["--json"]].concat()));
         schema::check("sweep.schema.json", &value);
@@ -64,7 +64,7 @@ impl Place {
         value
     }
 
-    /// The bytes of the table that a sweep writes.
+    /// The content of the table that a sweep writes.
     fn csv(&self, flags: &[&str]) -> String {
         let path = self.at("out.csv");
         let output = self.sweep(&[flags, &["--csv", path.to_str().unwrap()]].concat());
@@ -101,20 +101,20 @@ fn cells_are_what_single_simulations_are() {
         (result[took], alone[took]) = (Value::Null, Value::Null);
     }
     assert_eq!(result, alone);
-    // One seed for all: what the axes do not touch is the same luck.
+    // All cells have the same seed, so they differ only in what the axes change.
     assert!(swept["cells"].as_array().unwrap().iter().all(|cell| cell["result"]["seed"] == 1));
-    // The table says the same, in units of its columns' names.
+    // The table has the same values, in the units that the column names state.
     let csv = place.csv(&[]);
     assert_eq!(column(&csv, "loss")[4..6], ["0.02", "0.02"]);
     let mean = alone["goodput_bps"]["mean"].as_f64().unwrap();
     assert_eq!(column(&csv, "goodput_bps_mean")[9].parse::<f64>().unwrap(), mean);
     assert_eq!(column(&csv, "goodput_bps_n")[9], "2");
     assert_eq!(column(&csv, "flow1_srtt_s_mean").len(), 12);
-    // Without coding its columns are empty.
+    // Cells without coding have empty columns of coding.
     let combinations = column(&csv, "flow0_nc_combinations_mean");
     assert!(combinations[8].is_empty() && !combinations[9].is_empty());
     assert_eq!(csv, stdout(&place.sweep(&["--csv", "-"])));
-    // And for people.
+    // The table for people.
     let table = stdout(&place.sweep(&[]));
     assert!(table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"), "{table}");
 }
@@ -136,12 +136,13 @@ fn what_is_there_is_not_run_again() {
         value["cells"].as_array().unwrap().iter().map(|cell| cell["key"].to_string()).collect::<BTreeSet<_>>()
     };
     let before = keys(&place.json(&[]));
-    // One more value of an axis: its cells. The same values in other words: none.
+    // If an axis gets more values, only their cells are run. If values are only written differently, nothing is run
+    // again.
     place.plan(&PLAN.replace("steps = 3", "steps = 5").replace("2%", "0.02").replace("\"0%\"", "\"0\""));
     let wider = place.json(&[]);
     assert_eq!(counts(&wider), [8, 12, 0, 0]);
     assert!(keys(&wider).is_superset(&before));
-    // Another seed, other runs, another length: all of them. Back again: none.
+    // With another seed, number of runs or duration, all cells are run. With the first plan again, no cell is run.
     for (from, to) in [("hops = 2", "hops = 2\nseed = 2"), ("runs = 2", "runs = 3"), ("20s", "21s")] {
         place.plan(&PLAN.replace(from, to));
         assert_eq!(counts(&place.json(&["--only", "case=plain"])), [6, 0, 0, 0], "{to}");
@@ -167,7 +168,7 @@ fn the_table_depends_neither_on_jobs_nor_on_interruptions() {
 /// Waits until some results have been kept in the store.
 fn wait_for_results(store: &Path, child: &mut std::process::Child) {
     let changed = || std::fs::metadata(store).and_then(|about| about.modified()).ok();
-    // When it is made, when it is opened, and then for each result.
+    // The file changes when it is created, when it is opened, and then with each result.
     let mut moments = BTreeSet::new();
     for _ in 0..6000 {
         assert!(child.try_wait().unwrap().is_none(), "the sweep ended too early");
@@ -180,7 +181,7 @@ fn wait_for_results(store: &Path, child: &mut std::process::Child) {
     panic!("nothing was kept");
 }
 
-/// Cells enough to be killed in the middle of them.
+/// A plan with so many cells that the sweep can be killed in the middle.
 fn long() -> String {
     PLAN.replace("duration = \"20s\"", "duration = \"100s\"").replace("steps = 3", "steps = 11")
 }
@@ -192,7 +193,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     for kills in 0..3 {
         let mut child = ripstop().arg("sweep").arg(place.at("plan.toml")).args(["--jobs", "1"]).spawn().unwrap();
         wait_for_results(&place.at("plan.results.redb"), &mut child);
-        // SIGKILL: it hears nothing of it.
+        // The signal is SIGKILL, so the sweep cannot react to it.
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!place.at("out.csv").exists(), "{kills}");
@@ -223,7 +224,7 @@ fn ctrl_c_ends_a_sweep_cleanly() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = stderr(&output);
-    assert!(said.contains("stopped: ") && said.contains("of 44 cells are there; the same command goes on"), "{said}");
+    assert!(said.contains("stopped: ") && said.contains("of 44 cells have results; repeat the command"), "{said}");
     assert!(output.status.code() == Some(1) && !place.at("out.csv").exists() && output.stdout.is_empty());
     let there = counts(&place.json(&["--dry-run"]))[1];
     assert!(there > 0 && said.contains(&format!("stopped: {there} of")), "{said} {there}");
@@ -240,7 +241,7 @@ fn two_sweeps_at_once_do_not_share_a_store() {
         assert!(said.contains("plan.results.redb: is in use by another sweep"), "{said}");
         assert_eq!(second.status.code(), Some(1));
     }
-    // With a store of its own it may.
+    // With a store of its own, a second sweep may run.
     let other =
         place.sweep(&["--store", "other.redb", "--only", "tcp=reno", "--only", "loss=0%", "--only", "case=plain"]);
     assert!(other.status.success() && place.at("other.redb").is_file(), "{}", stderr(&other));
@@ -256,10 +257,10 @@ fn a_full_disk_is_an_error_and_no_half_a_table() {
     assert!(stderr(&output).contains("/dev/full: No space left"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(1));
     assert!(Path::new("/dev/full").metadata().is_ok_and(|about| !about.is_file()));
-    // The results are there all the same.
+    // The results are in the store nevertheless.
     place.csv(&[]);
     assert_eq!(counts(&place.json(&[])), [0, 12, 0, 0]);
-    // A limit on the length of files is as good as a full disk: for the store, which keeps what it had ...
+    // A limit on the length of files acts like a full disk. An existing store keeps its results.
     let limited = |blocks: u32, flags: &str| {
         let program = env!("CARGO_BIN_EXE_ripstop");
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} sweep plan.toml {flags}");
@@ -279,7 +280,7 @@ fn a_full_disk_is_an_error_and_no_half_a_table() {
     assert!(left[1] >= 8 && left[3] > 0, "{left:?}");
     place.plan(PLAN);
     assert_eq!(counts(&place.json(&["--dry-run"])), before);
-    // ... and for a new one, of which nothing stays.
+    // Of a new store, nothing remains.
     let output = limited(8, "--store new.redb");
     assert!(stderr(&output).contains("new.redb: ") && !place.at("new.redb").exists(), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(1));
@@ -304,7 +305,7 @@ fn a_plan_starts_from_a_file_as_well() {
     let value = place.json(&["--only", "link.0.forth.delay=200ms", "--only", "flow.0.tcp=vegas"]);
     assert_eq!(counts(&value), [0, 2, 0, 0]);
     assert_eq!(value["cells"][1]["result"]["scenario"]["link"][1]["forth"]["loss"]["probability"], "1%");
-    // The file is part of what is run: another one, other cells.
+    // The scenario file is part of each cell, so with another file all cells are run again.
     std::fs::write(place.at("below/chain.toml"), stdout(&chain).replace("2Mbit/s", "1Mbit/s")).unwrap();
     assert_eq!(counts(&place.json(&[])), [8, 0, 0, 0]);
 }
@@ -345,7 +346,7 @@ fn the_plan_of_the_documentation_is_right() {
     let store = directory.path().join("a.redb");
     let output = run(&["sweep", plan, "--dry-run", "--store", store.to_str().unwrap()]);
     assert!(stdout(&output).contains("35 cells: 0 done, 35 to do"), "{}{}", stdout(&output), stderr(&output));
-    // Nothing was run, and nothing was made.
+    // Nothing was run, and no store was created.
     assert!(output.status.success() && !store.exists());
 }
 
@@ -405,7 +406,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
     }
     place.plan("[base]\npreset = \"tandem\"\n[grid]\nloss = [0, \"1%\"]\n");
     for (flags, words, status) in [
-        (&["--jobs", "0"][..], "--jobs: 0 jobs; from 1", 2),
+        (&["--jobs", "0"][..], "--jobs: 0 jobs are not possible; write 1 to", 2),
         (&["--only", "loss"], "--only: `loss`; write KEY=VALUE", 2),
         (&["--only", "hops=2"], "--only: `hops` does not vary in this plan; there is loss", 2),
         (&["--only", "loss=3%"], "--only: no cell has loss = `3%`; there are 0, 1%", 2),

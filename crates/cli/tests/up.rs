@@ -1,5 +1,5 @@
-//! The daemon as a command: two processes in two namespaces from the first key to the end of the session, and
-//! what happens after a kill. Every wait is for a condition and has a limit.
+//! Tests of `ripstop up`: two daemons in two namespaces, from the first key to the end of the session, and after
+//! a kill. Every wait is for a condition and has a limit.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Two hosts with keys and configurations, and the link between them. The left host calls.
+/// Two hosts with keys and configurations, and the link between them. The left host starts the handshake.
 struct Site {
     directory: tempfile::TempDir,
     hosts: [Namespace; 2],
@@ -194,8 +194,8 @@ fn it_runs_until_a_signal() {
     });
 }
 
-/// A daemon with the default status socket, and commands that find it, on an empty private /run. `$0` is the
-/// program, `$1` a configuration.
+/// A script that mounts an empty private /run, starts a daemon with the default status socket, and runs commands
+/// that find this socket. `$0` is the program, `$1` a configuration.
 const USUAL: &str = r#"
 mount -t tmpfs tmpfs /run || exit 77
 "$0" up "$1" &
@@ -228,8 +228,8 @@ fn the_usual_socket_is_found_without_a_name() {
             return common::skip(TEST, &err);
         }
         assert!(output.status.success(), "{out}{err}");
-        // A JSON object, a table, a JSON object, and the mode of the socket. The socket is gone after the
-        // daemon's end.
+        // The output is a JSON object, a table, a JSON object, and the mode of the socket. After the daemon's end,
+        // the socket is gone.
         assert!(out.starts_with('{') && out.contains("\nright "), "{out}");
         assert!(out.ends_with("}\n600\n"), "{out}");
     });
@@ -289,7 +289,7 @@ fn a_device_taken_away_is_an_error() {
     });
 }
 
-/// A configuration with one change, and the message about it.
+/// Changes the example configuration in one place, and returns the message of `ripstop up` about it.
 fn said(directory: &Path, from: &str, to: &str) -> String {
     let example =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();

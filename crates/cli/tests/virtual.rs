@@ -1,5 +1,5 @@
-//! The demonstration in virtual time: every contender, the shape of the result, intervals, determinism, and
-//! fates. No test needs privilege.
+//! Tests of `ripstop demo --virtual`: every contender, the shape of the result, confidence intervals,
+//! determinism, and the fates of packets. No test needs privilege.
 
 mod common;
 
@@ -61,7 +61,8 @@ fn the_result_has_its_shape_and_all_take_part() {
     let kinds = [winner, rival].map(|name| of(name)["tunnel"].is_null());
     assert_ne!(kinds[0], kinds[1], "the best is compared with the best of the other kind: {report}");
     assert!(of("ripstop")["tunnel"]["recovered_packets"].as_u64().unwrap() > 100, "{report}");
-    // What the tunnel recovers its TCP does not have to send again: the share of packets is far below the loss rate.
+    // The TCP inside need not resend what the tunnel recovers, so it resends a share of packets far below the loss
+    // rate.
     let again = |name: &str| {
         of(name)["tcp_retransmitted_packets"].as_f64().unwrap() / of(name)["wire"]["offered_packets"].as_f64().unwrap()
     };

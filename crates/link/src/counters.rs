@@ -59,8 +59,8 @@ pub struct LinkCounters {
     pub blocks_recovered: u64,
     /// Blocks that lost more units than the block code repairs.
     pub blocks_lost: u64,
-    /// Scheduled changes that had happened when the last bit of the last packet offered left. For a
-    /// refused packet: when the link was free again.
+    /// Scheduled changes that apply at the moment when the last bit of the latest offered packet
+    /// leaves. If that packet was refused, the moment when the link is free again counts instead.
     pub changes_applied: u64,
     /// Largest number of waiting packets. The packet being serialised is not counted.
     pub queue_max_packets: u64,

@@ -113,9 +113,9 @@ pub(crate) struct Codec {
     /// Idle time that did not fill a whole step, in nanobits (10^-9 bit) that the link could have
     /// sent.
     rest: u128,
-    /// The length of the last packet in units, and the probability that it loses no unit. With a
-    /// chain, the probability that the chain stays in the good state for the whole packet. Most
-    /// packets have the same size as the last one.
+    /// The length of the last packet in units, and the probability that a packet of this length
+    /// loses no unit. With a chain, it is the probability that the chain stays in the good state
+    /// for the whole packet. Both are kept because most packets have the size of the last one.
     clean: (u64, f64),
 }
 
@@ -372,7 +372,7 @@ struct BlockLosses {
     spare: u64,
     /// The end of the last block that lost a unit.
     end: u64,
-    /// Number of units that this block has lost.
+    /// Number of units that the block ending at `end` has lost.
     hits: u64,
     /// Units lost so far, in all blocks.
     units_lost: u64,
@@ -412,7 +412,7 @@ impl BlockLosses {
         self.hits = 0;
     }
 
-    /// Ends the packet: adds to the counters and returns whether one of its blocks was lost.
+    /// Ends the packet: adds its losses to `counters`, and returns whether it lost a block.
     fn count(mut self, counters: &mut LinkCounters) -> bool {
         if self.units_lost == 0 {
             return false;

@@ -21,9 +21,10 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: Fraction,
     },
-    /// Gilbert's two-state channel (paper 003, section 2.1), given by its effect. The channel is a
-    /// chain that is in a good or a bad state. Every packet sent in the bad state is lost, and none
-    /// in the good state. The first state is drawn from the chain's stationary distribution.
+    /// Gilbert's two-state channel (paper 003, section 2.1), described by the losses that it
+    /// causes. The channel is a chain that is in a good or a bad state. Every packet sent in the
+    /// bad state is lost, and none in the good state. The first state is drawn from the chain's
+    /// stationary distribution.
     Gilbert {
         /// Share of packets lost in the long run.
         mean: Fraction,
@@ -31,7 +32,7 @@ pub enum Loss {
         /// independent.
         burst: f64,
     },
-    /// Gilbert and Elliott's two-state channel, given by its transition probabilities. The chain
+    /// Gilbert and Elliott's two-state channel, described by transition probabilities. The chain
     /// makes one step per packet, then the new state's loss probability applies. The first state is
     /// drawn from the chain's stationary distribution.
     GilbertElliott {
@@ -135,14 +136,25 @@ impl Loss {
             Loss::Indices { lost, period } => {
                 let Some(period) = period else { return Ok(()) };
                 match lost.iter().find(|i| **i >= *period) {
-                    _ if *period == 0 => wrong("period", format!("0 {unit}s; write 1 or more, or leave it out")),
-                    Some(index) => wrong("lost", format!("{index} is not below the period of {period} {unit}s")),
+                    _ if *period == 0 => wrong(
+                        "period",
+                        format!("a period of 0 {unit}s is not possible; write 1 or more, or leave it out"),
+                    ),
+                    Some(index) => wrong(
+                        "lost",
+                        format!(
+                            "{index} is not below the period of {period} {unit}s; write a smaller index or a longer period"
+                        ),
+                    ),
                     None => Ok(()),
                 }
             }
             Loss::Sequence { pattern } => {
                 if pattern.is_empty() || pattern.bytes().any(|b| b != b'0' && b != b'1') {
-                    return wrong("pattern", "only `0` (passes) and `1` (lost) may stand here, at least one".into());
+                    return wrong(
+                        "pattern",
+                        "write one or more of the digits `0` (passes) and `1` (lost), and nothing else".into(),
+                    );
                 }
                 Ok(())
             }
@@ -220,10 +232,12 @@ impl Table {
             Table::Gilbert { mean, burst: Some(burst), stay_bad: None } => Loss::Gilbert { mean, burst },
             Table::Gilbert { mean, burst: None, stay_bad: Some(q) } if q.get() < 1.0 => Loss::gilbert(mean, q),
             Table::Gilbert { burst: None, stay_bad: Some(_), .. } => {
-                return Err("`stay_bad` of 100% never ends a burst; write less, for example `0.75`");
+                return Err("with a `stay_bad` of 100%, a burst never ends; write less, for example `0.75`");
             }
             Table::Gilbert { .. } => {
-                return Err("gilbert takes either `burst`, a mean length such as `4`, or `stay_bad`, such as `0.75`");
+                return Err(
+                    "the model `gilbert` needs either `burst` (a mean length such as `4`) or `stay_bad` (such as `0.75`)",
+                );
             }
             Table::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
                 Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad }

@@ -9,9 +9,10 @@ use std::time::Duration;
 const SETUP: Duration = Duration::from_millis(300);
 /// Bytes of TCP payload in a full packet.
 const SEGMENT_BYTES: f64 = 1448.0;
-/// CPU time of a tunnelled contender in virtual time, for each full packet that the link can carry,
-/// without loss. Measured with `demo --virtual` at 20 Mbit/s: 4 us. It grows with the loss rate p
-/// as 1 + 5 p.
+/// CPU time of a tunnelled contender in virtual time, in seconds for each full packet that the link
+/// can carry, without loss. Measured with `demo --virtual` at 20 Mbit/s: 4 us. With the loss rate
+/// p, the time is longer by the factor 1 + 5 p. Half the value halves the estimate of a contender,
+/// double the value doubles it.
 const TUNNEL_S_PER_PACKET: f64 = 4e-6;
 /// The same time for a TCP without the tunnel: .8 us.
 const PLAIN_S_PER_PACKET: f64 = 0.8e-6;
@@ -42,7 +43,7 @@ pub(super) fn simulated(
     seconds(one_run * rounds)
 }
 
-/// For people: whole seconds, minutes from 10 minutes on.
+/// The estimate in words: in whole seconds, or from 10 minutes on in minutes.
 pub(super) fn words(estimate: Duration) -> String {
     match estimate.as_secs_f64().round() {
         s if s < 1.0 => "less than a second".to_owned(),

@@ -26,9 +26,10 @@ use std::time::Duration;
 
 /// Compare TCP with and without the tunnel on the same lossy link
 ///
-/// Creates two hosts (network namespaces) and a lossy link between them. Measures for each contender a bulk
-/// TCP stream with requests beside it, and a file that is hashed by the receiver. Needs no root where user
-/// namespaces are allowed. Leaves nothing behind, even if it is killed.
+/// Creates two hosts (network namespaces) and a lossy link between them. A contender is a TCP alone or a TCP
+/// in the tunnel. For each contender, the command measures a bulk stream with small requests at the same time,
+/// and then the transfer of a file, which the receiver hashes. Needs no root where user namespaces are
+/// allowed. Leaves nothing behind, even if it is killed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -72,8 +73,8 @@ Examples:
   ripstop demo --loss 20% --contenders cubic,bbr
   ripstop demo --rate 2Mbit/s --rtt 800ms --loss 6% --burst 4
   ripstop demo --file holiday.jpg --save arrived.jpg
-  ripstop demo --requests 2000 --json             request tails, for a program to read
-  ripstop demo --virtual --loss 20%               the same in seconds, where namespaces are not allowed
+  ripstop demo --requests 2000 --json             percentiles of many requests, as JSON
+  ripstop demo --virtual --loss 20%               simulate it: takes seconds, needs no namespaces
   ripstop demo --virtual --runs 30 --contenders ripstop,tunnel --json";
 
 /// Runs the command.
@@ -83,7 +84,7 @@ Examples:
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let setup = setup(flags)?;
     if let Some(contender) = flags.contenders.iter().find(|c| !flags.is_virtual && c.kernel_cc().is_none()) {
-        let words = format!("no kernel has `{}`; it runs in virtual time: add --virtual", contender.name());
+        let words = format!("`{}` exists only in the simulator; add --virtual", contender.name());
         return Err(Failure::flag("--contenders", words));
     }
     let mut report = Report {
@@ -142,7 +143,7 @@ fn simulate(flags: &Flags, setup: &TransferSetup, report: &mut Report) -> Outcom
 /// Measures all contenders on the emulated link, one after the other.
 fn measure_all(flags: &Flags, setup: TransferSetup, report: &mut Report) -> Outcome<()> {
     let plan = plan(flags, setup)?;
-    // This must come before the first thread is started.
+    // The call must come before the first thread is started.
     netns::gain_privilege().map_err(not_allowed)?;
     let asked = !flags.contenders.is_empty();
     let contenders = flags.contenders();
@@ -190,7 +191,7 @@ fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
 fn not_allowed(error: impl Into<Failure>) -> Failure {
     match error.into() {
         Failure::Work(words) => Failure::Work(format!(
-            "{words}\n`ripstop demo --virtual` needs none of this: it runs the same in virtual time"
+            "{words}\n`ripstop demo --virtual` needs no namespaces: it simulates the same contenders in virtual time"
         )),
         other => other,
     }
@@ -218,13 +219,13 @@ fn setup(flags: &Flags) -> Outcome<TransferSetup> {
         }
     }
     if flags.link.loss.get() == 1.0 || flags.link.loss_back().get() == 1.0 {
-        return Err(Failure::flag("--loss", "nothing comes through at 100%; write less"));
+        return Err(Failure::flag("--loss", "at 100% nothing arrives; write a smaller share"));
     }
     let rtt = flags.link.rtt.duration();
     if rtt > Duration::from_secs(60) {
         return Err(Failure::flag(
             "--rtt",
-            format!("{} is more than a demonstration can wait for; at most 60s", flags.link.rtt),
+            format!("{} is too long for a demonstration; write at most 60s", flags.link.rtt),
         ));
     }
     let from = (20 * rtt).max(Duration::from_secs(2));
@@ -245,7 +246,7 @@ fn setup(flags: &Flags) -> Outcome<TransferSetup> {
         ));
     }
     if seconds > Duration::from_secs(86_400) {
-        return Err(Failure::flag("--seconds", "a day (86400) is the most"));
+        return Err(Failure::flag("--seconds", "a run longer than a day is not possible; write at most 86400"));
     }
     Ok(TransferSetup {
         path: TwoWayLink { forth, back },

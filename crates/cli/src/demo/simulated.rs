@@ -1,5 +1,6 @@
-//! `--virtual`: the same contenders in virtual time. This mode needs no namespaces, takes seconds,
-//! and gives confidence intervals.
+//! `ripstop demo --virtual`: measures the demo's contenders (TCPs with and without the tunnel) in
+//! the simulator instead of on a real link. This mode needs no namespaces, takes seconds, and gives
+//! confidence intervals.
 
 use super::contenders::Contender;
 use super::measure::stats;
@@ -22,8 +23,9 @@ use std::time::Duration;
 pub(super) const RUNS: u32 = 10;
 
 /// The first note of the report.
-pub(super) const NOTE: &str = "virtual: the simulator's TCPs (Linux's CUBIC and Reno, BBR) and the tunnel's session ran in \
-                               virtual time; no kernel, no encryption, no handshake and no bytes of a file took part";
+pub(super) const NOTE: &str = "virtual: the simulator's models of TCP (Linux's CUBIC and Reno, and BBR) and the \
+                               tunnel's session ran in virtual time. There was no kernel, no encryption and no \
+                               handshake, and the file had no content";
 
 /// Measures `contender` in `runs` runs, as [`super::measure::measure`] does in real time. The first run has
 /// the losses of the emulated link with the same seed.
@@ -50,7 +52,9 @@ pub(super) fn measure(
     })
     .into_iter()
     .collect::<Outcome<_>>()?;
-    let Some(first) = all.first() else { return Err(Failure::flag("--runs", "0 runs measure nothing")) };
+    let Some(first) = all.first() else {
+        return Err(Failure::flag("--runs", "0 runs measure nothing; write at least 1"));
+    };
     if let Some(log) = fates {
         let [forth, back] = &first.bulk.fates;
         log.write(name, &[forth, back].map(|way| way.iter().map(Fate::letter).collect()))?;
@@ -58,7 +62,7 @@ pub(super) fn measure(
     Ok(summary(contender, setup, &all))
 }
 
-/// The latency of an answered request, or the error: how long a request waited without a reply.
+/// `Ok`: the latency of an answered request. `Err`: how long an unanswered request waited.
 type Latency = Result<Duration, Duration>;
 
 /// One independent run.
@@ -69,8 +73,7 @@ struct Run {
     bulk: Measured,
     /// End of the measured interval.
     until: Duration,
-    /// The file's transfer and the time that it was given; None if the contender cannot send a
-    /// file.
+    /// The file's transfer and its time limit; None if the contender cannot send a file.
     file: Option<(Measured, Duration)>,
 }
 
@@ -93,7 +96,7 @@ impl Run {
             match measured.violations {
                 0 => Ok(measured),
                 n => Err(Failure::Work(format!(
-                    "{}: {n} packets came out damaged, twice or out of order; `--seed {seed}` shows it again",
+                    "{}: {n} packets arrived damaged, twice or out of order; repeat the run with `--seed {seed}`",
                     contender.name()
                 ))),
             }
@@ -177,7 +180,7 @@ fn summary(contender: Contender, setup: &TransferSetup, runs: &[Run]) -> Contend
     ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire, tunnel).over(over_runs)
 }
 
-/// The mean in seconds; None unless every run has a value.
+/// The mean of `times`, one from each run, in seconds; None unless every run has a value.
 fn mean_of_all(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     let times: Option<Vec<Duration>> = times.collect();
     times?.iter().map(Duration::as_secs_f64).collect::<Sample>().statistic().mean

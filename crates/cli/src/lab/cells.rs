@@ -19,7 +19,7 @@ pub(super) struct CellsFlags {
     /// The experiment: a file, or the ID of a paper's experiment such as 000.fig12
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
-    /// Only the cells with this value. Several values of one key select any of them; several keys must all match
+    /// Only cells with this value; may be repeated: values of one key are alternatives, different keys must all match
     #[arg(long, value_name = "KEY=VALUE")]
     only: Vec<String>,
     /// Leave out the cells whose results are in this store
@@ -34,8 +34,8 @@ Examples:
 
 /// Read one cell from standard input, run it, and print its result
 ///
-/// The result is what `ripstop sim --json` prints, as one line. Exit status 0: the cell was run. 2: it is no cell, or a cell of another
-/// simulator. 1: it could not be run.
+/// The result is what `ripstop sim --json` prints, as one line. Exit status: 0 if the cell was run, 1 if the run
+/// failed, 2 if the input is not a cell or is a cell for another simulator version.
 #[derive(clap::Args)]
 #[command(after_help = CELL_EXAMPLES)]
 pub(super) struct CellFlags {
@@ -99,6 +99,6 @@ pub(super) fn run_cell(flags: &CellFlags) -> Outcome<()> {
             return Err(Failure::work("the cell", problem));
         }
     }
-    let result = store.get(&key)?.ok_or_else(|| Failure::work("the cell", "there is no result"))?;
+    let result = store.get(&key)?.ok_or_else(|| Failure::work("the cell", "its run left no result in the store"))?;
     output::print(&(result + "\n"))
 }

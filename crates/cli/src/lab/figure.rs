@@ -67,10 +67,16 @@ fn of_result(flags: &FigureFlags) -> Outcome<Vec<(String, FigureChart)>> {
 fn of_experiment(flags: &FigureFlags) -> Outcome<Vec<(String, FigureChart)>> {
     let (study, published) = find_study(&flags.what)?;
     if study.figures.is_empty() {
-        return Err(Failure::Config(format!("{}: there is no [[figure]] in it", flags.what)));
+        return Err(Failure::Config(format!(
+            "{}: the experiment has no [[figure]] section, so nothing can be drawn; add one",
+            flags.what
+        )));
     }
     let Some(path) = &flags.store else {
-        return Err(Failure::flag("--store", "an experiment is drawn from a store; name the file"));
+        return Err(Failure::flag(
+            "--store",
+            "the figures of an experiment need its results; name the file of its store",
+        ));
     };
     let store = ResultStore::open_if_there(path)?;
     let store = store.ok_or_else(|| Failure::work(path.display(), "there is no such file"))?;

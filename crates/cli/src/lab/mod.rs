@@ -10,8 +10,8 @@ use clap::Subcommand;
 
 /// Run the cells of experiments on any machine, and merge their results
 ///
-/// A cell is one scenario with its seed and its runs, as one line of JSON. It needs nothing but that line, so any machine can run it.
-/// docs/researchers/cells.md shows how to use many machines.
+/// A cell is one scenario with its seed and its runs, as one line of JSON. Nothing else is needed to run the cell, so
+/// any machine can. docs/researchers/cells.md shows how to use many machines.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -27,7 +27,7 @@ pub(super) struct TableFlags {
     /// The store
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// Only the cells with this value. Several values of one key select any of them; several keys must all match
+    /// Only cells with this value; may be repeated: values of one key are alternatives, different keys must all match
     #[arg(long, value_name = "KEY=VALUE")]
     only: Vec<String>,
     #[command(flatten)]
@@ -73,7 +73,8 @@ pub(super) fn run(flags: &TableFlags) -> Outcome<()> {
     } else if !flags.files.csv_is_output() {
         let verdicts = judged.as_ref().map(|judged| report::experiment(judged) + "\n");
         let written: String = files.iter().map(|file| format!(", {}", file.display())).collect();
-        let last = format!("{} cells: {} there, {} missing{written}\n", counts.cells, counts.reused, counts.missing);
+        let last =
+            format!("{} cells: {} with results, {} missing{written}\n", counts.cells, counts.reused, counts.missing);
         output::print(&(show::table(&table)? + "\n" + &verdicts.unwrap_or_default() + &last))?;
     }
     report::refuse_wrong(&judged)

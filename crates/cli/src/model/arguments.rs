@@ -1,5 +1,5 @@
-//! What the flags of all models share: readers of numbers, watts and metres, and the way from an
-//! argument that a model refused to the flag that gave it.
+//! What the flags of all models share: functions that parse numbers, times, powers and distances,
+//! and functions that turn a model's error about an argument into a message that names the flag.
 
 use crate::failure::{Failure, Outcome};
 use ripstop_model::domain::DomainError;
@@ -15,7 +15,7 @@ pub(super) fn refused(error: DomainError, named: Named) -> Failure {
     }
 }
 
-/// A model's answer. If the model refused an argument, the failure that names the argument's flag.
+/// Passes on a model's answer. If the model refused an argument, returns the failure that names the flag.
 pub(crate) fn answer<T>(result: Result<T, DomainError>, named: Named) -> Outcome<T> {
     result.map_err(|error| refused(error, named))
 }

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 /// TCP over a link that sends each block of K units as N, and the best N (paper 003)
 ///
-/// Equations (3) to (6). With --stay-bad, losses come in bursts. The throughput is then computed by equation (7), and
-/// also exactly by the Gilbert chain. Equation (7) is poor for short bursts.
+/// Computes equations (3) to (6). With --stay-bad, losses come in bursts. The throughput is then computed by equation
+/// (7), and also exactly by the Gilbert chain. Equation (7) is inaccurate for short bursts.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -30,13 +30,13 @@ pub(super) struct Flags {
     /// q: probability that the unit after a lost one is lost [default: as --loss, independent losses]
     #[arg(long, value_name = "SHARE")]
     stay_bad: Option<Fraction>,
-    /// Distance of packets on the chain: back to back, or far from each other
+    /// Whether packets follow each other directly, so that a burst can reach the next packet, or are far apart
     #[arg(long, value_name = "SPACING", default_value = "back-to-back", requires = "stay_bad")]
     spacing: Gap,
     /// mu: the link's rate, units a second, redundancy included
     #[arg(long, value_name = "UNITS", default_value = "3000", value_parser = number)]
     mu: f64,
-    /// RTT
+    /// RTT: round-trip time
     #[arg(long, value_name = "TIME", default_value = "560ms")]
     rtt: Span,
     /// C: the number of connections that share the link
@@ -45,13 +45,13 @@ pub(super) struct Flags {
     /// Blocks in a packet
     #[arg(long, value_name = "BLOCKS", default_value = "1", value_parser = count)]
     packet_blocks: u32,
-    /// TCP's throughput as a function of its losses: the paper's square root, or (16) of paper 000, with time-outs
+    /// TCP's throughput as a function of its losses: the paper's square root, or equation (16) of paper 000
     #[arg(long, value_name = "LAW", default_value = "sqrt")]
     formula: Formula,
-    /// The first time-out, for --formula timeout [default: 3s]
+    /// TCP's first time-out, for --formula timeout [default: 3s]
     #[arg(long, value_name = "TIME")]
     rto: Option<Span>,
-    /// Find the N of the largest throughput
+    /// Find the N that gives the largest throughput
     #[arg(long)]
     optimise: bool,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -112,7 +112,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         (Formula::Sqrt, Some(_)) => {
             return Err(Failure::flag(
                 "--rto",
-                "the square root has no time-outs; add --formula timeout, or leave --rto out",
+                "--formula sqrt has no time-outs; write --formula timeout, or leave out --rto",
             ));
         }
         (Formula::Timeout, rto) => TcpLaw::TimeOuts(rto.map_or(3.0, |rto| rto.duration().as_secs_f64())),
@@ -172,21 +172,25 @@ fn table(report: &Report, flags: &Flags) -> String {
         lines.line("", print::number(exact, units), "exactly, by the Gilbert chain");
     }
     let clean = report.clean_rate_units_per_s >= flags.mu;
-    lines.line("clean up to a link of", print::number(report.clean_rate_units_per_s, units), "left side of (4)");
     lines.line(
-        "bound by",
+        "losses do not limit a link up to",
+        print::number(report.clean_rate_units_per_s, units),
+        "left side of (4)",
+    );
+    lines.line(
+        "limited by",
         if clean { "the link" } else { "losses" },
         if clean { "TCP sees no loss that limits it" } else { "" },
     );
     lines.line("blocks lost", print::percent(report.block_loss), "P(N,K)");
-    lines.line("gain over cost", print::optional(report.gain, ""), "G, (5)");
+    lines.line("throughput gained / throughput paid", print::optional(report.gain, ""), "G, (5)");
     if let Some(best) = report.n_best {
-        lines.line("clean from N =", print::optional(report.n_real, ""), "(4), a real number");
+        lines.line("losses do not limit TCP from N =", print::optional(report.n_real, ""), "(4), a real number");
         lines.line("best N", best.to_string(), "");
-        lines.line("", print::optional(report.best_units_per_s, units), "");
+        lines.line("throughput with the best N", print::optional(report.best_units_per_s, units), "");
     }
     if let Some(best) = report.exact_n_best {
-        lines.line("best N, exactly by the chain", best.to_string(), "");
+        lines.line("best N by the Gilbert chain, exactly", best.to_string(), "");
     }
     lines.render()
 }

@@ -14,7 +14,8 @@ use serde::Serialize;
 
 /// The capacity of 802.11 paths through a gateway, and each flow's share of it (paper 004)
 ///
-/// Equations (1), (2) and (12), and the shares (3) to (7); weights and caps are ours. Gateways are independent: run the command for each.
+/// Computes equations (1), (2) and (12), and the shares by (3) to (7). The weights and caps of flows are not in the
+/// paper. Gateways are independent: run the command once for each.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -45,11 +46,12 @@ pub(super) struct Flags {
     /// Hops of several paths through the gateway
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = count)]
     paths: Vec<u32>,
-    /// How paths of different length share the channel: as if all were the longest (the paper), with equal time, or with equal rates
+    /// How paths of different length share the channel: as if all were as long as the longest (the paper), with equal
+    /// time, or with equal rates
     #[arg(long, value_name = "HOW", default_value = "longest-path", requires = "paths")]
     joint: Sharing,
-    /// T_s: mean time from a block's first packet to its acknowledgment; prints the number of blocks that the first flow may have in flight
-    /// (11)
+    /// T_s: mean time from a block's first packet to its acknowledgment. Prints how many blocks the first flow may have
+    /// in flight, by (11)
     #[arg(long, value_name = "TIME")]
     block_time: Option<Span>,
     /// L: packets in a block
@@ -94,7 +96,7 @@ const NAMED: Named = &[
     ("the number of blocks", "--block-time"),
 ];
 
-/// Most flows: the share of each one is listed.
+/// The most flows that one command accepts, because it lists the share of each flow.
 const MOST_FLOWS: usize = 100_000;
 
 #[derive(Serialize)]
@@ -197,7 +199,10 @@ impl Flags {
             }
         }
         if flows > MOST_FLOWS {
-            return Err(Failure::flag("--flows", format!("{flows} are too many to list; write at most {MOST_FLOWS}")));
+            return Err(Failure::flag(
+                "--flows",
+                format!("{flows} flows are too many to list; write at most {MOST_FLOWS}"),
+            ));
         }
         let flow = |i: usize| GatewayFlow {
             weight: self.weights.get(i).copied().unwrap_or(1.0),
@@ -219,7 +224,7 @@ fn table(report: &Report, flags: &Flags) -> String {
     let source = if report.paths.len() > 1 { "of all paths together" } else { "(12)" };
     lines.line("capacity", print::rate(report.capacity_bps), source);
     lines.line("redundancy that the losses need", print::number(report.redundancy, ""), "R = 1/(1-P)");
-    lines.line("a hop carries a packet in", output::time(report.packet_time_s), "T_pkt, (2)");
+    lines.line("time of a packet on one hop", output::time(report.packet_time_s), "T_pkt, (2)");
     if let Some(blocks) = report.blocks_max {
         lines.line("blocks in flight", print::number(blocks, ""), "N_s-MAX of the first flow, (11)");
     }

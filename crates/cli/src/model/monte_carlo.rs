@@ -1,4 +1,4 @@
-//! `ripstop model stations --monte-carlo`: a simulation of the users one by one (paper 000, section IX-B).
+//! `ripstop model stations --monte-carlo`: simulates each user's transfers (paper 000, section IX-B).
 
 use super::arguments::{Named, answer};
 use super::print::Lines;
@@ -10,20 +10,20 @@ use ripstop_model::stations::monte_carlo::{MIX_A, MonteCarlo};
 use ripstop_sim::engine::{Sample, Statistic};
 use serde::Serialize;
 
-/// Flags of the experiment.
+/// Flags of the simulation.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Users one by one")]
 pub(super) struct MonteCarloFlags {
-    /// Also draw transfers at random, in slots of 0.1 s
+    /// Also simulate each user's random transfers, in slots of 0.1 s, and count the stations that they need
     #[arg(long)]
     monte_carlo: bool,
     /// Independent runs
     #[arg(long, value_name = "N", default_value = "100", requires = "monte_carlo", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// Length of a run, which begins without transfers
+    /// Length of a run; no user transfers anything at its start
     #[arg(long, value_name = "TIME", default_value = "1000s", requires = "monte_carlo")]
     seconds: Span,
-    /// Time at the beginning of a run that is not counted (the paper counts all)
+    /// Time at the start of each run that the results leave out (the paper leaves out nothing)
     #[arg(long, value_name = "TIME", default_value = "0s", requires = "monte_carlo")]
     warmup: Span,
     /// The seed of all random numbers
@@ -35,7 +35,8 @@ pub(super) struct MonteCarloFlags {
     file_mix: Vec<(f64, f64)>,
 }
 
-/// Most random draws of an experiment. More would take minutes, and are probably a typing error.
+/// The largest number of random draws in one command. More would take minutes, and probably come
+/// from a mistyped flag.
 const MOST_DRAWS: f64 = 2e9;
 
 /// The files that users transfer: the size of each in bits, and its share of the transfers.
@@ -72,7 +73,8 @@ impl MonteCarloFlags {
             return Ok(None);
         }
         if mean_is_given && !self.monte_carlo {
-            let problem = "with --file-mean it only has an effect on --monte-carlo; leave one of them out";
+            let problem = "this flag changes only the results of --monte-carlo when --file-mean is given; add \
+                           --monte-carlo, or leave out --file-mean or --file-mix";
             return Err(Failure::flag("--file-mix", problem));
         }
         let sum: f64 = self.file_mix.iter().map(|file| file.1).sum();
@@ -100,7 +102,7 @@ impl Mix {
     }
 }
 
-/// Runs the experiment for users who get `throughput_bps` when they are active.
+/// Runs the simulation for users who get `throughput_bps` when they are active.
 pub(super) fn run(
     network: &CellularNetwork,
     throughput_bps: f64,
@@ -118,12 +120,12 @@ pub(super) fn run(
         warm_up: flags.warmup.duration().as_secs_f64(),
         ..MonteCarlo::default()
     };
-    // Each user draws once more than the number of its transfers.
+    // A user draws the wait before each transfer, and one more wait that ends after the run.
     let draws = f64::from(network.users) * (network.arrivals_per_s * experiment.seconds + 1.0) * f64::from(flags.runs);
     if draws > MOST_DRAWS {
         let problem = format!(
-            "{draws:.1e} draws (users x transfers of each x runs) take too long; fewer --users, --seconds or --runs: \
-             at most {MOST_DRAWS:.0e}"
+            "{draws:.1e} random draws (users x transfers per user x runs) take too long; the limit is {MOST_DRAWS:.0e} \
+             draws: reduce --users, --seconds or --runs"
         );
         return Err(Failure::flag("--monte-carlo", problem));
     }
@@ -154,14 +156,14 @@ impl MonteCarloReport {
             (Some(mean), None) => format!("{mean:.3}"),
             _ => "-".to_owned(),
         };
-        let what = format!("rounded up slot by slot; {} runs of {} s, seed {}", self.runs, self.seconds_s, self.seed);
-        lines.line("stations, users one by one", interval(&self.mean_of_ceiling), &what);
+        let what = format!("rounded up in each slot; {} runs of {} s, seed {}", self.runs, self.seconds_s, self.seed);
+        lines.line("stations, simulated user by user", interval(&self.mean_of_ceiling), &what);
         lines.line("", interval(&self.mean_fractional), "not rounded");
-        lines.line("active", interval(&self.active_fraction), "share of the users");
+        lines.line("active users", interval(&self.active_fraction), "share of all users");
     }
 }
 
-/// `doc=30%`, `1.5MB=0.3`.
+/// Parses a file and its share: `doc=30%` or `1.5MB=0.3`. Returns the size in bits and the share.
 fn share_of_file(text: &str) -> Result<(f64, f64), String> {
     let wrong = |what: &str| format!("`{text}`: {what}; write for example `doc=30%` or `1.5MB=0.3`");
     let (file, share) = text.split_once('=').ok_or_else(|| wrong("write a file, `=`, and its share"))?;

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 /// The redundancy that masks the losses of a round (paper 000, section VI-B)
 ///
-/// The smallest R, in steps of 0.01, for which at most W of R W packets are lost with the target's probability.
+/// Computes the smallest R, in steps of 0.01, with which at most W of R W packets are lost, with at least the
+/// probability --target.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -24,8 +25,8 @@ pub(super) struct Flags {
     /// The probability with which the losses of a round must be masked; less than 1
     #[arg(long, value_name = "SHARE", default_value = "0.8")]
     target: Fraction,
-    /// How R W and W are rounded: both up, both down, not at all (a continuous distribution), or only the sum's last term
-    /// (coefficients by gamma functions)
+    /// How R W (packets sent) and W (R-1) (losses) are rounded: both up, both down, not at all, or only W, down,
+    /// with gamma functions in the binomial coefficients
     #[arg(long, value_name = "READING", default_value = "ceil")]
     reading: Reading,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -74,8 +75,8 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
     let mut lines = Lines::new();
     lines.line("redundancy", print::number(chosen, ""), "R");
-    lines.line("losses of a round are masked", print::percent(masked), "of the time");
+    lines.line("losses of a round are masked", print::percent(masked), "of all rounds");
     // A loss of 1 was refused above, so the quotient is finite.
-    lines.line("on average this much would do", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
+    lines.line("enough for the mean loss", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
     output::print(&lines.render())
 }

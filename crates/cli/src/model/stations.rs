@@ -13,8 +13,9 @@ use serde::Serialize;
 
 /// The base stations that users need, and what TCP/NC saves (paper 000, sections VII to X)
 ///
-/// Users start transfers at random. A station has a largest rate and a largest number of active users. The number of stations is computed by Little's law, and with
-/// --monte-carlo also user by user. The protocol of --protocol is compared with the others at the same loss.
+/// Users start transfers at random. A station has a largest rate and a largest number of active users. The number of
+/// stations is computed by Little's law, and with --monte-carlo also by simulating each user. The other protocols are
+/// computed for the same loss, for comparison.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -248,7 +249,7 @@ fn figures(network: &CellularNetwork, flags: &Flags) -> Outcome<Figures> {
 }
 
 fn table(report: &Report, flags: &Flags) -> String {
-    let mut titles = vec!["", "a user gets", "load", "active", "stations", "", "power"];
+    let mut titles = vec!["", "a user gets", "load", "active", "stations", "whole", "power"];
     let served = flags.stations.map(|k| format!("users of {k} stations"));
     titles.extend(served.as_deref());
     let mut table = Table::titled(titles);
@@ -281,7 +282,7 @@ fn table(report: &Report, flags: &Flags) -> String {
     }
     text += &format!("\n{}", lines.render());
     if report.asked.load >= 1.0 {
-        text += "\nA load of 1 or more: transfers pile up, and all users are active all the time.\n";
+        text += "\nThe load is 1 or more: transfers pile up, and all users are active all the time.\n";
     }
     text
 }

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 /// The largest throughput of a string of wireless nodes whose acknowledgments ride on data (paper 002)
 ///
-/// Under random access with bounded attempts (table III), and by perfect scheduling (theorem 3.1); 802.11b, 11 Mbit/s, segments of 1460 bytes.
+/// Computed for random access with a limit on attempts (table III), and for perfect scheduling (theorem 3.1). The nodes
+/// use 802.11b at 11 Mbit/s, and segments of 1460 bytes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -24,7 +25,7 @@ pub(super) struct Flags {
     /// The largest attempt ratio x_i of a data link
     #[arg(long, value_name = "RATIO", default_value = "4.108", value_parser = number)]
     attempt_cap: f64,
-    /// eta: time of an acknowledgment over that of data
+    /// eta: time of an acknowledgment divided by that of data
     #[arg(long, value_name = "RATIO", default_value = "0.3027", value_parser = number)]
     ack_ratio: f64,
     /// Ignore that acknowledgments must get through, as the printed optimisation does
@@ -33,13 +34,14 @@ pub(super) struct Flags {
     /// W: packets in the network, for the bound by scheduling [default: unlimited]
     #[arg(long, value_name = "PACKETS", value_parser = count)]
     window: Option<u32>,
-    /// Distances of neighbours: one fewer than nodes, or one for all. They decide each node's k
+    /// Distances between neighbours, which determine each node's k: one value less than nodes, or one value for all
     #[arg(long, value_name = "DISTANCES", value_delimiter = ',', value_parser = metres)]
     spacing: Vec<f64>,
-    /// Distance at which a transmitter is heard [default: 550m, as in ns-2]
+    /// Largest distance at which a transmitter is heard [default: 550m, as in ns-2]
     #[arg(long, value_name = "DISTANCE", requires = "spacing", value_parser = metres)]
     carrier_sense: Option<f64>,
-    /// Decide k by the ratio of signal to interference, as the paper defines it: the smallest ratio at which a frame is received (a number, not dB)
+    /// Determine k by the ratio of signal to interference, as the paper does. The value is the smallest ratio at which
+    /// a frame is received (a factor, not dB)
     #[arg(long, value_name = "RATIO", requires = "spacing", conflicts_with = "carrier_sense", value_parser = number)]
     capture: Option<f64>,
     /// Exponent of the path loss, for --capture
@@ -83,8 +85,8 @@ struct Report {
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     if flags.nodes == 1 {
-        let problem = "the number of nodes is 1: it must be 2 or more, since a single node sends nothing over the air (table III sets its rho \
-                       to 1 by convention)";
+        let problem = "the number of nodes is 1, but must be 2 or more: a single node sends nothing over the air \
+                       (table III sets its rho to 1 by convention)";
         return Err(Failure::flag("--nodes", problem));
     }
     let spacing = match flags.spacing[..] {
@@ -93,7 +95,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let range = match flags.capture {
         None => Interference::CarrierSense(flags.carrier_sense.unwrap_or(550.0)),
-        // Without noise, as in ns-2.
+        // There is no noise, as in ns-2.
         Some(capture) => {
             Interference::Sinr(Radio { capture, exponent: flags.path_exponent, noise: 0.0, reference: 1.0 })
         }

@@ -12,7 +12,8 @@ use serde::Serialize;
 
 /// TCP's throughput over a lossy path (paper 000, equations (1) to (16))
 ///
-/// The defaults are those of the paper's table I: the mean window rounded down in (13), and time-outs by (15) as printed.
+/// The defaults are those of the paper's table I. Equation (13) then rounds the mean window down, and equation (15)
+/// gives the duration of time-outs as the paper prints it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -31,10 +32,10 @@ pub(super) struct Flags {
     /// Payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
-    /// Packets for each acknowledgment
+    /// Packets that each acknowledgment acknowledges
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = count)]
     ack_every: u32,
-    /// Duration of time-outs: by (15) as printed, or the mean of a series that has begun (Padhye and others)
+    /// Duration of time-outs: equation (15), or the mean of a series of time-outs that has begun (Padhye and others)
     #[arg(long, value_name = "FORM", default_value = "printed")]
     timeout_duration: DurationForm,
     /// How (13) rounds the mean window; `floor` gives table I
@@ -127,11 +128,15 @@ fn table(connection: &TcpConnection, got: &ConnectionPrediction) -> String {
     lines.line("throughput", print::rate(got.throughput_bps), "(16)");
     lines.line("", print::number(got.throughput_pps, "packets/s"), "");
     let capped = got.throughput_pps >= connection.max_window / connection.rtt;
-    lines.line("bound by", if capped { "the window" } else { "losses" }, "");
-    lines.line("mean window", print::number(got.expected_window, "packets"), "(10), before --wmax");
+    lines.line("limited by", if capped { "the window" } else { "losses" }, "");
+    lines.line("mean window", print::number(got.expected_window, "packets"), "(10), without the limit --wmax");
     lines.line("rounds between losses", print::number(got.rounds_between_td, ""), "(9)");
     lines.line("losses that end in a time-out", print::percent(got.timeout_probability), "(13)");
-    lines.line("time-outs last", print::number(got.timeout_duration_rounds, "rounds"), "(15)");
+    let source = match connection.duration {
+        TimeOutDuration::AsPrinted => "(15)",
+        TimeOutDuration::Conditional => "mean of a series that has begun",
+    };
+    lines.line("time-outs last", print::number(got.timeout_duration_rounds, "rounds"), source);
     lines.line("without time-outs and --wmax", print::number(got.throughput_td_only_pps, "packets/s"), "(11)");
     lines.render()
 }

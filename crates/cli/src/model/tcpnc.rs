@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// TCP/NC's window and throughput (paper 000, equations (17) to (20))
 ///
-/// The window grows by g = min{1, R (1-p)} each round, up to W_max, and each round acknowledges the share g of the window.
+/// The window grows by g = min{1, R (1-p)} each round, up to W_max. Each round acknowledges the share g of the window.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -130,7 +130,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 fn rounds(flow: &CodedFlow, rounds: f64) -> Outcome<Vec<CodedRound>> {
     if rounds > MOST_ROUNDS {
         let problem = format!(
-            "a series of {} rounds is too long; give at most {MOST_ROUNDS} by --duration",
+            "a series of {} rounds is too long; write a --duration of at most {MOST_ROUNDS} rounds",
             print::number(rounds, "")
         );
         return Err(Failure::flag("--series", problem));

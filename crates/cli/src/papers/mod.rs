@@ -20,8 +20,8 @@ use std::time::Instant;
 
 /// Repeat the experiments and models of the papers, and compare the results with the published numbers
 ///
-/// The experiments are data: scenarios, published numbers, the results of an independent simulation, and the expected verdicts with reasons. They
-/// are built into the program; --dir reads others.
+/// The experiments are data: scenarios, published numbers, the results of an independent simulation, and the expected
+/// verdicts with reasons. They are built into the program; --dir reads others.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -64,7 +64,9 @@ struct ShowFlags {
     json: bool,
 }
 
-/// Run experiments and compare them with the papers; exit status 1 if a result that should hold does not
+/// Run experiments and compare their results with the papers
+///
+/// Exit status 1 if a verdict is FAILED, UNEXPECTED or ERROR.
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 struct RunFlags {
@@ -77,8 +79,8 @@ struct RunFlags {
     /// The number of threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Keep results in this file, and simulate only points without a result. Results are valid for this simulator version only
-    /// [default: ripstop/papers.redb in the user's cache]
+    /// Keep results in this file, and simulate only points without a result. Results are valid only for this simulator
+    /// version [default: ripstop/papers.redb in the user's cache]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Use no stored results, and store none
@@ -109,8 +111,8 @@ Examples:
   ripstop papers list
   ripstop papers show 000.fig12
   ripstop papers run 000.fig12
-  ripstop papers check                        every published number and trend beside the models
-  ripstop papers run --pages pages            all of them (minutes), with pages and figures";
+  ripstop papers check                        compare every published number and trend
+  ripstop papers run --pages pages            run all experiments (minutes), and write pages";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
@@ -198,7 +200,8 @@ fn show(flags: &ShowFlags) -> Outcome<()> {
     };
     if let Some(number) = flags.scenario {
         let Some(cell) = cells().nth(number) else {
-            return Err(Failure::flag("--scenario", format!("the last point is {}", cells().count() - 1)));
+            let problem = format!("there is no point {number}; write 0 to {}", cells().count() - 1);
+            return Err(Failure::flag("--scenario", problem));
         };
         let text = scenario(cell)?.scenario().to_toml();
         return output::print(&text.map_err(|error| Failure::Config(error.to_string()))?);
@@ -221,7 +224,7 @@ fn show_figure(figure: &ModelFigure, library: &PaperLibrary, flags: &ShowFlags) 
     if flags.scenario.is_some() {
         return Err(Failure::flag(
             "--scenario",
-            format!("`{}` is drawn by closed forms; nothing is simulated", figure.id),
+            format!("`{}` is computed from closed forms, so it has no scenario; leave out --scenario", figure.id),
         ));
     }
     let chart = figure.compute(&library.published).map_err(Failure::Config)?;
@@ -307,7 +310,7 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
         })?;
     } else {
         let took = format!(
-            "{} points simulated, {} kept, {:.1} s\n",
+            "{} points simulated, {} from the store, {:.1} s\n",
             found.counts.run,
             found.counts.reused,
             began.elapsed().as_secs_f64()

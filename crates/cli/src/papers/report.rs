@@ -40,13 +40,12 @@ pub(crate) fn experiment(judged: &JudgedStudy) -> String {
     text
 }
 
-/// Fails when a verdict of these experiments is [`Verdict::is_wrong`]: a failed, unexpected or
-/// erroneous one.
+/// Fails when a verdict of these experiments is FAILED, UNEXPECTED or ERROR ([`Verdict::is_wrong`]).
 pub(crate) fn refuse_wrong<'a>(all: impl IntoIterator<Item = &'a JudgedStudy>) -> Outcome<()> {
     let wrong = all.into_iter().flat_map(JudgedStudy::verdicts).filter(|verdict| verdict.is_wrong()).count();
     match wrong {
         0 => Ok(()),
-        n => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
+        n => Err(Failure::Work(format!("{n} verdicts are FAILED, UNEXPECTED or ERROR"))),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &Resul
         RunEnd::Stopped => {
             let there = states.iter().filter(|state| state.is_there()).count();
             return Err(Failure::Work(format!(
-                "stopped: {there} of {} points are there; the same command goes on from here",
+                "stopped: {there} of {} points have results; repeat the command to continue",
                 states.len()
             )));
         }

@@ -1,4 +1,5 @@
-//! `ripstop plan campaign`: simulates a campaign, and reports the errors of the closed forms on its links.
+//! `ripstop plan campaign`: draws links from a seed, simulates them, and reports how far the predictions of the closed
+//! forms are from the simulations. Such a comparison is called a campaign.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Compare the planner's predictions with simulations on links drawn from a seed
 ///
-/// Prints the report. Single results are kept in the store: a campaign that was stopped continues where it stopped. `make plan-report` runs two
-/// campaigns, one to fit the weights to and one to report on.
+/// Prints the report. The store keeps each result, so a campaign that was stopped continues where it stopped.
+/// `make plan-report` runs two campaigns: it fits the planner's weights to the first, and reports the errors on the
+/// second.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -23,16 +25,18 @@ pub(super) struct Flags {
     /// The number of links
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     links: u64,
-    /// The number of links on which to simulate plain TCP, for --data; plain TCP takes the least time [default: as --links]
+    /// The number of links on which to simulate plain TCP, for --data; plain TCP takes the least time [default: as
+    /// --links]
     #[arg(long, value_name = "N", requires = "data", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     plain_links: Option<u64>,
     /// Leave out links above this rate, which take the most time [default: none]
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
-    /// The file that keeps single results
+    /// The file that keeps the result of each simulation
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// Write every link with its predictions and simulations to this TOML file; the example fit-plan fits weights to it
+    /// Write every link with its predictions and simulations to this TOML file; the Cargo example fit-plan fits weights
+    /// to it
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Write the report to this page

@@ -71,7 +71,8 @@ struct Ask {
     /// The largest overhead (headers, repairs, retransmissions), as a share of the useful bytes
     #[arg(long, value_name = "SHARE", value_parser = overhead, help_heading = "What the link is for")]
     budget: Option<f64>,
-    /// Users of base stations with such links: print the stations and the power that TCP/NC saves (paper 000, sections VII to X)
+    /// Print the base stations and the power that TCP/NC saves for this many users with such links (paper 000, sections
+    /// VII to X)
     #[arg(long, value_name = "N", help_heading = "What the link is for")]
     users: Option<u32>,
     /// Simulate every scheme except `block`, and the requests of the TCPs, and print the results beside the predictions
@@ -136,7 +137,7 @@ Examples:
   ripstop plan --rate 2Mbit/s --rtt 100ms --loss 2% --users 1000
   ripstop plan campaign --help                        compare predictions with simulations";
 
-/// The names of the model's arguments, as its errors write them, and the flags that give them.
+/// The names of the model's arguments, as the model's errors write them, and the flags that set them.
 const NAMED: Named = &[
     ("the rate in bits a second", "--rate"),
     ("the round-trip time in seconds", "--rtt"),

@@ -126,8 +126,9 @@ fn advice(plan: &PlanAnswer) -> String {
     if let Some(accuracy) = &plan.accuracy {
         let _ = writeln!(
             text,
-            "- how sure: on {:.1} % of {} simulated links, the scheme that plan names by closed forms alone was within 3 % of the best. On the {} \
-             with {}: {:.1} %. The best scheme of the named family (plain or tunnel) was within 3 % on {:.1} % of the {}",
+            "- how sure: on {:.1} % of {} simulated links, the scheme that plan names by closed forms alone was within \
+             3 % of the best scheme. On the {} links with {}, this share was {:.1} %. The best scheme of the named \
+             family (plain or tunnel) was within 3 % of the best scheme on {:.1} % of the {} links",
             accuracy.scheme * 100.0,
             accuracy.links,
             accuracy.pattern_links,

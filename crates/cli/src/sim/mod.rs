@@ -37,7 +37,8 @@ impl PresetCommand for TandemCommand {
     const PRESET: Preset = Preset::Tandem;
     const ABOUT: [&str; 2] = [
         "Simulate TCP over a chain of equal lossy links (paper 000, fig. 8)",
-        "All flows run from the first node to the last. --loss, --delay, --rate and --queue are those of each link and direction.",
+        "All flows run from the first node to the last. --loss, --delay, --rate and --queue apply to each link in each \
+         direction.",
     ];
     const EXAMPLES: &'static str = "\
 Examples:
@@ -54,8 +55,8 @@ impl PresetCommand for FecCommand {
     const PRESET: Preset = Preset::Fec;
     const ABOUT: [&str; 2] = [
         "Simulate TCP over a link that sends each block of K units as N (paper 003)",
-        "A packet fills --packet-blocks blocks, its 40 bytes of headers included, and is lost when a block loses more than N - K units. \
-         Acknowledgements come back without loss.",
+        "A packet fills --packet-blocks blocks, its 40 bytes of headers included, and is lost when one of them loses \
+         more than N - K units. Acknowledgements come back without loss.",
     ];
     const EXAMPLES: &'static str = "\
 Examples:
@@ -70,7 +71,7 @@ impl PresetCommand for StringCommand {
     const PRESET: Preset = Preset::String;
     const ABOUT: [&str; 2] = [
         "Simulate TCP or UDP over a string of 802.11 stations, with XOR coding and adaptive back-off (paper 002)",
-        "The flow runs from the first station to the last. Stations next to each other decode each other.",
+        "The flow runs from the first station to the last. Neighbouring stations can decode each other's frames.",
     ];
     const EXAMPLES: &'static str = "\
 Examples:

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What becomes of a result.
+/// How to run a scenario, and what to do with the result.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "The measurement")]
 pub(super) struct OutputFlags {
@@ -80,7 +80,7 @@ enum Recording {
     File(Failure),
 }
 
-/// Performs the first run in addition to the measurement, and writes its packets (`--pcap`) and
+/// Performs the first run once more, outside the measurement, and writes its packets (`--pcap`) and
 /// events (`--trace`) to files. Does nothing without these flags.
 fn record(scenario: &Scenario, flags: &OutputFlags) -> Result<(), Recording> {
     if flags.pcap.is_none() && flags.trace.is_none() {

@@ -35,14 +35,14 @@ Examples:
   ripstop speed
   ripstop speed --json --seconds 10s
   ripstop speed --only rlnc_recover_gbps,rlnc_dense_decode_gbps
-  RIPSTOP_GF256=avx2 ripstop speed    with other kernels than the fastest: gfni512, gfni256,
-                                      avx2, portable";
+  RIPSTOP_GF256=avx2 ripstop speed    with this kernel instead of the fastest; the kernels are
+                                      gfni512, gfni256, avx2 and portable";
 
 /// Measures and prints.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let seconds = flags.seconds.duration();
     if seconds.is_zero() || seconds > Duration::from_secs(3600) {
-        let problem = format!("{} cannot be; write more than 0 and at most an hour", flags.seconds);
+        let problem = format!("{} is not a possible time; write more than 0s and at most 1h", flags.seconds);
         return Err(Failure::flag("--seconds", problem));
     }
     if let Some(unknown) = flags.only.iter().find(|name| !FIGURES.iter().any(|f| f.key == **name)) {

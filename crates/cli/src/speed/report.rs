@@ -47,7 +47,7 @@ impl<'a> Report<'a> {
     pub(super) fn table(&self) -> String {
         let others: Vec<&str> = Kernel::all().map(Kernel::name).filter(|name| *name != self.kernel.name()).collect();
         let mut text = format!(
-            "{}; GF(256) kernel {} (RIPSTOP_GF256 may say {}); {}\n\n",
+            "{}; GF(256) kernel {} (RIPSTOP_GF256 can select {}); {}\n\n",
             self.cpu,
             self.kernel.name(),
             others.join(", "),
@@ -82,7 +82,7 @@ fn to(anchor: SpeedAnchor) -> String {
     if anchor.over == 1.0 { short.to_owned() } else { format!("({short}) / {}", anchor.over) }
 }
 
-/// A number with three significant digits where that needs at most three decimals.
+/// A number with three significant digits, but at most three decimals.
 fn digits(value: f64) -> String {
     match value {
         v if v >= 99.95 => format!("{v:.0}"),

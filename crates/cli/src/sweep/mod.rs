@@ -19,9 +19,9 @@ use std::time::Instant;
 
 /// Run a grid of simulations; skip those whose results are in the store
 ///
-/// Each cell of the plan is one `ripstop sim`. The store keeps each result by scenario, seed, runs and simulator version, so an
-/// interrupted sweep continues where it stopped. Results depend neither on the number of jobs nor on interruptions.
-/// docs/researchers/experiments.md describes plans.
+/// Each cell of the plan is one `ripstop sim`. The store keeps each result by scenario, seed, runs and simulator
+/// version, so an interrupted sweep continues where it stopped. Results depend neither on the number of jobs nor on
+/// interruptions. docs/researchers/experiments.md describes plans.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -33,7 +33,7 @@ pub(crate) struct Flags {
     store: Option<PathBuf>,
     #[command(flatten)]
     files: TableFiles,
-    /// Only the cells with this value. Several values of one key select any of them; several keys must all match
+    /// Only cells with this value; may be repeated: values of one key are alternatives, different keys must all match
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The cells")]
     only: Vec<String>,
     /// Run all cells again, and replace their results
@@ -61,7 +61,7 @@ A plan:
   [grid]                      all combinations of the values
   tcp = [\"reno\", \"sack\"]
   loss = { from = \"0%\", to = \"5%\", steps = 6 }
-  [[cases]]                   combined with each case
+  [[cases]]                   each combination is run in each case
   case = \"plain\"
   [[cases]]
   case = \"coded\"
@@ -78,7 +78,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let began = Instant::now();
     let jobs = match flags.jobs {
         Some(jobs @ 1..=4096) => jobs,
-        Some(jobs) => return Err(Failure::flag("--jobs", format!("{jobs} jobs; from 1 to 4096"))),
+        Some(jobs) => return Err(Failure::flag("--jobs", format!("{jobs} jobs are not possible; write 1 to 4096"))),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     let (study, published) = read_study(&flags.plan)?;
@@ -173,8 +173,8 @@ impl Flags {
     }
 }
 
-/// The failure of a sweep that was stopped, or in which a cell failed. The message says how many
-/// results there are and how to continue. No table is written.
+/// Returns the failure of a sweep that was stopped, or in which a cell failed. The message says how
+/// many results there are and how to continue. The caller then writes no table.
 fn refuse_what_is_not_whole(
     flags: &Flags,
     plan: &Experiment,
@@ -186,16 +186,16 @@ fn refuse_what_is_not_whole(
     match ended {
         RunEnd::All => Ok(()),
         RunEnd::Stopped => Err(Failure::Work(format!(
-            "stopped: {there} of {} cells are there; the same command goes on from here{}",
+            "stopped: {there} of {} cells have results; repeat the command to continue{}",
             cells.len(),
-            if flags.files.has_csv() { ", --dry-run writes what is there" } else { "" }
+            if flags.files.has_csv() { ", or add --dry-run to write the results so far" } else { "" }
         ))),
         RunEnd::Failed(k) => Err(failed(
             plan,
             cells,
             states,
             *k,
-            &format!("; {there} of {} cells are there, --keep-going runs the others", cells.len()),
+            &format!("; {there} of {} cells have results; add --keep-going to run the others", cells.len()),
         )),
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn dry(sweep: &ResultTable<'_>) -> String {
     table.render()
 }
 
-/// What is left, in words.
+/// How many cells are done and how many are left, in words, with an estimate of the time.
 pub(crate) fn left(counts: &StateCounts, estimate_s: Option<f64>, jobs: usize) -> String {
     let StateCounts { cells, reused, failed, missing, .. } = counts;
     let cannot = if *failed > 0 { format!(", {failed} invalid") } else { String::new() };

@@ -37,7 +37,8 @@ impl Fates {
         self.0.get(&(name.to_owned(), way.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// A refused packet says nothing about losses: whether the queue is full depends on the timing.
+    /// Compares the fates of the packets that neither run refused. A refused packet says nothing about losses:
+    /// whether the queue is full depends on the timing.
     pub(crate) fn compare(&self, other: &Fates, name: &str, way: &str) -> Compared {
         let mut compared = Compared { both: 0, lost: 0, differ: None };
         for (k, (a, b)) in self.of(name, way).iter().zip(other.of(name, way)).enumerate() {

@@ -1,4 +1,4 @@
-//! Shared by the tests of the program.
+//! Functions that the tests of the program share.
 
 #![allow(dead_code, unused_imports, reason = "not every test uses everything")]
 
@@ -40,7 +40,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
 }
 
-/// Reports on stderr that a test could not run, past the test harness, as `with_namespaces` does.
+/// Writes to standard error, past the test harness, that a test could not run. `with_namespaces` does the same.
 pub(crate) fn skip(test: &str, reason: &str) {
     assert!(std::env::var_os("RIPSTOP_REQUIRE_NAMESPACES").is_none(), "{test} could not run: {reason}");
     let _ = std::io::stderr().write_all(format!("\nSKIPPED {test}: {}\n", reason.trim()).as_bytes());

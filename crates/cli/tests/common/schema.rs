@@ -1,5 +1,5 @@
-//! Checks a JSON value strictly against one of the schemas in docs/schemas. It supports the part of JSON
-//! Schema that these use. A key that is not in the schema is an error, and so is an unknown keyword.
+//! Checks a JSON value strictly against one of the schemas in docs/schemas. Only the part of JSON Schema that
+//! these schemas use is supported. A key that is not in the schema is an error, and so is an unknown keyword.
 
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
         }
     }
     match value {
-        // Free form: the user's own text.
+        // Any object is allowed here: it is the user's own text.
         Value::Object(_) if schema.get("additionalProperties") == Some(&Value::Bool(true)) => {}
         Value::Object(fields) => {
             let known = schema.get("properties").and_then(Value::as_object);

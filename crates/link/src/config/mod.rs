@@ -26,8 +26,9 @@ pub struct LinkConfig {
     /// being serialised is not counted, so a packet that finds the link idle needs no queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
-    /// A packet that must wait and does not fit within this limit meets congestion. It is then
-    /// marked with Congestion Experienced if it is ECN-capable (RFC 3168). None: nothing is marked.
+    /// How many packets or bytes may wait before packets are marked. A packet that must wait and
+    /// would exceed this limit meets congestion: if it is ECN-capable, it is marked with Congestion
+    /// Experienced (RFC 3168). None: nothing is marked.
     #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Option<QueueLimit>,
     /// Propagation delay, from the departure of the last bit to the arrival.
@@ -47,8 +48,9 @@ pub struct LinkConfig {
     /// Which packets the channel loses, after serialisation.
     #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
-    /// Sends packets in units under a block code, and loses units. `rate` is then the channel's
-    /// rate; packets get the share K/N of it (see [`Fec`]). The schedule cannot change the code.
+    /// A block code: packets cross the channel in units, and the channel loses units. `rate` is
+    /// then the channel's rate; packets get the share K/N of it (see [`Fec`]). The schedule cannot
+    /// change the code.
     #[serde(deserialize_with = "field::fec", skip_serializing_if = "Option::is_none")]
     pub fec: Option<Fec>,
     /// Holds some packets back, so that others overtake them.
@@ -80,7 +82,8 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// A policer whose bucket holds 50 ms at `rate`, and at least ten packets of 1500 bytes.
+    /// A policer whose bucket holds what `rate` brings in 50 ms, but at least ten packets of 1500
+    /// bytes.
     pub fn new(rate: Rate) -> Policer {
         Policer { rate, burst: Bytes::new((rate.bps() / 160).max(15_000)) }
     }
@@ -150,7 +153,8 @@ pub struct Change {
     /// See [`LinkConfig::mark`].
     #[serde(deserialize_with = "field::mark", default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<QueueLimit>,
-    /// See [`LinkConfig::delay`]. A shorter delay lets no packet overtake.
+    /// See [`LinkConfig::delay`]. A change to a shorter delay lets no packet overtake an earlier
+    /// one.
     #[serde(deserialize_with = "field::delay", default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
     /// See [`LinkConfig::jitter`].
@@ -244,7 +248,7 @@ impl LinkConfig {
             if length.is_zero() {
                 return Err(LinkConfigError::new(
                     format!("blackouts[{i}].length"),
-                    "0 s lasts no time; write a longer one",
+                    "a blackout of 0 s has no effect; write a longer time",
                 ));
             }
             if b.every.is_some_and(|every| every.duration() <= length) {
@@ -261,12 +265,15 @@ impl LinkConfig {
             if last.is_some_and(|last| change.at <= last) {
                 return Err(LinkConfigError::new(
                     format!("{name}.at"),
-                    format!("{} is not after the change before it; put changes in order of time", change.at),
+                    format!("{} is not later than the change before it; list the changes in order of time", change.at),
                 ));
             }
             last = Some(change.at);
             if (Change { at: change.at, ..Change::default() }) == *change {
-                return Err(LinkConfigError::new(name, "changes nothing; give a new value or leave it out"));
+                return Err(LinkConfigError::new(
+                    name,
+                    "this change sets nothing; give it a new value, or leave out the change",
+                ));
             }
             settings.apply(change);
             settings.check_values(&format!("{name}."))?;

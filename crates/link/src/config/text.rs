@@ -9,7 +9,7 @@ use std::fmt;
 
 /// A policer as a configuration file writes it.
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with `rate`, and `burst` if you like")]
+#[serde(deny_unknown_fields, expecting = "a table with `rate`, and optionally `burst`")]
 pub(crate) struct PolicerText {
     #[serde(deserialize_with = "field::rate")]
     rate: Rate,

@@ -10,8 +10,9 @@ use crate::fate::{Delivery, DropReason, Fate};
 use crate::loss::Loss;
 use ripstop_base::{QueueLimit, Time};
 
-/// The largest packet on the fast path, in bytes. The size of a larger packet in nanobits (10^-9
-/// bit, the unit of `serialiser.rs`) does not fit 64 bits.
+/// The largest packet on the fast path, in bytes. The size of such a packet in nanobits (10^-9 bit,
+/// the unit of `serialiser.rs`) fits 64 bits, and so does the serialiser's arithmetic with it. No
+/// real packet is half as large.
 const MAX_BYTES: usize = 1 << 30;
 /// Packets that begin to leave after this moment, 292 years after the epoch, take the full path
 /// too. [`Serialiser::serve_steadily`](crate::serialiser::Serialiser::serve_steadily) requires this

@@ -37,10 +37,9 @@ pub struct Link {
 
     /// The latest moment at which a packet was offered. Time does not go back.
     pub(crate) now: Time,
-    /// Index in `steps` of the settings that apply to the last packet offered, when it was offered.
+    /// Index in `steps` of the settings that applied when the latest packet was offered.
     entry_step: usize,
-    /// Index in `steps` of the settings that apply to the last packet offered, when its last bit
-    /// leaves.
+    /// Index in `steps` of the settings that apply when the last bit of the latest packet leaves.
     pub(crate) exit_step: usize,
     bucket: Bucket,
     pub(crate) waiting: Waiting,

@@ -30,7 +30,8 @@ pub(crate) struct Report {
     /// Start of the interval of `goodput_bps`, `share` and `sent_per_useful`, in seconds from the start of
     /// the connection. The interval ends with the run.
     pub(crate) measured_from_s: f64,
-    /// Wall-clock time of all contenders as estimated at the start; null in virtual time, where it depends on the machine.
+    /// Wall-clock time of all contenders as estimated at the start; null in virtual time, where it depends on the
+    /// machine.
     pub(crate) estimated_s: Option<f64>,
     pub(crate) contenders: Vec<ContenderReport>,
     /// Who won, by how much, and why; null without a result.
@@ -71,8 +72,8 @@ pub(crate) struct ContenderReport {
     pub(crate) tunnel: Option<TunnelFacts>,
 }
 
-/// What the tunnel did in the bulk run, in the data direction. In virtual time the sum over all
-/// runs.
+/// What the tunnel did in the bulk run, in the data direction. In virtual time, each count is the
+/// sum over all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TunnelFacts {
     /// Lost packets that the tunnel recovered from repairs.
@@ -98,8 +99,8 @@ pub(crate) struct BulkFacts {
     pub(crate) first_1mb_s: Option<f64>,
     /// CPU time of the processes at both ends per 10^9 bytes received, in the whole run.
     pub(crate) cpu_s_per_gb: Option<f64>,
-    /// Packets that the bulk's TCP retransmitted in the whole run, in virtual time the sum over all runs; null
-    /// without a TCP.
+    /// Packets that the bulk's TCP retransmitted in the whole run; null without a TCP. In virtual time, the
+    /// count is the sum over all runs.
     pub(crate) tcp_retransmitted_packets: Option<u64>,
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct Requests {
     pub(crate) beside_bulk: RequestStats,
 }
 
-/// Exact percentiles over all requests that were due.
+/// Exact percentiles over all requests, answered or not.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct RequestStats {
     pub(crate) n: usize,
@@ -159,13 +160,13 @@ pub(crate) struct Wire {
     pub(crate) queue_max_bytes: u64,
     /// How late packets were delivered, 99th percentile, in the worse direction; null in virtual time.
     pub(crate) late_p99_s: Option<f64>,
-    /// Packets dropped because the emulator was too slow, in both directions.
+    /// Packets dropped because the emulator was full or too slow, in both directions.
     pub(crate) emulator_dropped_packets: u64,
 }
 
 impl BulkFacts {
-    /// From the counters at the start and at the end of the measured interval, and the figures of
-    /// the whole stream.
+    /// Computes the figures from the counters at the start and at the end of the measured interval,
+    /// and from the figures of the whole stream.
     pub(crate) fn between(first: &Mark, last: &Mark, whole: &BulkReport) -> BulkFacts {
         let bulk = (last.bulk - first.bulk) as f64;
         let useful = bulk + (last.requests - first.requests) as f64;
@@ -251,8 +252,8 @@ impl Report {
         let wire = &contender.wire;
         if wire.emulator_dropped_packets > 0 || wire.late_p99_s.is_some_and(|late| late > 1e-3) {
             self.notes.push(format!(
-                "{}: this machine was too busy for the emulated link (1 packet in 100 was more than {} late, {} \
-                 were dropped): take the figures with care",
+                "{}: this machine was too busy for the emulated link: 1 packet in 100 was more than {} late, and {} \
+                 packets were dropped. Do not rely on these figures",
                 contender.name,
                 output::time(wire.late_p99_s.unwrap_or(0.0)),
                 wire.emulator_dropped_packets
@@ -271,13 +272,14 @@ impl Report {
         text.push('\n');
         let measured = output::time(self.measured_from_s);
         text.push_str(&format!(
-            "share: of the link's rate less its losses, from {measured} on. 100 kB, 1 MB: since the start of \
-             the connection.\nRequests: 100 bytes each way beside the bulk stream, 20 a second.\n"
+            "share: goodput from {measured} on / the link's rate less its losses. 100 kB, 1 MB: time from the start of \
+             the connection until they had arrived.\nRequests: 100 bytes each way, 20 a second, during the bulk \
+             stream.\n"
         ));
         if self.is_virtual {
             text.push_str(&format!(
-                "Means of {} runs, +-: 95 % interval of the share. delay: from a packet's first transmission to its delivery in \
-                 order.\n",
+                "Means of {} runs. +-: half of the share's 95 % confidence interval. delay: from a packet's first \
+                 transmission to its delivery in order.\n",
                 self.runs
             ));
         }

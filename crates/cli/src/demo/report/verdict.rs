@@ -4,7 +4,8 @@ use super::ContenderReport;
 use crate::output;
 use serde::Serialize;
 
-/// Two goodputs that differ by less than this share count as equal. A single run of a contender varies by about as much.
+/// Two goodputs that differ by less than this share count as equal. A single run of a contender varies by about as
+/// much.
 const EQUAL: f64 = 0.03;
 
 /// Who won, by how much, and why.
@@ -23,7 +24,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// None when nobody received anything.
+    /// None when no contender received anything.
     pub(crate) fn of(contenders: &[ContenderReport]) -> Option<Verdict> {
         let winner = best(contenders.iter())?;
         let others = || contenders.iter().filter(|c| c.name != winner.name);
@@ -76,7 +77,10 @@ fn reason(winner: &ContenderReport, slower: Option<&ContenderReport>) -> String 
         (false, true) => format!("{}; {}", at_losses(winner), overheads(winner, slower)),
         (false, false) if has_losses(winner) => format!("{}, while {}", at_losses(slower), at_losses(winner)),
         (false, false) => {
-            format!("{}, so the difference is the congestion control's start and its queue", lost(winner))
+            format!(
+                "{}, so the difference comes from how the two congestion controls start and fill the queue",
+                lost(winner)
+            )
         }
         (true, true) => format!("{}, and for {} {}", repaired(winner), slower.name, repaired(slower)),
     }
@@ -105,7 +109,7 @@ fn repaired(contender: &ContenderReport) -> String {
     }
 }
 
-/// How many of the contender's packets the link lost. Of several runs these are the counts of the first.
+/// How many of the contender's packets the link lost. If there are several runs, the counts are those of the first.
 fn lost(contender: &ContenderReport) -> String {
     let wire = &contender.wire;
     let lost = if wire.lost_packets == 0 { "none".to_owned() } else { wire.lost_packets.to_string() };

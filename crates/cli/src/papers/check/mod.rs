@@ -14,11 +14,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Compare each published number and trend with closed forms and stored results; exit status 1 if a verdict is FAILED, UNEXPECTED or ERROR
+/// Compare each published number and trend with closed forms and stored results
 ///
-/// Every published number and every published trend has a verdict. The results of simulations are read from --store,
-/// or from the numbers that `papers run --numbers` wrote. An experiment that was changed after its results
-/// were made counts as not run.
+/// Every published number and every published trend gets a verdict. The results of simulations are read from --store,
+/// or from the numbers that `papers run --numbers` wrote. An experiment that was changed after its results were made
+/// counts as not run. Exit status 1 if a verdict is FAILED, UNEXPECTED or ERROR.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -33,7 +33,7 @@ pub(super) struct Flags {
     /// Exit with status 1 also if an experiment that a verdict needs was not run
     #[arg(long)]
     require_all: bool,
-    /// Write a page for each paper into this directory, with the figures that closed forms draw
+    /// Write a page for each paper into this directory, with figures computed from closed forms
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
     /// Print one JSON object (docs/schemas/check.schema.json) instead of tables
@@ -46,16 +46,16 @@ Examples:
   ripstop papers check
   ripstop papers check 002 003 --require-all
   ripstop papers check --json > verdicts.json
-  ripstop papers check --pages pages           and the figures of closed forms
-  ripstop papers check --dir papers            after a change there, without a new build";
+  ripstop papers check --pages pages           also write a page for each paper, with figures
+  ripstop papers check --dir papers            read the directory `papers` instead of the built-in files";
 
 #[derive(Serialize)]
 struct Report<'a> {
     version: &'static str,
     papers: Vec<CheckedPaper<'a>>,
-    /// Published numbers with each verdict.
+    /// For each verdict: how many published numbers have it.
     numbers: BTreeMap<PaperVerdict, usize>,
-    /// Published trends with each verdict.
+    /// For each verdict: how many published trends have it.
     trends: BTreeMap<PaperVerdict, usize>,
 }
 
@@ -93,11 +93,11 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         all.filter(|(verdict, _)| is(**verdict)).map(|(_, n)| n).sum()
     };
     match (count(&PaperVerdict::is_wrong), count(&|verdict| verdict == PaperVerdict::NotRun)) {
-        (0, not_run) if flags.require_all && not_run > 0 => {
-            Err(Failure::Work(format!("{not_run} verdicts need experiments that were not run: `ripstop papers run`")))
-        }
+        (0, not_run) if flags.require_all && not_run > 0 => Err(Failure::Work(format!(
+            "{not_run} verdicts need experiments that were not run: run `ripstop papers run`"
+        ))),
         (0, _) => Ok(()),
-        (n, _) => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
+        (n, _) => Err(Failure::Work(format!("{n} verdicts are FAILED, UNEXPECTED or ERROR"))),
     }
 }
 
@@ -105,10 +105,10 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 fn chosen<'a>(library: &'a PaperLibrary, names: &[String]) -> Outcome<Vec<(&'a str, &'a StatedPaper)>> {
     if let Some(stranger) = names.iter().find(|name| !library.stated.contains_key(*name)) {
         let all: Vec<&str> = library.stated.keys().map(String::as_str).collect();
-        return Err(Failure::Usage(format!("there is no paper `{stranger}`; there are {}", all.join(", "))));
+        return Err(Failure::Usage(format!("there is no paper `{stranger}`; the papers are {}", all.join(", "))));
     }
     if library.stated.is_empty() {
-        return Err(Failure::flag("--dir", "there is no NNN/model.toml in it, so nothing to check"));
+        return Err(Failure::flag("--dir", "this directory has no file NNN/model.toml, so there is nothing to check"));
     }
     let wanted = |id: &str| names.is_empty() || names.iter().any(|name| name == id);
     let all = library.stated.iter().map(|(id, stated)| (id.as_str(), stated));
