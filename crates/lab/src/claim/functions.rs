@@ -74,7 +74,7 @@ pub(super) fn call(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, Stri
         "near" => near(values, |v| (v[0] - v[1]).abs(), super::value::show_number),
         "truth" => match &values[0] {
             ClaimValue::Truth(finding) => Ok(ClaimValue::Number(f64::from(u8::from(finding.holds)))),
-            _ => Err("an assertion is wanted here".into()),
+            _ => Err("`truth(..)` needs an assertion, such as `truth(n > 2)`".into()),
         },
         "abs" => combine(values, |v| v[0].abs()),
         "sqrt" => combine(values, |v| v[0].sqrt()),
