@@ -153,11 +153,11 @@ pub fn pick_cells(experiment: &Experiment, cells: Vec<GridCell>, wanted: &[Strin
         let position = experiment.keys().iter().position(|known| known == key.trim());
         let k = position.ok_or_else(|| {
             let known = match experiment.keys() {
-                [] => "nothing does".to_owned(),
+                [] => "no key does".to_owned(),
                 [one] => format!("there is {one}"),
                 keys => format!("there are {}", keys.join(", ")),
             };
-            format!("`{}` does not vary in this plan; {known}", key.trim())
+            format!("`{}` does not vary in this experiment; {known}", key.trim())
         })?;
         if !cells.iter().any(|cell| is(experiment, cell, k, value.trim())) {
             let mut known: Vec<&str> = Vec::new();
