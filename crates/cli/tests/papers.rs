@@ -120,11 +120,11 @@ fn what_does_not_hold_is_told_by_the_exit_status() {
     for (from, to, words) in [
         ("2%)", "0.0001%)", "does not hold"),
         ("within(", "2 < within(", "assertion"),
-        ("cells = [{", "within = 0.000001\ncells = [{", "not the paper's number"),
+        ("cells = [{", "within = 0.000001\ncells = [{", "our number differs from the paper's by more than"),
         (
             "[\"009.rate\"] }",
             "[\"009.rate\"], expect = \"differs\", because = \"so\" }",
-            "agrees, though said to differ: so",
+            "agrees with the paper's, although the experiment says that it differs: so",
         ),
     ] {
         let papers = directory(&SMALL.replace(from, to));
@@ -132,7 +132,7 @@ fn what_does_not_hold_is_told_by_the_exit_status() {
         let text = stdout(&output) + &stderr(&output);
         assert!(!output.status.success() && text.contains(words), "{to}: {text}");
     }
-    // With a few runs what is said to differ stays undecided.
+    // With few runs, a number that is expected to differ stays undecided.
     let papers =
         directory(&SMALL.replace("[\"009.rate\"] }", "[\"009.rate\"], expect = \"differs\", because = \"so\" }"));
     let quick = json(&run(&["papers", "run", "--fresh", "--quick", "--json", "--dir", path(papers.path())]));

@@ -130,7 +130,10 @@ fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (P
         (false, true) => (PaperVerdict::DoesNotHold, spec.because.clone()),
         (true, true) => {
             let said = spec.because.clone().unwrap_or_default();
-            (PaperVerdict::Unexpected, Some(format!("holds, though said not to: {said}")))
+            (
+                PaperVerdict::Unexpected,
+                Some(format!("the trend holds, although `trends.toml` says that it does not: {said}")),
+            )
         }
         (false, false) => (PaperVerdict::Failed, Some("does not hold".to_owned())),
     }
@@ -151,11 +154,11 @@ fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, 
             .filter(|claim| claim.id.as_ref().is_some_and(|known| known.as_ref() == id))
             .peekable();
         if own.peek().is_none() {
-            return Err(format!("`{}`: `{name}` has no claim about `{id}`", spec.id));
+            return Err(format!("`{}`: the experiment `{name}` has no claim with the id `{id}`", spec.id));
         }
         not_expected.extend(own.filter_map(|claim| claim.because.clone()));
     }
-    let words = || format!("Simulations are not expected to bear it out in all: {}.", not_expected.join("; "));
+    let words = || format!("Simulations are not expected to show the whole trend: {}.", not_expected.join("; "));
     Ok((!not_expected.is_empty()).then(words))
 }
 

@@ -206,13 +206,13 @@ impl Study {
             self.known_measure(&figure.y)?;
             let named = |name: &String| self.cells[set].iter().all(|cell| cell.text(&self.experiment, name).is_some());
             if figure.x != "time" && !named(&figure.x) {
-                let problem = format!("`x`: the set has no parameter `{}`", figure.x);
+                let problem = format!("`x`: the set has no key `{}`", figure.x);
                 return Err((figure.y.span().start, problem));
             }
             let curves = figure.curves.iter().flatten().map(|name| ("curves", name));
             let mut names = figure.at.keys().map(|name| ("at", name)).chain(curves);
             if let Some((field, stranger)) = names.find(|(_, name)| !named(name)) {
-                let problem = format!("`{field}`: the set has no parameter `{stranger}`");
+                let problem = format!("`{field}`: the set has no key `{stranger}`");
                 return Err((figure.y.span().start, problem));
             }
         }
@@ -237,7 +237,7 @@ impl Study {
         let [one] = found[..] else {
             let all: Vec<String> = self.cells[set].iter().map(|cell| cell.label(&self.experiment)).collect();
             return Err(format!(
-                "`at`: {} points of `{}` are meant, not one; there are: {}",
+                "`at` selects {} cells of `{}`, but must select one; the cells are: {}",
                 found.len(),
                 self.experiment.sets()[set].name,
                 all.join("; ")
@@ -253,15 +253,15 @@ impl Study {
             return Err("`published` or `reference` is missing: there is nothing to compare".into());
         }
         if cell.reference.as_ref().is_some_and(|pair| !(1..=2).contains(&pair.len())) {
-            return Err("`reference`: [mean] or [mean, half of its interval]".into());
+            return Err("`reference`: write [mean], or [mean, half the width of its 95 % interval]".into());
         }
         if (cell.expect == ExpectedVerdict::Reproduced) == cell.because.is_some() {
-            return Err("`because` says why a number is not reproduced: with `expect` \"differs\" or \
-                        \"not-reproducible\", and only there"
+            return Err("`because` must be given with `expect = \"differs\"` or `expect = \"not-reproducible\"`, \
+                        and only with these"
                 .into());
         }
         if cell.expect != ExpectedVerdict::Reproduced && cell.published.is_empty() {
-            return Err("`expect` is about `published`, which is missing".into());
+            return Err("`expect` needs `published`, which is missing".into());
         }
         Ok(())
     }
@@ -277,7 +277,8 @@ impl Study {
             }
             if claim.holds.is_empty() || claim.fails != claim.because.is_some() {
                 let at = claim.holds.first().map_or(0, |first| first.span().start);
-                let problem = "a claim has assertions in `holds`; with `fails = true` also `because`, and only then";
+                let problem =
+                    "a claim needs assertions in `holds`; with `fails = true` it needs `because` too, and only then";
                 return Err((at, format!("{problem} (claim: {})", claim.text)));
             }
             let scope = StudyScope { study: self, readings: None };
