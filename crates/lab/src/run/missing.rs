@@ -232,7 +232,7 @@ fn with_what_is_there(error: LabError, states: &[CellState]) -> LabError {
     let there = states.iter().filter(|state| state.is_there()).count();
     match error {
         LabError::Work(words) => LabError::Work(format!(
-            "{words}; {there} of {} cells are there, the same command goes on from them",
+            "{words}; {there} of {} cells have stored results, and the same command continues with the others",
             states.len()
         )),
         other => other,
