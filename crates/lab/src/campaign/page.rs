@@ -29,10 +29,10 @@ const SHOWN_RUNS: usize = 8;
 /// The most links in each list. The page says "ten", so its text must change with this value. Half
 /// or double the value changes only the length of the lists.
 const LISTED: usize = 10;
-/// Packets. If a link's queue is smaller, [`special`] names the queue as the likely cause of a
+/// Packets. If a link's queue is smaller, [`possible_cause`] names the queue as the likely cause of a
 /// large error. Half or double the value changes only which remark a link gets.
 const SMALL_QUEUE: f64 = 20.0;
-/// Packets. If a link's bandwidth-delay product is smaller, [`special`] names this product as the
+/// Packets. If a link's bandwidth-delay product is smaller, [`possible_cause`] names this product as the
 /// likely cause of a large error. Half or double the value changes only which remark a link gets.
 const SMALL_BDP: f64 = 10.0;
 
@@ -182,7 +182,7 @@ fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     let mut worst: Vec<&JudgedLink<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.error(b.chosen).total_cmp(&a.error(a.chosen)));
     for one in worst.into_iter().take(LISTED) {
-        let _ = writeln!(text, "{}; {}. `{}`", item(one), special(one), draw::command(&one.link.path));
+        let _ = writeln!(text, "{}; {}. `{}`", item(one), possible_cause(one), draw::command(&one.link.path));
     }
     text
 }
@@ -237,7 +237,7 @@ fn item(one: &JudgedLink<'_>) -> String {
 /// A remark on a possible cause of a large error on a link.
 ///
 /// The remark is only a hint. Only a trace of the link can show why the prediction is wrong.
-fn special(one: &JudgedLink<'_>) -> &'static str {
+fn possible_cause(one: &JudgedLink<'_>) -> &'static str {
     let path = &one.link.path;
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));

@@ -6,7 +6,7 @@
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
-use super::verdict::{JudgedStudies, PaperVerdict, together};
+use super::verdict::{JudgedStudies, PaperVerdict, worst_of};
 use crate::error::{LabError, LabResult};
 use crate::published::PublishedEntry;
 use crate::study::JudgedStudy;
@@ -105,7 +105,7 @@ pub(super) fn judge(
 /// this verdict.
 fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
     let studies: Vec<&JudgedStudy> = ids.iter().filter_map(|id| judged.get(id)).collect();
-    let verdict = together(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
+    let verdict = worst_of(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
     let numbers = studies.iter().flat_map(|study| study.entries.iter().map(|one| (one.verdict, &one.why)));
     let claims = studies.iter().flat_map(|study| study.claims.iter().map(|one| (one.verdict, &one.why)));
     let mut reasons = numbers.chain(claims).filter(|(own, _)| PaperVerdict::from(*own) == verdict);
@@ -196,7 +196,7 @@ fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec
         }
     }
     let decided = |(number, verdicts): (CheckedNumber, Vec<_>)| CheckedNumber {
-        verdict: together(verdicts.into_iter()),
+        verdict: worst_of(verdicts.into_iter()),
         ..number
     };
     all.into_iter().map(decided).collect()

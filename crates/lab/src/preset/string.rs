@@ -65,7 +65,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     let stations = stations(given)?;
     let medium = MediumSpec {
         preset: given.choice("preset", &[("ns2", MediumPreset::Ns2), ("standard", MediumPreset::Standard)])?,
-        capture: Some(given.value("capture").map_err(|wrong| number("capture", wrong, "10"))?),
+        capture: Some(given.value("capture").map_err(|wrong| with_example("capture", wrong, "10"))?),
         data_rate: given.optional::<Rate>("data-rate")?,
         basic_rate: given.optional::<Rate>("basic-rate")?,
         receive_range: given.optional::<Distance>("receive-range")?,
@@ -102,7 +102,7 @@ const BACKOFFS: &[(&str, BackoffName)] = &[
 ];
 
 /// The error `wrong` of a parameter that takes a number without a unit, with an example added.
-fn number(name: &str, wrong: PresetError, example: &str) -> PresetError {
+fn with_example(name: &str, wrong: PresetError, example: &str) -> PresetError {
     PresetError::new(name, format!("{}; write a number, for example `{example}`", wrong.problem))
 }
 

@@ -188,7 +188,7 @@ impl Study {
         ChosenCells { cells: choice.select(self, set), place: choice.place }
     }
 
-    fn known(&self, name: &Spanned<String>) -> Result<usize, (usize, String)> {
+    fn set_index(&self, name: &Spanned<String>) -> Result<usize, (usize, String)> {
         self.experiment.set(name.as_ref()).ok_or_else(|| {
             let all: Vec<&str> = self.experiment.sets().iter().map(|set| set.name.as_str()).collect();
             let problem = format!("`set`: there is no `{}`; there are {}", name.as_ref(), all.join(", "));
@@ -202,7 +202,7 @@ impl Study {
 
     fn check_figures(&self) -> Result<(), (usize, String)> {
         for figure in &self.figures {
-            let set = self.known(&figure.set)?;
+            let set = self.set_index(&figure.set)?;
             self.known_measure(&figure.y)?;
             let named = |name: &String| self.cells[set].iter().all(|cell| cell.text(&self.experiment, name).is_some());
             if figure.x != "time" && !named(&figure.x) {
@@ -221,7 +221,7 @@ impl Study {
 
     fn check_numbers(&self, published: &Published) -> Result<(), (usize, String)> {
         for check in &self.checks {
-            let set = self.known(&check.set)?;
+            let set = self.set_index(&check.set)?;
             self.known_measure(&check.measure)?;
             for cell in &check.cells {
                 let (at, cell) = (cell.span().start, cell.as_ref());
