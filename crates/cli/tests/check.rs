@@ -168,7 +168,7 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
             "printed = \"1248\"",
             "000.eq18.states",
             "unexpected",
-            "though said not to",
+            "although `model.toml` says that it does not",
         ),
         (
             "003/model.toml",
@@ -178,7 +178,14 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
             "failed",
             "is not at least 2800",
         ),
-        ("000/trends.toml", fig20b, &fails, "000.t.fig20b", "unexpected", "though said not to: so"),
+        (
+            "000/trends.toml",
+            fig20b,
+            &fails,
+            "000.t.fig20b",
+            "unexpected",
+            "although `trends.toml` says that it does not: so",
+        ),
         // The same claims with parameters for which they do not hold.
         (
             "000/trends.toml",

@@ -357,7 +357,7 @@ fn expectations_make_a_test_of_a_run() {
     assert!(stderr(&error).contains(words), "{}", stderr(&error));
 
     for (flag, words) in [
-        ("--expect=goodput>=1", "--expect: `goodput` is no figure: there is no `goodput`; there are "),
+        ("--expect=goodput>=1", "--expect: `goodput` is not in the result: there is no `goodput`; there are "),
         ("--expect=goodput_bps", "--expect: this is a value, not an assertion"),
     ] {
         let wrong = with(&[flag]);

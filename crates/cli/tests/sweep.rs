@@ -358,13 +358,19 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
     for (plan, words) in [
         ("", "plan.toml:1:1: the section [base] is missing: write `preset = "),
         ("[base]\n", "plan.toml:1:2: [base] needs `preset = \"tandem\"`"),
-        ("[base]\npreset = \"chain\"\n", "plan.toml:2:10: preset: there is no `chain`; there are `tandem` and `fec`"),
+        (
+            "[base]\npreset = \"chain\"\n",
+            "plan.toml:2:10: preset: there is no `chain`; there are `tandem`, `fec` and `string`",
+        ),
         ("[base]\npreset = 1\n", "plan.toml:2:10: preset: write a text in quotes"),
         ("[base]\nscenario = \"no.toml\"\n", "plan.toml:2:12: scenario: "),
         ("[base]\nscenario = \"wrong.toml\"\n", "wrong.toml:2:11: `link[0].between`: both ends are one node"),
         ("[base]\npreset = \"fec\"\nscenario = \"a\"\n", "plan.toml:3:12: scenario: there is a preset already"),
         ("[base\n", "plan.toml:1:6: "),
-        ("[base]\npreset = \"tandem\"\n[gird]\n", "plan.toml:3:2: a plan has no `gird`; it has [base], [grid]"),
+        (
+            "[base]\npreset = \"tandem\"\n[gird]\n",
+            "plan.toml:3:2: an experiment has no section `gird`; its sections are [base], [grid]",
+        ),
         ("[base]\npreset = \"tandem\"\nlos = 1\n", "plan.toml:3:7: `sim tandem` has no flag `los`; it has hops, rate"),
         ("[base]\npreset = \"tandem\"\njson = true\n", "plan.toml:3:8: `sim tandem` has no flag `json`"),
         ("[base]\npreset = \"tandem\"\nnc = 1\n", "plan.toml:3:6: nc: on or off; write true or false"),
@@ -375,14 +381,14 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
             "plan.toml:4:15: loss: `lots` is not a share",
         ),
         ("[base]\npreset = \"tandem\"\n[grid]\nloss = []\n", "plan.toml:4:8: loss: an empty list leaves no cell"),
-        ("[base]\npreset = \"tandem\"\n[grid]\nloss = 0.1\n", "plan.toml:4:8: loss: a list of values"),
+        ("[base]\npreset = \"tandem\"\n[grid]\nloss = 0.1\n", "plan.toml:4:8: loss: write a list of values"),
         (
             "[base]\npreset = \"tandem\"\n[grid]\nloss = [0]\n[[zip]]\nloss = [1]\n",
             "plan.toml:6:9: loss: varies already",
         ),
         (
             "[base]\npreset = \"tandem\"\n[[zip]]\nloss = [0, 0.1]\nhops = [1]\n",
-            "plan.toml:5:8: hops: 1 values go together with 2 of `loss`",
+            "plan.toml:5:8: hops: 1 values, but `loss` has 2",
         ),
         (
             "[base]\npreset = \"tandem\"\n[zip]\nloss = [0]\n",
@@ -408,7 +414,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
     for (flags, words, status) in [
         (&["--jobs", "0"][..], "--jobs: 0 jobs are not possible; write 1 to", 2),
         (&["--only", "loss"], "--only: `loss`; write KEY=VALUE", 2),
-        (&["--only", "hops=2"], "--only: `hops` does not vary in this plan; there is loss", 2),
+        (&["--only", "hops=2"], "--only: `hops` does not vary in this experiment; there is loss", 2),
         (&["--only", "loss=3%"], "--only: no cell has loss = `3%`; there are 0, 1%", 2),
         (&["--csv", "/nowhere/a.csv"], "--csv: /nowhere/a.csv: No such file", 2),
         (&["--csv", "plan.toml"], "--csv: this file is the experiment or the store", 2),

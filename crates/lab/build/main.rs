@@ -1,8 +1,9 @@
 //! Gives the crate `RIPSTOP_SIMULATOR`: a hash of everything that decides the result of a cell.
 //!
-//! Stored results count only for the simulator that made them. A result is a function of the tokens of the pure crates and of the versions
-//! of three libraries. The machine, the build profile and the crates at the edge of the operating system have no part in it. Comments,
-//! layout and tests have none either, so they are left out: see `tokens.rs`.
+//! A stored result is reused only by the simulator that made it. A result depends on the tokens of
+//! the crates in `CRATES` and on the versions of three libraries. It does not depend on the
+//! machine, the build profile, or the crates that talk to the operating system. Comments, layout and
+//! tests do not change a result, so the hash leaves them out (see `tokens.rs`).
 
 mod tokens;
 
@@ -11,11 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// The crates whose code decides what a simulation gives.
 const CRATES: [&str; 7] = ["base", "codes", "gf256", "link", "model", "proto", "sim"];
-/// The external libraries that do.
+/// The external libraries whose code decides it too.
 const LIBRARIES: [&str; 3] = ["libm", "rand_core", "rand_xoshiro"];
 /// Files of this crate that decide what a stored result holds.
 const OWN: [&str; 3] = ["src/cell/result.rs", "src/cell/record.rs", "src/expect.rs"];
-/// Parts of `model` that are set beside simulations and decide none of them.
+/// Parts of `model` that are only compared with simulations. They decide no result of a simulation,
+/// so the hash leaves them out.
 const BESIDE: [&str; 2] = ["plan", "published"];
 
 fn main() {
@@ -54,7 +56,7 @@ fn main() {
     list_papers(&manifest.join("../../papers"));
 }
 
-/// Writes `papers.rs`: a list of the papers' files with their content, so that the program has them.
+/// Writes `papers.rs`: a list of the papers' files with their content. The program includes this list.
 fn list_papers(directory: &Path) {
     println!("cargo::rerun-if-changed={}", directory.display());
     let mut files = Vec::new();
@@ -76,7 +78,7 @@ fn list_papers(directory: &Path) {
     }
 }
 
-/// What a folder holds, by name; nothing where there is no such folder.
+/// The entries of a folder, sorted by path. Empty if there is no such folder.
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -84,7 +86,7 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// All Rust files below `folder` but those of modules that only tests have.
+/// Adds all Rust files below `folder` to `files`. Files of modules that only tests have are left out.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = sorted(folder);
     let sources = entries.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
@@ -108,7 +110,7 @@ struct Fnv(u64);
 
 impl Fnv {
     fn add(&mut self, bytes: &[u8]) {
-        // The length in front keeps neighbours apart.
+        // Without the length, "ab", "c" and "a", "bc" would have the same hash.
         for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }

@@ -1,9 +1,11 @@
 //! A small lexer for Rust: the tokens of a source file without comments, blank space and tests.
 //!
-//! Two files with the same tokens compile to the same program, so the simulator's hash is one of tokens. The lexer knows strings, raw
-//! strings, characters, lifetimes and nested comments. It does not have to tell keywords from names or to join operators.
+//! Two files with the same tokens compile to the same program, so the simulator's hash covers only
+//! tokens. The lexer knows strings, raw strings, characters, lifetimes and nested comments. It does
+//! not tell keywords from names, and it does not join characters into operators such as `->`.
 
-/// The tokens of `source`. Comments of all kinds, documentation included, are no tokens. Punctuation is one character each.
+/// The tokens of `source`. Comments, including documentation, are not tokens. Each punctuation
+/// character is a token.
 pub(crate) fn tokens(source: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -23,7 +25,7 @@ pub(crate) fn tokens(source: &str) -> Vec<&str> {
     found
 }
 
-/// `tokens` without the items that are compiled for tests alone.
+/// `tokens` without the items that are compiled only for tests.
 pub(crate) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let mut kept = Vec::with_capacity(tokens.len());
     let mut at = 0;
@@ -38,7 +40,8 @@ pub(crate) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     kept
 }
 
-/// The modules in files of their own that `source` declares for tests alone: `#[cfg(test)] mod tests;`.
+/// The names of the modules that `source` declares only for tests and that have a file of their own,
+/// as in `#[cfg(test)] mod tests;`.
 pub(crate) fn test_modules(source: &str) -> Vec<String> {
     let tokens = tokens(source);
     let mut found = Vec::new();
@@ -59,7 +62,8 @@ fn is_test_attribute(tokens: &[&str]) -> bool {
     tokens.starts_with(&TEST_ATTRIBUTE)
 }
 
-/// The end of the item whose attributes begin at `at`: behind its `;`, its braces, or, of a field or an arm, its comma.
+/// The index after the item whose attributes begin at `at`. An item ends with its `;` or its closing
+/// brace. A field or a match arm ends with its comma.
 fn end_of_item(tokens: &[&str], at: usize) -> usize {
     const ENDS_WITH_SEMICOLON: [&str; 5] = ["use", "const", "static", "type", "let"];
     const ITEMS: [&str; 10] = ["pub", "fn", "mod", "impl", "struct", "enum", "trait", "unsafe", "extern", "async"];
@@ -90,7 +94,7 @@ fn end_of_item(tokens: &[&str], at: usize) -> usize {
     k
 }
 
-/// Behind the bracket that closes the one at `at`.
+/// The index after the bracket that closes the bracket at `at`.
 fn behind_group(tokens: &[&str], at: usize) -> usize {
     let mut depth = 0usize;
     for (k, token) in tokens.iter().enumerate().skip(at) {
@@ -153,7 +157,7 @@ fn literal(text: &str) -> Option<usize> {
     None
 }
 
-/// The length of what stands between `quote`s, both included.
+/// The length of the quoted text at the beginning of `text`, both quotes included.
 fn quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -168,7 +172,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// `'a'`, `'\n'`, or the lifetime `'a`.
+/// The length of a character such as `'a'` or `'\n'`, or of a lifetime such as `'a`.
 fn character_or_lifetime(text: &str) -> usize {
     let mut inside = text.chars().skip(1);
     let (first, second) = (inside.next(), inside.next());

@@ -175,14 +175,14 @@ mod tests {
     fn what_cannot_be_expected_is_named() {
         for (text, words) in [
             ("goodput>=1", "there is no `goodput`; there are `collisions_per_s`, `events`"),
-            ("flows>=1", "`flows` is not one figure; there are [bulk0], [bulk1]"),
+            ("flows>=1", "`flows` is not one number; there are [bulk0], [bulk1]"),
             ("flows[9].timeouts>=1", "there is no [9]; there are [bulk0], [bulk1]"),
-            ("flows.timeouts>=1", "which one has `timeouts`?"),
-            ("flows[0]>=1", "is not one figure; there are `flows[0]."),
+            ("flows.timeouts>=1", "write which list item has `timeouts`"),
+            ("flows[0]>=1", "is not one number; there are `flows[0]."),
             ("flows[0].name>=1", "is not a number"),
             ("flows[0].name.x>=1", "has no parts"),
             ("flows[0>=1", "`]` was expected"),
-            (".goodput_bps>=1", "is no number"),
+            (".goodput_bps>=1", "is not a number"),
             (">=1", "a number, a name or a function"),
             ("goodput_bps", "this is a value, not an assertion"),
             ("goodput_bps>=many", "there is no `many`"),

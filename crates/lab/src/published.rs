@@ -115,7 +115,7 @@ impl Published {
             }
         };
         found.and_then(number).ok_or_else(|| {
-            format!("`{name}` is no number; write `{id}`, `{id}[k]` or `{id}[row].COLUMN`, counting from 0")
+            format!("`{name}` is not a number; write `{id}`, `{id}[k]` or `{id}[row].COLUMN`, counting from 0")
         })
     }
 

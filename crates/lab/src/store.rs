@@ -79,7 +79,7 @@ impl ResultStore {
         let failed = |why: &dyn std::fmt::Display| LabError::work(path.display(), why);
         let about = std::fs::metadata(path).map_err(|error| failed(&error))?;
         if !about.is_file() {
-            return Err(failed(&"is not a regular file; results are kept in one"));
+            return Err(failed(&"is not a regular file, as a store must be"));
         }
         // Check the whole file now. Otherwise damage in the middle of the file appears only when
         // that part is read, which may be hours later or never.
@@ -94,7 +94,7 @@ impl ResultStore {
             DatabaseError::DatabaseAlreadyOpen => {
                 failed(&"is in use by another sweep or run; wait for its end, or give another file to --store")
             }
-            DatabaseError::UpgradeRequired(_) => failed(&other_format("an older one")),
+            DatabaseError::UpgradeRequired(_) => failed(&other_format("an older format")),
             DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 failed(&"is not a store of results; give another file to --store")
             }
@@ -111,8 +111,8 @@ impl ResultStore {
         match reading.open_table(META) {
             Ok(table) => match table.get("format").map_err(|error| self.failed(error))? {
                 Some(format) if format.value() == FORMAT => Ok(()),
-                Some(format) => Err(self.refused(&other_format(&format!("`{}`", format.value())))),
-                None => Err(self.refused(&other_format("an unknown one"))),
+                Some(format) => Err(self.refused(&other_format(&format!("the format `{}`", format.value())))),
+                None => Err(self.refused(&other_format("an unknown format"))),
             },
             Err(TableError::Storage(error)) => Err(self.failed(error)),
             Err(_) => Err(self.refused(&"is a database, but not a store of results; give another file to --store")),
@@ -260,7 +260,7 @@ fn words(error: redb::Error) -> String {
 }
 
 /// End of the message about a file that the database cannot read.
-const DAMAGED: &str = "is damaged; restore it from a copy, or remove it and run the same again";
+const DAMAGED: &str = "is damaged; restore it from a copy, or remove it and run the same command again";
 
 fn damaged() -> DatabaseError {
     DatabaseError::Storage(StorageError::Corrupted(DAMAGED.to_owned()))
@@ -268,8 +268,8 @@ fn damaged() -> DatabaseError {
 
 fn other_format(which: &str) -> String {
     format!(
-        "has the format {which} and this version of ripstop reads `{FORMAT}`; give another file to --store, or use the \
-         version that made it"
+        "has {which}, but this version of ripstop reads the format `{FORMAT}`; give another file to --store, or use \
+         the version that made it"
     )
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The seed of all runs. Another seed gives other figures, so the snapshots must be rewritten.
 const SEED: u64 = 1;
 
-/// The share of packets that both links lose. Each is a column of the tables.
+/// Shares of packets that each of the two links loses. Each share is a column of the tables.
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.10, 0.20, 0.30];
 
 /// The links of the bulk source: name, rate in bit/s, round-trip time in ms, and mean length of a
@@ -35,7 +35,7 @@ const LINKS: [(&str, u64, u64, f64); 6] = [
 ];
 
 /// The links of a TCP inside the tunnel: name, rate in bit/s, round-trip time in ms, and queue in
-/// packets. The TCP limits how much there is to send. Short paths and a short queue are included.
+/// packets. Here the TCP limits what is sent, so short paths and a short queue are included.
 const TCP_LINKS: [(&str, u64, u64, Option<&str>); 6] = [
     ("5 Mbit/s, 50 ms", 5_000_000, 50, None),
     ("20 Mbit/s, 10 ms", 20_000_000, 10, None),
@@ -56,7 +56,7 @@ fn shares_match_the_snapshot() {
 #[test]
 fn shares_of_cubic_inside_match_the_snapshot() {
     let mut text = String::from(
-        "# The same of one TCP connection (Linux's CUBIC) through the tunnel, without its own headers.\n\
+        "# The figures of shares.txt for one TCP connection (Linux's CUBIC) through the tunnel. Its headers are not useful bytes.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares\n",
     );
     rows(
@@ -70,7 +70,7 @@ fn shares_of_cubic_inside_match_the_snapshot() {
 #[test]
 fn shares_of_bbr_inside_match_the_snapshot() {
     let mut text = String::from(
-        "# The same of one TCP connection (BBR) through the tunnel, without its own headers.\n\
+        "# The figures of shares.txt for one TCP connection (BBR) through the tunnel. Its headers are not useful bytes.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares\n",
     );
     rows(
@@ -83,8 +83,10 @@ fn shares_of_bbr_inside_match_the_snapshot() {
 /// The table of the bulk source.
 fn table() -> String {
     let mut text = String::from(
-        "# Share of C(1-p), and sent/useful over h/(1-p), of one bulk source through the tunnel alone in virtual time,\n\
-         # by the loss p of both directions: the two figures of a cell. Over [max(2 s, 20 RTT), max(10 s, 60 RTT)], seed 1.\n\
+        "# Each cell has two figures: the goodput as a share of C(1-p), and sent/useful divided by h/(1-p).\n\
+         # C is the link's rate, p the loss in both directions (the columns), and h = 1500/1384 the bytes sent per useful byte.\n\
+         # One bulk source sends through the tunnel alone, in virtual time, seed 1. Measured over\n\
+         # [max(2 s, 20 RTT), max(10 s, 60 RTT)].\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares\n",
     );
     rows(&mut text, &LINKS.map(|(name, rate, rtt, burst)| (name, move |p| measure(rate, rtt, p, burst))));

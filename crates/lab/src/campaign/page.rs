@@ -24,15 +24,15 @@ pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weig
 
 /// The most single runs that the page shows for each listed link. They show how much runs differ.
 /// The campaign's data has the goodput of only the first 8 runs, so double the value changes
-/// nothing. Half the value shortens the list items. The page says "eight".
+/// nothing. Half the value shortens the list items. The page's text says "at most eight".
 const SHOWN_RUNS: usize = 8;
 /// The most links in each list. The page says "ten", so its text must change with this value. Half
 /// or double the value changes only the length of the lists.
 const LISTED: usize = 10;
-/// Packets. If a link's queue is smaller, [`special`] names the queue as the likely cause of a
+/// Packets. If a link's queue is smaller, [`possible_cause`] names the queue as the likely cause of a
 /// large error. Half or double the value changes only which remark a link gets.
 const SMALL_QUEUE: f64 = 20.0;
-/// Packets. If a link's bandwidth-delay product is smaller, [`special`] names this product as the
+/// Packets. If a link's bandwidth-delay product is smaller, [`possible_cause`] names this product as the
 /// likely cause of a large error. Half or double the value changes only which remark a link gets.
 const SMALL_BDP: f64 = 10.0;
 
@@ -49,11 +49,19 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     let all = hits(judged.iter());
     format!(
         "# Errors of the planner\n\n\
-         For readers who want to know how far to trust `ripstop plan`. `make plan-report` writes this page.\n\n\
-         {} links were drawn from seed {}{slow}. The weights of the planner's closed forms were fitted to {fitted_to}. \
-         The simulator was {} (version and hash of its code). Its behaviour, a hash of fixed results, was {}.\n\n\
+         This page is for readers who want to know how far to trust the predictions of `ripstop plan`. \
+         `make plan-report` writes this page.\n\n\
+         A *scheme* is a way to use a link: a plain TCP (`reno`, `cubic`, `bbr`), or a TCP in the tunnel \
+         (`tunnel-cubic`, `tunnel-bbr`). The *named scheme* is the one that `plan` recommends. \
+         The *best scheme* has the highest simulated goodput.\n\n\
+         {} links were drawn from seed {}{slow}. The planner's closed forms (formulas) have weights, which were fitted \
+         to {fitted_to}. The simulator was {} (version and hash of its code). \
+         The hash of the simulator's results on a fixed set of scenarios was {}.\n\n\
          - **The goodput of the scheme that `plan` names is within 3 % of the best scheme's on {} of the links.**\n\
-         - The best scheme of the named family (plain TCP or tunnel) is within 3 % of the best on {} of the links.\n\n",
+         - The named scheme belongs to a family: plain TCPs, or TCPs in the tunnel. \
+         The best scheme of this family is within 3 % of the best scheme of all on {} of the links.\n\n\
+         The tables below list the links by their losses. A *burst* is a run of consecutive losses. The mean burst of \
+         a link has at most 2 packets, more than 2 and at most 6, or more than 6.\n\n",
         campaign.links,
         campaign.seed,
         campaign.simulator,
@@ -66,7 +74,8 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
 /// The table of good recommendations (hits) for each kind of losses.
 fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
-        "| links | number | named scheme within 3 % of the best | best of its family within 3 % |\n|---|---|---|---|\n"
+        "| links | number | named scheme within 3 % of the best | best scheme of its family within 3 % of the best |\n\
+         |---|---|---|---|\n"
             .to_owned();
     by_kind(judged, |name, some| {
         let hits = hits(some.iter().copied());
@@ -78,12 +87,12 @@ fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
 
 /// The table of goodput errors for each kind of losses.
 fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\nThe next table is about the goodput of the named scheme. Its *error* is |predicted / simulated \
-                        mean - 1|. \
-                    The *standard error* of the simulated mean and the *deviation* (standard deviation) of single \
-                    runs are relative to this mean.\n\n\
-                    | links | median error | its 95th percentile | median standard error | its 95th percentile | \
-                    median deviation |\n\
+    let mut text = "\nThe next table is about the goodput of the named scheme. Its *error* is |P/S - 1|, where P is \
+                    the predicted goodput and S the mean of the simulated runs. \
+                    The *standard error* of S and the *deviation* (standard deviation) of single runs are divided \
+                    by S.\n\n\
+                    | links | median error | 95th percentile of the error | median standard error | \
+                    95th percentile of the standard error | median deviation |\n\
                     |---|---|---|---|---|---|\n"
         .to_owned();
     by_kind(judged, |name, some| {
@@ -119,10 +128,10 @@ fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&Jud
 
 /// The table of goodput errors for each scheme.
 fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\nThe next table says on how many links `plan` names a scheme, and on how many the scheme has \
-                        the most goodput. \
-                    The errors are those of its predicted goodput on all links.\n\n\
-                    | scheme | named on | best on | median error | its 95th percentile |\n|---|---|---|---|---|\n"
+    let mut text = "\nThe next table says on how many links each scheme is the named one, and on how many it is the \
+                    best. The errors are those of its predicted goodput on all links.\n\n\
+                    | scheme | named on links | best on links | median error | 95th percentile of the error |\n\
+                    |---|---|---|---|---|\n"
         .to_owned();
     for (index, scheme) in PlanScheme::FITTED.into_iter().enumerate() {
         let errors: Vec<f64> = judged.iter().map(|one| one.error(index)).collect();
@@ -146,8 +155,9 @@ fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
                     *packet* is the delay of a packet of a long transfer. *request* is the delay of a small request \
                     and its answer on the idle link. \
                     *p50* and *p99* are percentiles. *bbr* is plain BBR, and *plain* is plain CUBIC. *tunnel* is \
-                    CUBIC in the tunnel for requests, and BBR in the tunnel otherwise.\n\n\
-                    | quantity | links | median error | its 95th percentile |\n|---|---|---|---|\n"
+                    CUBIC in the tunnel for requests, and BBR in the tunnel otherwise. \
+                    *tcpnc* is TCP/NC, which puts a coding layer below TCP.\n\n\
+                    | quantity | links | median error | 95th percentile of the error |\n|---|---|---|---|\n"
         .to_owned();
     if let Some(error) = tcpnc_error(judged.iter()) {
         let (median, p95) = (percent(error.median), percent(error.p95));
@@ -166,13 +176,13 @@ fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
 fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\n## The ten largest errors of the named scheme\n\n\
                     Goodputs are shares of C (1-p), where C is the link's rate and p its loss probability. *runs* \
-                    has the first eight runs. \
-                    The remark after *best* is a possible cause of the error.\n\n"
+                    lists the goodputs of the first runs, at most eight. \
+                    *best* is the best scheme. The remark after it is a possible cause of the error.\n\n"
         .to_owned();
     let mut worst: Vec<&JudgedLink<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.error(b.chosen).total_cmp(&a.error(a.chosen)));
     for one in worst.into_iter().take(LISTED) {
-        let _ = writeln!(text, "{}; {}. `{}`", item(one), special(one), draw::command(&one.link.path));
+        let _ = writeln!(text, "{}; {}. `{}`", item(one), possible_cause(one), draw::command(&one.link.path));
     }
     text
 }
@@ -183,7 +193,7 @@ fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\n## Links on which another scheme gets more\n\n\
                     On these links the named scheme gets less than 97 % of the best scheme's goodput. The list has \
                     at most ten links, \
-                    the largest gap first. Links with bursts of more than 6 packets are left out.\n\n"
+                    the largest gap first. Links that lose packets in bursts of more than 6 packets are left out.\n\n"
         .to_owned();
     let mut wrong: Vec<&JudgedLink<'_>> = judged
         .iter()
@@ -227,12 +237,12 @@ fn item(one: &JudgedLink<'_>) -> String {
 /// A remark on a possible cause of a large error on a link.
 ///
 /// The remark is only a hint. Only a trace of the link can show why the prediction is wrong.
-fn special(one: &JudgedLink<'_>) -> &'static str {
+fn possible_cause(one: &JudgedLink<'_>) -> &'static str {
     let path = &one.link.path;
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
     if deviation > 0.5 * error || deviation > 0.5 {
-        "the deviation of single runs is more than half of the error or of the mean"
+        "single runs differ much: their standard deviation is more than half of the error, or more than half of the mean"
     } else if mean < 0.5 * predicted && path.burst > 2.0 {
         "losses in bursts, and the mean of the runs is less than half of the prediction"
     } else if path.queue_packets() < SMALL_QUEUE {

@@ -23,7 +23,10 @@ pub struct NoNames;
 
 impl ClaimScope for NoNames {
     fn check(&self, reference: &ClaimReference) -> Result<(), String> {
-        Err(format!("there is no `{}`; a name is a variable of `all` or `curve`", reference.text))
+        Err(format!(
+            "there is no `{}`; this claim can use only the variables of `all(..)` and `curve(..)`",
+            reference.text
+        ))
     }
 
     fn read(&self, reference: &ClaimReference) -> Result<ClaimValue, String> {
@@ -48,8 +51,8 @@ pub fn check_claim(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<()
     if asserts { check(claim, scope, &mut Vec::new()) } else { Err(NOT_AN_ASSERTION.into()) }
 }
 
-/// The message about a claim whose value is a number or a curve, and not true or false.
-const NOT_AN_ASSERTION: &str = "this is a value, not an assertion: compare it";
+/// The message about a claim whose value is a number or a curve instead of true or false.
+const NOT_AN_ASSERTION: &str = "this is a value, not an assertion; compare it with another value";
 
 /// Checks a claim of the form `all(..)`, whose innermost `body` must be an assertion.
 fn check_body(claim: &ClaimExpression, body: &ClaimExpression, scope: &dyn ClaimScope) -> Result<(), String> {
@@ -120,8 +123,8 @@ fn check(
     }
 }
 
-/// Whether a call is treated as the call of a closed form (see `mod.rs`). This is so if an argument
-/// has a name. It is also so if there are no arguments and a closed form has the name `name`.
+/// Whether a call is treated as the call of a closed form (see `mod.rs`). A call with a named
+/// argument is. So is a call without arguments if a closed form has the name `name`.
 fn is_closed_form(name: &str, arguments: &[ClaimArgument]) -> bool {
     let named = arguments.iter().any(|argument| argument.name.is_some());
     named || (arguments.is_empty() && published::FUNCTIONS.contains(&name))
@@ -253,13 +256,13 @@ impl Evaluation<'_> {
                 (true, ClaimValue::Number(y)) => {
                     points.push(CurvePoint { x, label: show_number(x), y, ci95: 0.0 });
                 }
-                (true, _) => return Err("a curve is made of numbers".into()),
+                (true, _) => return Err("`curve(..)` must compute a number for each value of its variable".into()),
                 (false, ClaimValue::Truth(finding)) if finding.holds => last = finding,
                 (false, ClaimValue::Truth(finding)) => {
                     let values = format!("{} (not at {name} = {})", finding.values, show_number(x));
                     return Ok(ClaimValue::Truth(ClaimFinding { holds: false, values }));
                 }
-                (false, _) => return Err("`all` wants an assertion".into()),
+                (false, _) => return Err("`all(..)` needs an assertion for each value of its variable".into()),
             }
         }
         Ok(if curve { ClaimValue::Curve(points) } else { ClaimValue::Truth(last) })
@@ -276,7 +279,7 @@ impl Evaluation<'_> {
                 let count = points.unwrap_or(to - from + 1.0);
                 if !(1.0..=MOST_VALUES).contains(&count) || count.fract() != 0.0 {
                     let words = "write `1..9` or `0..1 by 11`, with at most 10000 values";
-                    return Err(format!("{} to {} are no values; {words}", show_number(from), show_number(to)));
+                    return Err(format!("{} to {} is not a valid range; {words}", show_number(from), show_number(to)));
                 }
                 let last = (count - 1.0).max(1.0);
                 let value = |k: u32| match points {
@@ -289,14 +292,14 @@ impl Evaluation<'_> {
     }
 }
 
-/// Evaluates a closed form of `ripstop_model::published`, which takes named arguments.
+/// Evaluates a closed form of `ripstop_model::published`. Closed forms take named arguments.
 fn closed_form(name: &str, arguments: &[ClaimArgument], values: &[ClaimValue]) -> Result<ClaimValue, String> {
     let mut all = Arguments::new();
     for (argument, value) in arguments.iter().zip(values) {
         let value = match value {
             ClaimValue::Number(number) => published::Value::Number(*number),
             ClaimValue::Word(word) => published::Value::Word(word.clone()),
-            _ => return Err(format!("`{name}`: an argument is a number or a word in quotes")),
+            _ => return Err(format!("`{name}`: each argument must be a number or a word in quotes")),
         };
         all.insert(argument.name.clone().unwrap_or_default(), value);
     }
@@ -337,7 +340,7 @@ mod tests {
         for (text, words) in [
             ("fec(20, 19, 0.01, 1) > 5", "not a number"),
             ("sqrt(-1) < 2", "not a number"),
-            ("rising(3)", "a curve is wanted"),
+            ("rising(3)", "a curve is needed"),
             ("falling(part(curve(x in 1..3, x), 7, 9))", "no points"),
             ("1 + 2", "not an assertion"),
             ("all(x in 1..2, x)", "not an assertion"),
@@ -349,7 +352,7 @@ mod tests {
             ("nonsense(1) > 1", "there is no function `nonsense`"),
             ("within(1, 2) > 1", "takes 3 values, not 2"),
             ("all(x in 1..1e9, x > 0)", "at most 10000 values"),
-            ("min(1 < 2) > 1", "a curve is wanted"),
+            ("min(1 < 2) > 1", "a curve is needed"),
         ] {
             let problem = decided(text).expect_err(text);
             assert!(problem.contains(words), "{text}: {problem}");

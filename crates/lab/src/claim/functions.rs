@@ -74,7 +74,7 @@ pub(super) fn call(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, Stri
         "near" => near(values, |v| (v[0] - v[1]).abs(), super::value::show_number),
         "truth" => match &values[0] {
             ClaimValue::Truth(finding) => Ok(ClaimValue::Number(f64::from(u8::from(finding.holds)))),
-            _ => Err("an assertion is wanted here".into()),
+            _ => Err("`truth(..)` needs an assertion, such as `truth(n > 2)`".into()),
         },
         "abs" => combine(values, |v| v[0].abs()),
         "sqrt" => combine(values, |v| v[0].sqrt()),
@@ -147,16 +147,17 @@ fn near(
 /// two half-widths. The half-width of a step is computed from the half-widths of the 95 %
 /// confidence intervals at its two points: it is the root of the sum of their squares.
 fn steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
-    found(points, |pair| sign * (pair[0].y - pair[1].y) > 2.0 * pair[0].ci95.hypot(pair[1].ci95))
+    no_wrong_step(points, |pair| sign * (pair[0].y - pair[1].y) > 2.0 * pair[0].ci95.hypot(pair[1].ci95))
 }
 
 /// Asserts that every step goes in the direction `sign` (1 up, -1 down). Equal values fail.
 fn strict_steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
-    found(points, |pair| sign * (pair[1].y - pair[0].y) <= 0.0)
+    no_wrong_step(points, |pair| sign * (pair[1].y - pair[0].y) <= 0.0)
 }
 
-/// Asserts that `is_wrong` holds for no pair of neighbouring points. A failure names the first one.
-fn found(points: &[CurvePoint], is_wrong: impl Fn(&[CurvePoint]) -> bool) -> ClaimValue {
+/// Asserts that `is_wrong` holds for no pair of neighbouring points. A failure names the first such
+/// pair.
+fn no_wrong_step(points: &[CurvePoint], is_wrong: impl Fn(&[CurvePoint]) -> bool) -> ClaimValue {
     let wrong = points.windows(2).find(|pair| is_wrong(pair));
     let mut values = ClaimValue::Curve(points.to_vec()).show();
     if let Some(pair) = wrong {

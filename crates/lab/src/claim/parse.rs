@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
             }
         }
         let (text, after) = self.rest.split_at(end);
-        let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+        let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
         // A percent sign right after the digits belongs to the number.
         let scale = if after.starts_with('%') { 0.01 } else { 1.0 };
         self.rest = after.strip_prefix('%').unwrap_or(after);
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
             return Err(self.expected("`in`"));
         }
         let range = if self.take("{") { self.list()? } else { self.steps()? };
-        self.wanted(",", "`,` and what is to be computed")?;
+        self.wanted(",", "`,` and an expression")?;
         let body = Box::new(self.comparison()?);
         self.wanted(")", "`)`")?;
         Ok(ClaimExpression::Each { curve, variable, range, body })
@@ -285,7 +285,7 @@ mod tests {
             ("1 < 2 3", "`3` was not expected"),
             ("(1 < 2", "`)` was expected before `< 2`"),
             ("sink[nc > 1", "`]` was expected"),
-            ("1.2.3 > 1", "is no number"),
+            ("1.2.3 > 1", "is not a number"),
             ("flows. > 1", "a name was expected before `> 1`"),
             ("min(1 > 2", "`,` or `)` was expected before the end"),
             ("all(q of 1..2, 1)", "`in` was expected before `of 1..2, 1)`"),

@@ -52,7 +52,7 @@ impl ClaimValue {
                 None => Ok(points),
             },
             ClaimValue::Curve(_) => Err("a curve has no points".into()),
-            _ => Err("a curve is wanted here: `measure[set, parameter=*]` or `curve(x in 1..9, ..)`".into()),
+            _ => Err("a curve is needed here: write `measure[set, key=*]` or `curve(x in 1..9, ..)`".into()),
         }
     }
 
@@ -64,7 +64,7 @@ impl ClaimValue {
         match self {
             ClaimValue::Number(number) if number.is_nan() => Err("a value is not a number".into()),
             ClaimValue::Number(number) => Ok(*number),
-            _ => Err("a number is wanted here".into()),
+            _ => Err("a number is needed here, not a curve, a word or an assertion".into()),
         }
     }
 
@@ -119,8 +119,8 @@ pub(super) fn combine(values: &[ClaimValue], apply: impl Fn(&[f64]) -> f64) -> R
         let one = |value: &ClaimValue| match value {
             ClaimValue::Number(number) => Ok(*number),
             ClaimValue::Curve(points) => Ok(points[k].y),
-            ClaimValue::Truth(_) => Err("an assertion is no value".to_owned()),
-            ClaimValue::Word(word) => Err(format!("the word \"{word}\" is no value")),
+            ClaimValue::Truth(_) => Err("an assertion is not a number; `truth(..)` turns it into 1 or 0".to_owned()),
+            ClaimValue::Word(word) => Err(format!("the word \"{word}\" is not a number")),
         };
         values.iter().map(one).collect()
     };
@@ -129,7 +129,7 @@ pub(super) fn combine(values: &[ClaimValue], apply: impl Fn(&[f64]) -> f64) -> R
         if let ClaimValue::Curve(other) = value
             && !(other.len() == curve.len() && other.iter().zip(curve).all(|(a, b)| a.x == b.x))
         {
-            return Err("two curves have different points".into());
+            return Err("two curves have different x values, so they cannot be combined".into());
         }
     }
     let point = |(k, point): (usize, &CurvePoint)| Ok(CurvePoint { y: apply(&at(k)?), ci95: 0.0, ..point.clone() });

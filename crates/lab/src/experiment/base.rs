@@ -63,7 +63,7 @@ impl BaseSpec {
             (Some(preset), None) => CellBase::Preset(named(source, &preset)?),
             (None, Some(file)) => CellBase::Scenario(read_scenario(source, &file)?),
             (Some(_), Some(file)) => {
-                let problem = "scenario: there is a preset already; leave one of the two out";
+                let problem = "scenario: there is a preset already; leave out `preset` or `scenario`";
                 return Err(source.wrong(file.at, problem));
             }
             (None, None) => {
@@ -72,7 +72,7 @@ impl BaseSpec {
                     (true, _) => CellBase::Chain,
                     (false, true) => CellBase::Scenario(Table::new()),
                     (false, false) => {
-                        let problem = "[base] needs `preset = \"tandem\"`, `preset = \"fec\"`, \
+                        let problem = "[base] needs `preset = \"tandem\"`, `preset = \"fec\"`, `preset = \"string\"`, \
                                        `scenario = \"FILE.toml\"`, `tandem`, or `link` and `flow`";
                         return Err(source.wrong(grid.base_at, problem));
                     }
@@ -162,8 +162,8 @@ impl BaseSpec {
                 (true, Value::Boolean(_)) => continue,
                 (true, Value::String(text)) if text.starts_with('$') => continue,
                 (true, _) => format!("{key}: on or off; write true or false"),
-                (false, Value::Boolean(_)) => format!("{key}: takes a value, such as --{key} does"),
-                (false, Value::Table(_)) => format!("{key}: a table is no value of a flag"),
+                (false, Value::Boolean(_)) => format!("{key}: takes a value, as the flag --{key} does"),
+                (false, Value::Table(_)) => format!("{key}: the value must be a text, a number or a list, not a table"),
                 (false, _) => continue,
             };
             return Err(source.wrong(*at, problem));
@@ -191,7 +191,7 @@ type Filled<'a> = (usize, &'a str, Value);
 fn named(source: &SourceText, setting: &KeySetting) -> LabResult<Preset> {
     let name = text(source, setting)?;
     Preset::named(&name).ok_or_else(|| {
-        let problem = format!("preset: there is no `{name}`; there are `tandem` and `fec`");
+        let problem = format!("preset: there is no `{name}`; there are `tandem`, `fec` and `string`");
         source.wrong(setting.at, problem)
     })
 }
@@ -230,7 +230,7 @@ fn fill<'a>(value: &Value, value_of: &impl Fn(&str) -> Option<&'a Value>) -> Res
     Ok(match value {
         Value::String(text) => match text.strip_prefix('$') {
             None => value.clone(),
-            Some(name) => value_of(name).cloned().ok_or_else(|| format!("`${name}` has no value here"))?,
+            Some(name) => value_of(name).cloned().ok_or_else(|| format!("`${name}` has no value in this cell"))?,
         },
         Value::Array(list) => Value::Array(list.iter().map(|value| fill(value, value_of)).collect::<Result<_, _>>()?),
         Value::Table(table) => {
@@ -395,8 +395,8 @@ mod tests {
     #[test]
     fn what_cannot_be_blames_a_line() {
         for (keys, words) in [
-            ("run.runs = 3\nlink.7.forth.rate = 1", "5: link.7.forth.rate: `7` leads nowhere; there are 2"),
-            ("link.0.forth.rate.x = 1", "4: link.0.forth.rate.x: `x` leads nowhere: there is `1Mbit/s` already"),
+            ("run.runs = 3\nlink.7.forth.rate = 1", "5: link.7.forth.rate: `7` leads nowhere: the list has 2 items"),
+            ("link.0.forth.rate.x = 1", "4: link.0.forth.rate.x: `x` leads nowhere: the value before it is `1Mbit/s`"),
             ("run.runs = 3\nrun.seeed = 3", "5: run.seeed: unknown field `seeed`"),
             ("run.runs = 0\nrun.seed = 3", "4: run.runs: `run.runs`: 0 runs; write 1"),
             ("run.seed = 3\n\"link[*].forth.loss\" = 2", "5: link[*].forth.loss: "),

@@ -40,7 +40,7 @@ impl GridCell {
     /// Cell number `place` of a set, from 0. `index` is its number in the experiment.
     pub(super) fn new(experiment: &Experiment, index: usize, set: usize, place: usize) -> GridCell {
         let resolved = experiment.resolve(set, place);
-        let (values, texts) = names(experiment, set, place, resolved.as_ref().ok());
+        let (values, texts) = values_and_texts(experiment, set, place, resolved.as_ref().ok());
         let (work_s, runs) =
             resolved.as_ref().map_or((0.0, 0), |cell| (cell.run_s() * f64::from(cell.runs()), cell.runs()));
         let key = resolved.map(|cell| cell.key(SIMULATOR));
@@ -84,7 +84,7 @@ impl GridCell {
 /// If the cell does not set a key, the key's value comes from the base. If the base does not set it
 /// either, the value is the default of the preset or the scenario. `resolved` is the cell, if its
 /// settings are valid.
-fn names(
+fn values_and_texts(
     experiment: &Experiment,
     set: usize,
     place: usize,
@@ -153,13 +153,13 @@ pub fn pick_cells(experiment: &Experiment, cells: Vec<GridCell>, wanted: &[Strin
         let position = experiment.keys().iter().position(|known| known == key.trim());
         let k = position.ok_or_else(|| {
             let known = match experiment.keys() {
-                [] => "nothing does".to_owned(),
+                [] => "no key does".to_owned(),
                 [one] => format!("there is {one}"),
                 keys => format!("there are {}", keys.join(", ")),
             };
-            format!("`{}` does not vary in this plan; {known}", key.trim())
+            format!("`{}` does not vary in this experiment; {known}", key.trim())
         })?;
-        if !cells.iter().any(|cell| is(experiment, cell, k, value.trim())) {
+        if !cells.iter().any(|cell| has_value(experiment, cell, k, value.trim())) {
             let mut known: Vec<&str> = Vec::new();
             for cell in &cells {
                 let text = cell.texts[k].as_str();
@@ -174,14 +174,15 @@ pub fn pick_cells(experiment: &Experiment, cells: Vec<GridCell>, wanted: &[Strin
             None => picks.push((k, vec![value.trim()])),
         }
     }
-    let picked =
-        |cell: &GridCell| picks.iter().all(|(k, values)| values.iter().any(|value| is(experiment, cell, *k, value)));
+    let picked = |cell: &GridCell| {
+        picks.iter().all(|(k, values)| values.iter().any(|value| has_value(experiment, cell, *k, value)))
+    };
     Ok(cells.into_iter().filter(picked).collect())
 }
 
 /// Whether the cell's value of key number `k` is `wanted`. Equal numbers match, so `1.5%` matches
 /// `0.015`.
-fn is(experiment: &Experiment, cell: &GridCell, k: usize, wanted: &str) -> bool {
+fn has_value(experiment: &Experiment, cell: &GridCell, k: usize, wanted: &str) -> bool {
     if cell.texts[k] == wanted {
         return true;
     }

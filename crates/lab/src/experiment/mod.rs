@@ -26,8 +26,8 @@ use base::BaseSpec;
 use grid::GridSpec;
 use toml::de::{DeTable, DeValue};
 
-/// The name of the column that holds the set of each cell. Only experiments with several sets have
-/// this column.
+/// The name of the sections that define sets: `[[set]]`. Also the name of the column that holds the
+/// set of each cell. Only experiments with several sets have this column.
 const SET: &str = "set";
 
 /// A set of cells that share a base and differ in the values of a grid.
@@ -72,11 +72,17 @@ impl Experiment {
                 continue;
             }
             if !GRID.contains(&word) {
-                let problem = format!("a plan has no `{word}`; it has [base], [grid], [[zip]], [[cases]] and [[set]]");
+                let problem = format!(
+                    "an experiment has no section `{word}`; its sections are [base], [grid], [[zip]], [[cases]] \
+                     and [[set]]"
+                );
                 return Err(source.wrong(at, problem));
             }
             if named.is_some() {
-                let problem = format!("[{word}] stands in a set here: write [set.{word}], or leave out [[set]]");
+                let problem = format!(
+                    "this file has [[set]] sections, so `{word}` must belong to one of them: write [set.{word}] \
+                     ([[set.{word}]] for zip and cases), or remove [[set]]"
+                );
                 return Err(source.wrong(at, problem));
             }
         }
@@ -86,13 +92,14 @@ impl Experiment {
                 .iter()
                 .map(|item| match item.get_ref() {
                     DeValue::Table(keys) => set(&source, item.span().start, keys, &SET_FIELDS),
-                    _ => Err(source.wrong(item.span().start, "a set is a section: write [[set]]")),
+                    _ => Err(source
+                        .wrong(item.span().start, "`set` must be a list of sections: begin each set with [[set]]")),
                 })
                 .collect::<LabResult<Vec<_>>>()?,
-            Some(_) => return Err(source.wrong(0, "a set is a section: write [[set]]")),
+            Some(_) => return Err(source.wrong(0, "`set` must be a list of sections: begin each set with [[set]]")),
         };
         let mut experiment = Experiment { source, sets, keys: Vec::new() };
-        experiment.name_sets()?;
+        experiment.check_sets_and_collect_keys()?;
         Ok(experiment)
     }
 
@@ -148,11 +155,13 @@ impl Experiment {
 
     /// Checks that the sets have different names and at most [`MOST_CELLS`] cells in all. Collects
     /// the keys.
-    fn name_sets(&mut self) -> LabResult<()> {
+    fn check_sets_and_collect_keys(&mut self) -> LabResult<()> {
         let mut cells = 0;
         for (k, set) in self.sets.iter().enumerate() {
             if self.set(&set.name) != Some(k) {
-                return Err(self.source.wrong(set.at, format!("`name`: two sets are called `{}`", set.name)));
+                return Err(self
+                    .source
+                    .wrong(set.at, format!("`name`: two sets are called `{}`; rename one of them", set.name)));
             }
             cells += set.cells();
             if cells > MOST_CELLS {
@@ -183,30 +192,32 @@ const SET_FIELDS: [&str; 8] = ["name", "quick", "trace", "labels", "base", "grid
 
 /// Reads one set from `table`, which is at byte offset `at`.
 ///
-/// `fields` are the allowed fields of the table. For a `[[set]]` section they are [`SET_FIELDS`].
-/// In a file without `[[set]]`, `fields` does not contain `name`. Then `name`, `quick`, `trace` and
-/// `labels` are not read.
+/// `fields` are the allowed fields of the table:
+///
+/// - For a `[[set]]` section they are [`SET_FIELDS`]. Any other field is refused.
+/// - In a file without `[[set]]`, `fields` does not contain `name`. Then `name`, `quick`, `trace` and
+///   `labels` are not read, and other fields are not refused here: the caller has checked them.
 fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
     let field = |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);
     let stranger = table.iter().map(|(key, _)| key).find(|key| !fields.contains(&key.get_ref().as_ref()));
     if let Some(stranger) = stranger.filter(|_| fields.contains(&"name")) {
-        let problem = format!("unknown field `{}`; a set has {}", stranger.get_ref(), fields.join(", "));
+        let problem = format!("unknown field `{}`; the fields of a set are {}", stranger.get_ref(), fields.join(", "));
         return Err(source.wrong(stranger.span().start, problem));
     }
     let named = fields.contains(&"name");
     let name = match field("name").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
         Some((_, DeValue::String(name))) => name.clone().into_owned(),
         Some((at, _)) => return Err(source.wrong(at, "name: write a text in quotes")),
-        None if named => return Err(source.wrong(at, "a set needs a `name`")),
+        None if named => return Err(source.wrong(at, "a set needs a name: write `name = \"..\"`")),
         None => String::new(),
     };
     let quick = match field("quick").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
         None => None,
         Some((at, DeValue::Integer(runs))) => match runs.as_str().parse() {
             Ok(runs @ 1..) => Some(runs),
-            _ => return Err(source.wrong(at, "quick: a number of runs, at least 1")),
+            _ => return Err(source.wrong(at, "quick: write a number of runs, at least 1")),
         },
-        Some((at, _)) => return Err(source.wrong(at, "quick: a number of runs, at least 1")),
+        Some((at, _)) => return Err(source.wrong(at, "quick: write a number of runs, at least 1")),
     };
     let trace = match field("trace").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
         None => false,
@@ -219,7 +230,10 @@ fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> 
             list.iter().filter_map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
         }
         Some((at, _)) => {
-            return Err(source.wrong(at, "labels: a list of keys that only name cells, in quotes"));
+            return Err(source.wrong(
+                at,
+                "labels: write a list of keys in quotes; these keys name cells and do not change the scenario",
+            ));
         }
     };
     let mut grid = GridSpec::read(source, at, table)?;

@@ -32,10 +32,12 @@ pub(super) fn put(here: &mut Value, path: &[String], value: &Value) -> Result<()
         Value::Array(list) => {
             let length = list.len();
             let item = step.parse().ok().and_then(|index: usize| list.get_mut(index));
-            let item = item.ok_or_else(|| format!("`{step}` leads nowhere; there are {length}, from 0, or `*`"))?;
+            let item = item.ok_or_else(|| {
+                format!("`{step}` leads nowhere: the list has {length} items; write an index from 0, or `*` for all")
+            })?;
             put(item, rest, value)
         }
-        other => Err(format!("`{step}` leads nowhere: there is `{}` already, not a table", written(other))),
+        other => Err(format!("`{step}` leads nowhere: the value before it is `{}`, not a table", written(other))),
     }
 }
 

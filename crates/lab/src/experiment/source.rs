@@ -35,7 +35,7 @@ impl SourceText {
         if length > MOST_BYTES {
             return Err(LabError::work(
                 path.display(),
-                format!("is longer than {MOST_BYTES} bytes: not an experiment"),
+                format!("is longer than {MOST_BYTES} bytes, the limit for an experiment"),
             ));
         }
         Ok(SourceText { path: path.to_owned(), text })

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// # Errors
 /// Fails when the result has no time series, or when `measure` is not recorded over time.
 pub fn series_chart(result: &Value, measure: KnownMeasure) -> Result<FigureChart, String> {
-    let flows = result["flows"].as_array().ok_or("this is no result of `ripstop sim --json`")?;
+    let flows = result["flows"].as_array().ok_or("this is not a result of `ripstop sim --json`")?;
     if result["series"].is_null() {
         return Err("the result has no series; simulate with --sample".into());
     }
@@ -18,7 +18,7 @@ pub fn series_chart(result: &Value, measure: KnownMeasure) -> Result<FigureChart
     for (k, flow) in flows.iter().enumerate() {
         let values = measure
             .over_time(result, k)
-            .ok_or_else(|| format!("`{}` has no series over time; goodput, cwnd and srtt have one", measure.name()))?;
+            .ok_or_else(|| format!("`{}` has no time series; goodput, cwnd and srtt have one", measure.name()))?;
         let points = values.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
         let name = flow["name"].as_str().unwrap_or_default().to_owned();
         curves.push(FigureCurve { name, points, ..FigureCurve::default() });
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(chart.curves[1].points, [(1.0, 3.0, 0.0)]);
         let svg = chart.svg();
         assert!(svg.contains("goodput, Mbit/s") && svg.contains(">b</text>"), "{svg}");
-        assert!(series_chart(&result, KnownMeasure::Timeouts).unwrap_err().contains("no series"));
+        assert!(series_chart(&result, KnownMeasure::Timeouts).unwrap_err().contains("no time series"));
         let none = json!({"flows": [], "series": null});
         assert!(series_chart(&none, KnownMeasure::Goodput).unwrap_err().contains("--sample"));
     }

@@ -71,7 +71,7 @@ pub enum KnownMeasure {
     RowsMax,
     /// Acknowledgements that repeated the previous one.
     RepeatedAcks,
-    /// Combinations that relays made from the coded packets they received.
+    /// Combinations that relays made from the coded packets that they received.
     Recoded,
     /// Longest queue of any link, taken at the ends of the time series' intervals, packets.
     QueuePeak,
@@ -142,7 +142,7 @@ impl FromStr for KnownMeasure {
     fn from_str(text: &str) -> Result<KnownMeasure, String> {
         ALL.iter().find(|(_, name, ..)| *name == text).map(|(measure, ..)| *measure).ok_or_else(|| {
             let names: Vec<&str> = ALL.iter().map(|(_, name, ..)| *name).collect();
-            format!("nothing is measured as `{text}`; there are {}", names.join(", "))
+            format!("there is no measure `{text}`; there are {}", names.join(", "))
         })
     }
 }

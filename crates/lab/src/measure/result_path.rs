@@ -25,15 +25,18 @@ pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
             (Value::Null, _) => return Ok(None),
             (Value::Object(fields), Step::Field(name)) => fields.get(*name).ok_or_else(|| {
                 let names: Vec<String> = fields.keys().map(|name| format!("`{name}`")).collect();
-                format!("`{path}` is no figure: there is no `{name}`; there are {}", names.join(", "))
+                format!("`{path}` is not in the result: there is no `{name}`; there are {}", names.join(", "))
             })?,
             (Value::Array(list), Step::Item(which)) => item(list, which)
-                .ok_or_else(|| format!("`{path}` is no figure: there is no [{which}]{}", choice(list)))?,
+                .ok_or_else(|| format!("`{path}` is not in the result: there is no [{which}]{}", choice(list)))?,
             (Value::Array(list), Step::Field(name)) => {
-                return Err(format!("`{path}` is no figure: which one has `{name}`?{}", choice(list)));
+                return Err(format!(
+                    "`{path}` is not one number: write which list item has `{name}`, in brackets{}",
+                    choice(list)
+                ));
             }
             (_, Step::Field(step) | Step::Item(step)) => {
-                return Err(format!("`{path}` is no figure: `{step}` is of something that has no parts"));
+                return Err(format!("`{path}` is not in the result: the value before `{step}` has no parts"));
             }
         };
     }
@@ -43,9 +46,9 @@ pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
         Value::Object(fields) if fields.contains_key("mean") => Ok(fields["mean"].as_f64()),
         Value::Object(fields) => {
             let names: Vec<String> = fields.keys().map(|name| format!("`{path}.{name}`")).collect();
-            Err(format!("`{path}` is not one figure; there are {}", names.join(", ")))
+            Err(format!("`{path}` is not one number; there are {}", names.join(", ")))
         }
-        Value::Array(list) => Err(format!("`{path}` is not one figure{}", choice(list))),
+        Value::Array(list) => Err(format!("`{path}` is not one number{}", choice(list))),
         _ => Err(format!("`{path}` is not a number")),
     }
 }
@@ -58,8 +61,8 @@ fn item<'a>(list: &'a [Value], which: &str) -> Option<&'a Value> {
 
 /// Lists the names or indices of the items of `list`, as the end of an error message.
 fn choice(list: &[Value]) -> String {
-    /// Largest number of list items that an error message names; the others are only counted. The
-    /// value affects only the length of the message.
+    /// Largest number of list items that an error message names. The other items are only counted.
+    /// Half or double the value changes only the length of the message.
     const MANY: usize = 8;
     let name = |(k, item): (usize, &Value)| match item["name"].as_str() {
         Some(name) => format!("[{name}]"),
@@ -82,7 +85,7 @@ enum Step<'a> {
 
 /// Splits `path` into steps: field names are separated by dots, list items are in brackets.
 fn steps(path: &str) -> Result<Vec<Step<'_>>, String> {
-    let wrong = || format!("`{path}` is no figure; write it as in `flows[0].delay_s.p99`");
+    let wrong = || format!("`{path}` is not a path into the result; write, for example, `flows[0].delay_s.p99`");
     let mut steps = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {

@@ -88,7 +88,7 @@ impl CellReadings for CommittedReadings<'_> {
         let found = cell.and_then(|cell| cell.get(&name));
         match found {
             Some(number) => Ok(number.map(|(mean, ci95)| MeasuredNumber { mean, ci95 })),
-            None => Err(format!("`{name}` was not written down; `make papers` does")),
+            None => Err(format!("`{name}` is not in the file of kept numbers; `make papers` writes it")),
         }
     }
 }

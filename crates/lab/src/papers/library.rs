@@ -51,7 +51,7 @@ impl PaperLibrary {
     /// Reads the files of `directory`, or the files that are built into the program.
     ///
     /// # Errors
-    /// Fails when a file cannot be read or is invalid. The error says file, line, field and what
+    /// Fails when a file cannot be read or is invalid. The error says file, line, field, and what
     /// would be right.
     pub fn open(directory: Option<&Path>) -> LabResult<PaperLibrary> {
         let texts = match directory {
@@ -75,7 +75,10 @@ impl PaperLibrary {
             let numbers = StatedNumbers::parse(path, text)?;
             let paper = path.trim_end_matches(NUMBERS).trim_end_matches('/').to_owned();
             if numbers.paper != paper {
-                return Err(LabError::Input(format!("{path}: `paper` is \"{}\", not \"{paper}\"", numbers.paper)));
+                return Err(LabError::Input(format!(
+                    "{path}: `paper` is \"{}\", but the folder is \"{paper}\"",
+                    numbers.paper
+                )));
             }
             let beside = format!("{paper}/{TRENDS}");
             let trends = match named(TRENDS).find(|text| text.path == beside) {
@@ -102,7 +105,9 @@ impl PaperLibrary {
         }
         for PaperFile { path, text } in texts.iter().filter(simulated) {
             let id = id_of(path).ok_or_else(|| {
-                LabError::Input(format!("{path}: an experiment is `NNN/NAME.toml`, such as `000/fig12.toml`"))
+                LabError::Input(format!(
+                    "{path}: an experiment's file must be `NNN/NAME.toml`, such as `000/fig12.toml`"
+                ))
             })?;
             let source = SourceText { path: path.into(), text: text.clone() };
             let study = Study::read(&id, source, &published)?;
@@ -116,7 +121,10 @@ impl PaperLibrary {
                 == 1
         };
         if let Some(twice) = figures.iter().find(|figure| !once(&figure.id)) {
-            return Err(LabError::Input(format!("two experiments or figures are called `{}`", twice.id)));
+            return Err(LabError::Input(format!(
+                "two experiments or figures are called `{}`; rename one of them",
+                twice.id
+            )));
         }
         Ok(PaperLibrary { experiments, published, stated, committed, figures })
     }
@@ -131,7 +139,7 @@ impl PaperLibrary {
         if let Some(stranger) = names.iter().find(|name| !self.experiments.iter().any(|e| e.is(name))) {
             let all: Vec<&str> = self.experiments.iter().map(|e| e.id.as_str()).collect();
             return Err(LabError::Input(format!(
-                "there is no experiment `{stranger}`; there are {}, or a paper's number for all of its own",
+                "there is no experiment `{stranger}`; write one of {}, or a paper's number for all its experiments",
                 all.join(", ")
             )));
         }
@@ -172,7 +180,7 @@ pub fn find_study(name: &str) -> LabResult<(Study, Published)> {
     match experiments.into_iter().find(|study| study.id == name) {
         Some(study) => Ok((study, published)),
         None => Err(LabError::Input(format!(
-            "`{name}` is no experiment: write the name of a file, FILE.toml, or one of {}",
+            "`{name}` is not an experiment: write the name of a file, FILE.toml, or one of {}",
             ids.join(", ")
         ))),
     }
@@ -224,7 +232,10 @@ fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
         }
     }
     if texts.is_empty() {
-        return Err(LabError::Input(format!("{} has no experiments: NNN/NAME.toml", directory.display())));
+        return Err(LabError::Input(format!(
+            "{}: there are no files of experiments, NNN/NAME.toml",
+            directory.display()
+        )));
     }
     Ok(texts)
 }
@@ -317,15 +328,15 @@ mod tests {
         };
         assert!(PaperLibrary::of(&texts((*good).to_owned())).is_ok());
         for (from, to, words) in [
-            ("title = ", "titel = ", "has no `titel`"),
+            ("title = ", "titel = ", "has no section `titel`"),
             ("quick = ", "quik = ", "unknown field `quik`"),
             ("runs = ", "rums = ", "unknown field `rums`"),
             ("hops = 4", "hops = 4\nhop = 4", "unknown field `hop`"),
             ("\"$R\"", "\"$S\"", "`$S`: neither an axis nor [base] gives `S` a value"),
             ("loss = \"2.5%\"", "loss = \"250%\"", "loss"),
-            ("R = 1.12 }", "R = 1.99 }", "0 points of `nc` are meant, not one"),
+            ("R = 1.12 }", "R = 1.99 }", "`at` selects 0 cells of `nc`, but must select one"),
             ("000.t.fig12.jump", "000.t.fig12.hump", "has no trend `000.t.fig12.hump`"),
-            ("sink[nc, R=1.12]", "sunk[nc, R=1.12]", "nothing is measured as `sunk`"),
+            ("sink[nc, R=1.12]", "sunk[nc, R=1.12]", "there is no measure `sunk`"),
             ("measure = \"sink\"", "measure = \"sunk\"", "sunk"),
             ("set = \"nc\"", "set = \"cn\"", "there is no `cn`; there are nc"),
         ] {

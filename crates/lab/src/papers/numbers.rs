@@ -6,7 +6,7 @@
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
-use super::verdict::{JudgedStudies, PaperVerdict, together};
+use super::verdict::{JudgedStudies, PaperVerdict, worst_of};
 use crate::error::{LabError, LabResult};
 use crate::published::PublishedEntry;
 use crate::study::JudgedStudy;
@@ -76,21 +76,21 @@ pub(super) fn judge(
         elsewhere.push(CheckedNumber { verdict, why, run: one.experiments.clone(), ..of_entry(entry) });
     }
     // The remaining entries should be parameters, definitions or quoted numbers, which cannot be
-    // checked. An entry of another kind has been forgotten in `model.toml`, so it fails.
-    let spoken = |id: &str| {
+    // checked. An entry of another kind was forgotten in `model.toml`, so its verdict is a failure.
+    let mentioned = |id: &str| {
         let named =
             |one: &CheckedNumber| one.published.as_deref().is_some_and(|name| name.split('[').next() == Some(id));
         all.iter().chain(&cited).chain(&elsewhere).any(named)
     };
     let own = library.published.entries.iter().filter(|entry| entry.id.starts_with(&format!("{paper}.")));
     let rest: Vec<CheckedNumber> = own
-        .filter(|entry| !spoken(&entry.id))
+        .filter(|entry| !mentioned(&entry.id))
         .map(|entry| {
             let (verdict, why) = match entry.kind.as_str() {
                 "parameter" => (PaperVerdict::NotCheckable, "a parameter: given, not computed"),
                 "definition" => (PaperVerdict::NotCheckable, "a definition: given, not computed"),
-                "claim" => (PaperVerdict::NotCheckable, "quoted, or an example: the paper computes it from nothing"),
-                _ => (PaperVerdict::Failed, "neither `model.toml` nor an experiment speaks of it"),
+                "claim" => (PaperVerdict::NotCheckable, "quoted, or an example: the paper does not compute it"),
+                _ => (PaperVerdict::Failed, "neither `model.toml` nor an experiment mentions it"),
             };
             CheckedNumber { verdict, why: Some(why.to_owned()), ..of_entry(entry) }
         })
@@ -105,7 +105,7 @@ pub(super) fn judge(
 /// this verdict.
 fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
     let studies: Vec<&JudgedStudy> = ids.iter().filter_map(|id| judged.get(id)).collect();
-    let verdict = together(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
+    let verdict = worst_of(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
     let numbers = studies.iter().flat_map(|study| study.entries.iter().map(|one| (one.verdict, &one.why)));
     let claims = studies.iter().flat_map(|study| study.claims.iter().map(|one| (one.verdict, &one.why)));
     let mut reasons = numbers.chain(claims).filter(|(own, _)| PaperVerdict::from(*own) == verdict);
@@ -137,7 +137,12 @@ fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
         (ComparisonStatus::Differs, false, true) => (PaperVerdict::Differs, one.why.clone()),
         (ComparisonStatus::Erratum | ComparisonStatus::Differs, true, _) => {
             let said = one.why.clone().unwrap_or_default();
-            (PaperVerdict::Unexpected, Some(format!("comes out as printed, though said not to: {said}")))
+            (
+                PaperVerdict::Unexpected,
+                Some(format!(
+                    "our number agrees with the printed one, although `model.toml` says that it does not: {said}"
+                )),
+            )
         }
         (ComparisonStatus::Erratum | ComparisonStatus::Differs, false, false) => {
             failed(format!("{value} is not {}", one.corrected.as_deref().unwrap_or_default()))
@@ -191,7 +196,7 @@ fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec
         }
     }
     let decided = |(number, verdicts): (CheckedNumber, Vec<_>)| CheckedNumber {
-        verdict: together(verdicts.into_iter()),
+        verdict: worst_of(verdicts.into_iter()),
         ..number
     };
     all.into_iter().map(decided).collect()

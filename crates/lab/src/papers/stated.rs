@@ -180,20 +180,22 @@ impl StatedNumbers {
             let (at, one) = (spanned.span().start, spanned.as_ref());
             let wrong = |problem: &str| Err(error(name, text, at, format!("`{}`: {problem}", one.id)));
             if one.printed.parse::<f64>().is_err() {
-                return wrong("`printed` must be a plain number with its digits");
+                return wrong("`printed` must be a number, written with exactly the printed digits");
             }
             if (one.status == ComparisonStatus::Reading) != one.reading.is_some() {
-                return wrong("`reading` names the reading of a status \"reading\", and only there");
+                return wrong("`reading` must be given with the status \"reading\", and only with it");
             }
             let other = matches!(one.status, ComparisonStatus::Erratum | ComparisonStatus::Differs);
             if other != one.corrected.is_some() || other != one.why.is_some() {
-                return wrong("`corrected` and `why` belong to a status \"erratum\" or \"differs\", and only there");
+                return wrong(
+                    "`corrected` and `why` must be given with the status \"erratum\" or \"differs\", and only with these",
+                );
             }
         }
         for spanned in &numbers.elsewhere {
             let one = spanned.as_ref();
             if one.experiments.is_empty() != one.needs.is_some() {
-                let problem = format!("`{}`: either `experiments` or `needs`", one.published);
+                let problem = format!("`{}`: write either `experiments` or `needs`", one.published);
                 return Err(error(name, text, spanned.span().start, problem));
             }
         }
@@ -213,15 +215,15 @@ impl StatedTrends {
             let one = spanned.as_mut();
             one.read_claims().map_err(|(at, problem)| error(name, text, at, problem))?;
             let problem = if (one.decided_by == TrendJudge::Nothing) != one.needs.is_some() {
-                "`needs` says what it takes to decide what nothing decides, and only there"
+                "`needs` must be given with `decided-by = \"nothing\"`, and only with it"
             } else if one.decided_by == TrendJudge::Simulation && one.experiments.is_empty() {
-                "`experiments` is missing: which of them decide?"
+                "`experiments` is missing: write the names of the experiments that decide the trend"
             } else if one.decided_by == TrendJudge::Nothing && !one.experiments.is_empty() {
-                "with `experiments` it is decided by \"simulation\""
+                "with `experiments`, write `decided-by = \"simulation\"` or `decided-by = \"model\"`"
             } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != TrendJudge::Model) {
-                "`because` says why a trend of the models fails: with `fails = true`, and only there"
+                "`because` and `fails = true` must be given together, and only with `decided-by = \"model\"`"
             } else if (one.decided_by == TrendJudge::Model) == one.holds.is_empty() {
-                "`holds` has the claims of a trend that is decided by \"model\", and only of that"
+                "`holds` must have claims with `decided-by = \"model\"`, and only with it"
             } else {
                 continue;
             };
@@ -314,7 +316,7 @@ needs = "a thing"
             ("\"exact\"", "\"erratum\"", "n:3: `009.a`: `corrected` and `why`"),
             ("\"exact\"", "\"right\"", "n:9: unknown variant `right`"),
             ("column", "colum", "n:6: unknown field `colum`"),
-            ("needs = \"a thing\"", "", "n:12: `009.b`: either"),
+            ("needs = \"a thing\"", "", "n:12: `009.b`: write either"),
         ] {
             let said_there = StatedNumbers::parse("n", &NUMBERS.replace(from, to)).unwrap_err().to_string();
             let (line, words) = said.split_once(' ').unwrap_or((said, ""));
@@ -326,7 +328,7 @@ needs = "a thing"
             ("needs = \"a thing\"", "experiments = [\"009.x\"]", "`needs`"),
             ("nothing\"\nneeds = \"a thing\"", "simulation\"", "`experiments` is missing"),
             ("nothing\"\nneeds = \"a thing\"", "model\"\nfails = true", "`because`"),
-            ("nothing\"\nneeds = \"a thing\"", "model\"", "`holds` has the claims"),
+            ("nothing\"\nneeds = \"a thing\"", "model\"", "`holds` must have claims"),
             ("nothing\"\nneeds = \"a thing\"", "model\"\nholds = [\"1 <\"]", "t:4:10: a number, a name"),
             ("nothing\"\nneeds = \"a thing\"", "model\"\nholds = [\"x < 2\"]", "there is no `x`"),
             ("decided-by", "decided", "unknown field"),

@@ -6,7 +6,7 @@
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{StatedTrend, TrendJudge};
-use super::verdict::{JudgedStudies, PaperVerdict, together};
+use super::verdict::{JudgedStudies, PaperVerdict, worst_of};
 use crate::claim::{ClaimFinding, NoNames, decide as decide_claim};
 use crate::error::{LabError, LabResult};
 use serde::Serialize;
@@ -60,9 +60,9 @@ pub(super) fn judge(
             run: Vec::new(),
         };
         if let Some(spec) = specs.iter().find(|spec| spec.id == published.id) {
-            let claims = claims(spec, library).map_err(wrong)?;
+            let not_expected = why_not_expected(spec, library).map_err(wrong)?;
             decided.run.clone_from(&spec.experiments);
-            decide(&mut decided, spec, claims, judged).map_err(wrong)?;
+            decide(&mut decided, spec, not_expected, judged).map_err(wrong)?;
         }
         all.push(decided);
     }
@@ -87,7 +87,7 @@ fn decide(
             let values = claims.iter().flat_map(|claim| &claim.assertions).map(|one| one.values.clone());
             let values: Vec<String> = values.collect();
             decided.evidence = (!values.is_empty()).then(|| values.join("; "));
-            let verdict = together(claims.iter().map(|claim| claim.verdict));
+            let verdict = worst_of(claims.iter().map(|claim| claim.verdict));
             let why = claims.iter().find(|claim| PaperVerdict::from(claim.verdict) == verdict);
             ("simulation", verdict, why.and_then(|claim| claim.why.clone()).or(not_expected))
         }
@@ -130,7 +130,10 @@ fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (P
         (false, true) => (PaperVerdict::DoesNotHold, spec.because.clone()),
         (true, true) => {
             let said = spec.because.clone().unwrap_or_default();
-            (PaperVerdict::Unexpected, Some(format!("holds, though said not to: {said}")))
+            (
+                PaperVerdict::Unexpected,
+                Some(format!("the trend holds, although `trends.toml` says that it does not: {said}")),
+            )
         }
         (false, false) => (PaperVerdict::Failed, Some("does not hold".to_owned())),
     }
@@ -139,7 +142,7 @@ fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (P
 /// A sentence that says why the experiments are not expected to show the whole trend. None if they
 /// are expected to show it. Each experiment that the trend names must have a claim about the trend;
 /// otherwise the function fails.
-fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, String> {
+fn why_not_expected(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, String> {
     let id = spec.claim.as_ref().unwrap_or(&spec.id);
     let mut not_expected = Vec::new();
     for name in &spec.experiments {
@@ -151,11 +154,11 @@ fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, 
             .filter(|claim| claim.id.as_ref().is_some_and(|known| known.as_ref() == id))
             .peekable();
         if own.peek().is_none() {
-            return Err(format!("`{}`: `{name}` has no claim about `{id}`", spec.id));
+            return Err(format!("`{}`: the experiment `{name}` has no claim with the id `{id}`", spec.id));
         }
         not_expected.extend(own.filter_map(|claim| claim.because.clone()));
     }
-    let words = || format!("Simulations are not expected to bear it out in all: {}.", not_expected.join("; "));
+    let words = || format!("Simulations are not expected to show the whole trend: {}.", not_expected.join("; "));
     Ok((!not_expected.is_empty()).then(words))
 }
 

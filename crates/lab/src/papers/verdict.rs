@@ -86,7 +86,7 @@ pub type JudgedStudies = BTreeMap<String, JudgedStudy>;
 
 /// Combines several verdicts on one number or trend into the worst of them. The match below ranks
 /// the verdicts: errors and failures are the worst, then "not run" and "undecided", then "differs".
-pub(super) fn together(all: impl Iterator<Item = Verdict>) -> PaperVerdict {
+pub(super) fn worst_of(all: impl Iterator<Item = Verdict>) -> PaperVerdict {
     let rank = |verdict: &PaperVerdict| match verdict {
         PaperVerdict::Error => 6,
         PaperVerdict::Failed => 5,
@@ -113,7 +113,7 @@ mod tests {
             (&[Verdict::Failed, Verdict::Error], PaperVerdict::Error),
             (&[], PaperVerdict::NotRun),
         ] {
-            assert_eq!(together(all.iter().copied()), want, "{all:?}");
+            assert_eq!(worst_of(all.iter().copied()), want, "{all:?}");
         }
     }
 }

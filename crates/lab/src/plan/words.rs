@@ -33,27 +33,34 @@ pub(super) fn model(scheme: PlanScheme) -> &'static str {
 pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
     match reason {
         ChoiceReason::MostGoodput if scheme.is_tunnel() => {
-            "it brings the most: the tunnel repairs losses, and the TCP inside does not take them for congestion"
+            "it has the most goodput: the tunnel repairs losses, and the TCP inside does not take them for congestion"
         }
-        ChoiceReason::MostGoodput => "it brings the most",
-        ChoiceReason::LessToSetUp => "nothing brings noticeably more, and less has to be set up",
+        ChoiceReason::MostGoodput => "it has the most goodput",
+        ChoiceReason::LessToSetUp => "no scheme has noticeably more goodput, and this one needs less to be set up",
         ChoiceReason::LeastDelay => "its requests wait least when packets are lost",
-        ChoiceReason::Both => "it keeps requests short beside transfers, and brings about as much as the best scheme",
-        ChoiceReason::MostInBudget => "it brings the most of the schemes within --budget",
+        ChoiceReason::Both => {
+            "it answers requests fast beside transfers, and has about as much goodput as the best scheme"
+        }
+        ChoiceReason::MostInBudget => "it has the most goodput of the schemes within --budget",
     }
 }
 
 /// The goodput of the scheme that is best without a budget, and the budget that it needs.
 pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f64) -> String {
-    format!("; {} would bring {} with --budget {}%", scheme.name(), readable::rate(goodput_bps), percent_up(overhead))
+    format!(
+        "; {} would have a goodput of {} with --budget {}%",
+        scheme.name(),
+        readable::rate(goodput_bps),
+        percent_up(overhead)
+    )
 }
 
 /// Why nothing is recommended: the budget is too small for every useful scheme.
 pub(super) fn budget_too_small(scheme: PlanScheme, goodput_bps: f64, overhead: f64, path: &NetworkPath) -> String {
     let lost = path.loss / (1.0 - path.loss);
     format!(
-        "--budget is too small for this link. The cheapest useful scheme, {}, sends {} % beyond the useful bytes and brings {}; \
-         the link's losses alone take {} %. Give --budget {}% or more",
+        "--budget is too small for this link. The cheapest useful scheme, {}, sends {} % beyond the useful bytes and \
+         has a goodput of {}; the link's losses alone take {} %. Give --budget {}% or more",
         scheme.name(),
         percent_up(overhead),
         readable::rate(goodput_bps),
@@ -83,7 +90,7 @@ pub(super) fn setup(scheme: PlanScheme, hosts: HostTcp) -> Vec<String> {
 /// The best scheme if the hosts keep CUBIC, and its goodput.
 pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
     format!(
-        "or leave the hosts with CUBIC (--hosts cubic) and use {}, which brings {}",
+        "or leave the hosts with CUBIC (--hosts cubic) and use {}, which has a goodput of {}",
         scheme.name(),
         readable::rate(goodput_bps)
     )
@@ -130,11 +137,11 @@ pub(super) fn outside(quantities: &[&str]) -> String {
 pub(super) fn caution(caution: Caution) -> String {
     match caution {
         Caution::NoLoss => {
-            "no loss: coding will not help. A tunnel only costs its headers, 4 % of the rate more than TCP's own"
+            "no loss: coding will not help. A tunnel would only add its headers, 4 % of the rate on top of TCP's own"
                 .to_owned()
         }
         Caution::CubicFillsLink => {
-            "plain CUBIC fills the link in spite of the losses: coding shortens delays and brings no goodput".to_owned()
+            "plain CUBIC fills the link in spite of the losses: coding shortens delays, but adds no goodput".to_owned()
         }
         Caution::SmallBdp { packets } => format!(
             "the path holds {packets:.1} packets in flight: repairs queue behind the packets that they should repair, and little can be \

@@ -45,7 +45,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     }
     let packet_blocks: u32 = given.value("packet-blocks")?;
     if packet_blocks == 0 {
-        return Err(PresetError::new("packet-blocks", "a packet fills at least 1 block"));
+        return Err(PresetError::new("packet-blocks", "a packet must fill at least 1 block"));
     }
     let mut run = RunSpec::default();
     measure::apply(given, &mut run)?;

@@ -14,11 +14,11 @@ const HEADING: &str = "The measurement";
 pub const MEASURE: &[Parameter] = &[
     Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, its warm-up included [default: 1000s]"),
     Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s]"),
-    Parameter::new("runs", Kind::Count, "N", HEADING, "Independent runs; intervals are Student's t over them [default: 10]"),
+    Parameter::new("runs", Kind::Count, "N", HEADING, "Number of independent runs; confidence intervals are Student's t over the runs [default: 10]"),
     Parameter::new("seed", Kind::Count, "N", HEADING, "The seed of all random numbers [default: 1]"),
     Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Delay the start of each flow by a random time of at most this [default: the time of a full packet on its slowest link]"),
     Parameter::new("interval", Kind::Other, "A,B", HEADING, "Also measure this part of the run separately; may be given several times").repeats(),
-    Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure each piece of this length: a series over time, in `--json`"),
+    Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure consecutive intervals of this length: a time series, in `--json`"),
     Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless the result satisfies this claim: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
 ];
 
@@ -86,7 +86,7 @@ pub fn parameter_of_run(field: &str) -> Option<&'static str> {
 /// # Errors
 /// The text says what is wrong and what would be right.
 fn interval(text: &str) -> Result<[Span; 2], String> {
-    let (from, to) = text.split_once(',').ok_or("two moments with a comma between, such as `350s,650s`")?;
+    let (from, to) = text.split_once(',').ok_or("write two moments with a comma between them, such as `350s,650s`")?;
     let span = |text: &str| text.trim().parse::<Span>().map_err(|error| error.to_string());
     Ok([span(from)?, span(to)?])
 }

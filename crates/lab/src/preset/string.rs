@@ -21,7 +21,7 @@ const FLOWS: &str = "The flows";
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("nodes", Kind::Count, "N", STRING, "The number of stations").or("10"),
     Parameter::new("spacing", Kind::Other, "DISTANCE", STRING, "Distance between neighbours, or a list with one for each pair, such as `200m,100m,200m`").or("200m"),
-    Parameter::new("capture", Kind::Other, "RATIO", STRING, "How many times stronger a frame must be than a later one to survive it").or("10"),
+    Parameter::new("capture", Kind::Other, "RATIO", STRING, "A frame survives a later, overlapping frame if it is at least this many times stronger").or("10"),
     Parameter::new("receive-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is decoded [default: 250m]"),
     Parameter::new("sense-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is sensed and disturbs others [default: 550m]"),
     Parameter::new("preset", Kind::Other, "NAME", MAC, "Semantics of the MAC: ns2 or standard (docs/researchers/wifi.md)").or("ns2"),
@@ -32,7 +32,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("long-retry", Kind::Count, "N", MAC, "Transmissions after which a frame with RTS is dropped").or("4"),
     Parameter::new("queue", Kind::Count, "PACKETS", MAC, "The interface queue of each station").or("50"),
     Parameter::new("routing", Kind::Other, "NAME", MAC, "static, or aodv (RFC 3561, with ns-2's timers)").or("static"),
-    Parameter::new("xor", Kind::Other, "on|off", MAC, "Whether stations XOR packets that cross").or("off"),
+    Parameter::new("xor", Kind::Other, "on|off", MAC, "Whether stations XOR packets that go in opposite directions").or("off"),
     Parameter::new("backoff", Kind::Other, "NAME", MAC, "standard, adaptive (paper 002, algorithm 1), adaptive-redrawn, adaptive-small-post, or adaptive-hold").or("standard"),
     Parameter::new("k", Kind::Other, "learned|N", BACKOFF, "Hops over which a packet is protected [default: learned]"),
     Parameter::new("most-k", Kind::Count, "N", BACKOFF, "The largest k that a station learns [default: no limit]"),
@@ -41,21 +41,21 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("residual", Kind::Other, "kept|redrawn", BACKOFF, "What happens to a back-off that is not over when the timer ends"),
     Parameter::new("timer-start", Kind::Other, "WHEN", BACKOFF, "What starts the timer: every-exchange, success or frame-start"),
     Parameter::new("post-backoff", Kind::Other, "ruled|small", BACKOFF, "How the back-off after an exchange is drawn"),
-    Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The window of TCP acknowledgements"),
+    Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The back-off window for frames with TCP acknowledgements"),
     Parameter::new("doubling", Kind::Other, "on|off", BACKOFF, "Whether the window also doubles with each failure"),
-    Parameter::new("traffic", Kind::Other, "tcp|udp", FLOWS, "TCP, or UDP datagrams faster than the medium carries").or("tcp"),
-    Parameter::new("direction", Kind::Other, "one|both", FLOWS, "One flow from the first station to the last, or another one back as well").or("one"),
+    Parameter::new("traffic", Kind::Other, "tcp|udp", FLOWS, "TCP, or UDP datagrams that are sent faster than the medium can carry them").or("tcp"),
+    Parameter::new("direction", Kind::Other, "one|both", FLOWS, "one: a flow from the first station to the last; both: also a flow back").or("one"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("newreno"),
     Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window").or("20").or_named("wmax"),
     Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a TCP packet; for UDP, the datagram with its headers is 40 bytes larger").or("1460B"),
     Parameter::new("acks", Kind::Other, "on|off", FLOWS, "off: TCP's acknowledgements reach the sender without passing the medium").or("on"),
 ];
 
-/// The most stations.
+/// The largest number of stations. A larger number is refused.
 const MOST_NODES: u32 = 1000;
-/// TCP/IP headers, bytes. A UDP packet is as large as a TCP packet with them.
+/// Headers of TCP and IP, bytes. A UDP packet has the size of a TCP packet, these headers included.
 const TCP_IP: u64 = 40;
-/// UDP/IP headers, bytes.
+/// Headers of UDP and IP, bytes.
 const UDP_IP: u64 = 28;
 
 /// Makes the scenario from the given parameters. The caller checks the result with
@@ -65,7 +65,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     let stations = stations(given)?;
     let medium = MediumSpec {
         preset: given.choice("preset", &[("ns2", MediumPreset::Ns2), ("standard", MediumPreset::Standard)])?,
-        capture: Some(given.value("capture").map_err(|wrong| number("capture", wrong, "10"))?),
+        capture: Some(given.value("capture").map_err(|wrong| with_example("capture", wrong, "10"))?),
         data_rate: given.optional::<Rate>("data-rate")?,
         basic_rate: given.optional::<Rate>("basic-rate")?,
         receive_range: given.optional::<Distance>("receive-range")?,
@@ -87,7 +87,8 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     Ok(measure::expect(given, scenario))
 }
 
-/// The names of the rules for back-offs. The letters are those of the independent study.
+/// The rules for back-offs, by name. The names `L`, `R`, `AB'` and `hold` are those of an independent
+/// study (docs/researchers/wifi.md).
 const BACKOFFS: &[(&str, BackoffName)] = &[
     ("standard", BackoffName::Standard),
     ("adaptive", BackoffName::Adaptive),
@@ -100,8 +101,8 @@ const BACKOFFS: &[(&str, BackoffName)] = &[
     ("hold", BackoffName::AdaptiveHold),
 ];
 
-/// An error of a parameter that takes a number without a unit.
-fn number(name: &str, wrong: PresetError, example: &str) -> PresetError {
+/// The error `wrong` of a parameter that takes a number without a unit, with an example added.
+fn with_example(name: &str, wrong: PresetError, example: &str) -> PresetError {
     PresetError::new(name, format!("{}; write a number, for example `{example}`", wrong.problem))
 }
 
@@ -125,13 +126,15 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
     Ok(StationSpec::string(&gaps))
 }
 
-/// The changes of the adaptive back-off.
+/// The settings of the adaptive back-off that were given. The others keep their defaults.
 fn adaptive(given: &GivenParameters<'_>) -> Result<AdaptiveSpec, PresetError> {
     let k = match given.optional::<String>("k")?.as_deref() {
         None => None,
         Some("learned") => Some(KSpec::Word(LearnedWord::Learned)),
         Some(text) => {
-            let problem = || PresetError::new("k", format!("`{text}` is no k; write `learned`, or a number such as 2"));
+            let problem = || {
+                PresetError::new("k", format!("`{text}` is not a value of k; write `learned`, or a number such as 2"))
+            };
             Some(KSpec::Fixed(text.parse().map_err(|_| problem())?))
         }
     };

@@ -31,7 +31,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("rate", Kind::Rate, "RATE", CHAIN, "Rate of each link, headers included").or("2Mbit/s"),
     Parameter::new("delay", Kind::Span, "TIME", CHAIN, "Propagation delay of each link").or("100ms"),
     Parameter::new("queue", Kind::Queue, "QUEUE", CHAIN, "Queue of each link, in packets (200) or bytes (300kB)").or("200"),
-    Parameter::new("loss", Kind::Fraction, "SHARE", CHAIN, "Share of packets that each link loses, after they used their time on the link").or("0"),
+    Parameter::new("loss", Kind::Fraction, "SHARE", CHAIN, "Share of packets that each link loses; a lost packet still takes its time on the link").or("0"),
     Parameter::new("burst", Kind::Other, "PACKETS", CHAIN, "Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel").or("1"),
     Parameter::new("ack-loss", Kind::Other, "ON|OFF", CHAIN, "Whether acknowledgements are lost as well: on or off").or("on"),
     Parameter::new("flows", Kind::Count, "N", FLOWS, "The number of flows").or("2"),
@@ -39,21 +39,21 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets").or("50"),
     Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a packet; 40 bytes of headers come on top (52 with CUBIC, BBR and linux-reno)").or("1000B"),
     Parameter::new("rto-min", Kind::Span, "TIME", FLOWS, "Floor of the retransmission time-out, before back-off [default: 200ms]"),
-    Parameter::new("rto-max", Kind::Span, "TIME", FLOWS, "Cap of the retransmission time-out [default: 60s; of CUBIC, BBR and linux-reno 120s]"),
+    Parameter::new("rto-max", Kind::Span, "TIME", FLOWS, "Cap of the retransmission time-out [default: 60s; with CUBIC, BBR and linux-reno 120s]"),
     Parameter::new("tick", Kind::Span, "TIME", FLOWS, "Granularity of the clock that measures round trips [default: 10ms; CUBIC, BBR and linux-reno measure exactly]"),
-    Parameter::new("initial-window", Kind::Count, "PACKETS", FLOWS, "The initial congestion window, packets [default: 2; of CUBIC, BBR and linux-reno 10]"),
+    Parameter::new("initial-window", Kind::Count, "PACKETS", FLOWS, "The initial congestion window, packets [default: 2; with CUBIC, BBR and linux-reno 10]"),
     Parameter::new("vegas", Kind::Other, "ALPHA,BETA,GAMMA", FLOWS, "Packets that Vegas keeps in the path's queues: it grows below ALPHA, shrinks above BETA, and ends its slow start above GAMMA [default: 28,30,2, as in paper 000; the defaults of ns-2 are 1,3,1]"),
     Parameter::new("ack-every", Kind::Count, "N", FLOWS, "Acknowledge every N-th packet, or after 100 ms (40 ms with CUBIC, BBR and linux-reno)").or("1"),
     Parameter::new("receiver", Kind::Other, "KIND", FLOWS, "What the receiver does with packets that are out of order: buffer keeps them, go-back-n drops them (paper 000, section III)").or("buffer"),
     Parameter::new("start", Kind::Span, "TIMES", FLOWS, "When the flows begin: one moment for all, or one for each").or("0s").repeats(),
     Parameter::new("stop", Kind::Span, "TIMES", FLOWS, "When the flows stop: one moment for all, or one for each [default: at the end]").repeats(),
     Parameter::new("file", Kind::Bytes, "SIZE", SENT, "Each flow sends one file of this size and ends"),
-    Parameter::new("on-off", Kind::Other, "ON,OFF,RATE", SENT, "Bursts at a rate: the time on, the time off, and the payload rate while on. A time after `exp:` is the mean of an exponential distribution").conflicts(&["file"]),
+    Parameter::new("on-off", Kind::Other, "ON,OFF,RATE", SENT, "Each flow sends in bursts: the time on, the time off, and the payload rate while on. A time after `exp:` is the mean of an exponential distribution").conflicts(&["file"]),
     Parameter::new("requests", Kind::Other, "SIZE,SIZE,TIME", SENT, "The size of requests, the size of answers, and the time from an answer to the next request. A value after `exp:` is the mean of an exponential distribution. The answers are flows named `answer`").conflicts(&["file", "on-off"]),
     Parameter::new("tunnel", Kind::Switch, "", FLOWS, "Carry all flows through one tunnel from end to end, with the session of `ripstop up`"),
     Parameter::new("nc", Kind::Switch, "", NC, "Put a coding layer below each TCP (TCP/NC, papers 000 and 001)").conflicts(&["tunnel"]),
     Parameter::new("redundancy", Kind::Other, "R", NC, "Combinations sent for each segment: a number such as 1.13, `rule` (paper 000, section VI-B) or `auto`").or("1").requires("nc"),
-    Parameter::new("coef-bytes", Kind::Count, "BYTES", NC, "Bytes of a coefficient in the header: 0 (as the paper charged) or 1").or("0").requires("nc"),
+    Parameter::new("coef-bytes", Kind::Count, "BYTES", NC, "Bytes of a coefficient in the header: 0 (the paper counts none) or 1").or("0").requires("nc"),
     Parameter::new("recode", Kind::Other, "HOW", NC, "Where nodes re-encode: end-to-end (nowhere), relay (without more redundancy) or per-hop (with the redundancy that the next link's loss needs)").or("end-to-end").requires("nc"),
     Parameter::new("recode-at", Kind::Count, "NODES", NC, "The nodes that re-encode, by number [default: all nodes inside the chain]").repeats().requires("nc"),
 ];
@@ -179,7 +179,7 @@ fn thresholds(text: &str) -> Result<VegasConfig, PresetError> {
     match numbers.as_deref() {
         Some([alpha, beta, gamma]) => Ok(VegasConfig { alpha: *alpha, beta: *beta, gamma: *gamma }),
         _ => {
-            let problem = "three numbers of packets with commas between, such as `28,30,2`";
+            let problem = "write three numbers of packets with commas between them, such as `28,30,2`";
             Err(PresetError::new("vegas", problem))
         }
     }

@@ -201,7 +201,7 @@ pub fn run_missing(
         match hear.recv_timeout(BEAT) {
             Ok(Message::Done(k, result)) => {
                 let Ok(key) = &tasks[k].key else { continue };
-                store.put(key, SIMULATOR, &result).map_err(|error| with_what_is_there(error, states))?;
+                store.put(key, SIMULATOR, &result).map_err(|error| with_stored_count(error, states))?;
                 for (n, twin) in twins.remove(key).unwrap_or_default().into_iter().enumerate() {
                     states[twin] = if n == 0 { CellState::Run } else { CellState::Reused };
                 }
@@ -228,11 +228,11 @@ pub fn run_missing(
 
 /// Adds to `error` how many cells have a stored result. Only the result that could not be stored is
 /// lost.
-fn with_what_is_there(error: LabError, states: &[CellState]) -> LabError {
+fn with_stored_count(error: LabError, states: &[CellState]) -> LabError {
     let there = states.iter().filter(|state| state.is_there()).count();
     match error {
         LabError::Work(words) => LabError::Work(format!(
-            "{words}; {there} of {} cells are there, the same command goes on from them",
+            "{words}; {there} of {} cells have stored results, and the same command continues with the others",
             states.len()
         )),
         other => other,

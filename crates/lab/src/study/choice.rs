@@ -68,7 +68,7 @@ impl CellChoice {
     pub(super) fn of_table(at: &Table) -> Result<CellChoice, String> {
         let mut choice = CellChoice::default();
         for (name, value) in at {
-            let value = KeyValue::of_value(value).ok_or("values are numbers or texts")?;
+            let value = KeyValue::of_value(value).ok_or("a value must be a number, a text, true or false")?;
             choice.set(name, value)?;
         }
         Ok(choice)
@@ -78,7 +78,8 @@ impl CellChoice {
     pub(super) fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<CellChoice, String> {
         let mut choice = CellChoice::default();
         for word in words {
-            let (name, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not `parameter=value`"))?;
+            let (name, value) =
+                word.split_once('=').ok_or_else(|| format!("`{word}`: write `key=value`, such as `R=1.12`"))?;
             choice.set(name.trim(), KeyValue::of_text(value.trim()))?;
         }
         Ok(choice)
@@ -88,7 +89,8 @@ impl CellChoice {
         match name {
             "flow" => {
                 let number = value.number.filter(|k| *k >= 0.0 && k.fract() == 0.0);
-                let number = number.ok_or_else(|| format!("flow `{}` is no number from 0", value.text))?;
+                let number = number
+                    .ok_or_else(|| format!("flow `{}` is not a whole number; flows are counted from 0", value.text))?;
                 self.place.flow = Some(number as usize);
             }
             "interval" => {
@@ -96,10 +98,11 @@ impl CellChoice {
                     .text
                     .split_once("..")
                     .and_then(|(from, to)| Some([KeyValue::of_text(from).number?, KeyValue::of_text(to).number?]));
-                let ends = ends.ok_or_else(|| format!("`{}` is no interval such as 350s..650s", value.text))?;
+                let ends =
+                    ends.ok_or_else(|| format!("`{}` is not an interval; write, for example, 350s..650s", value.text))?;
                 self.place.interval = Some(ends);
             }
-            _ if value.text == "*" && self.star.is_some() => return Err("one `*` at most".into()),
+            _ if value.text == "*" && self.star.is_some() => return Err("only one key can have the value `*`".into()),
             _ if value.text == "*" => self.star = Some(name.to_owned()),
             _ => self.fixed.push((name.to_owned(), value)),
         }
@@ -129,7 +132,7 @@ impl CellChoice {
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let flows: usize = scenario.flow.iter().map(|flow| flow.count as usize).sum();
         if let Some(flow) = self.place.flow.filter(|flow| *flow >= flows) {
-            return Err(format!("there is no flow {flow}, only 0 to {}", flows.saturating_sub(1)));
+            return Err(format!("there is no flow {flow}; there are flows 0 to {}", flows.saturating_sub(1)));
         }
         let seconds = |span: &Span| span.duration().as_secs_f64();
         let known =

@@ -234,10 +234,13 @@ fn agree(ours: MeasuredNumber, theirs: MeasuredNumber, within: f64) -> bool {
 /// no such number.
 fn verdict(paper: Option<bool>, reference: Option<bool>, cell: &NumberCell, few: bool) -> (Verdict, Option<String>) {
     if reference == Some(false) && cell.reference_differs.is_none() {
-        return (Verdict::Failed, Some("not the reference's number".into()));
+        return (Verdict::Failed, Some("our number differs from the reference by more than the check allows".into()));
     }
     if reference == Some(true) && cell.reference_differs.is_some() && !few {
-        return (Verdict::Unexpected, Some("said to differ from the reference, and does not".into()));
+        return (
+            Verdict::Unexpected,
+            Some("our number agrees with the reference, although the experiment says that it differs".into()),
+        );
     }
     let because = || match (&cell.because, &cell.reference_differs) {
         (Some(why), Some(other)) => Some(format!("{why}; the reference: {other}")),
@@ -247,12 +250,18 @@ fn verdict(paper: Option<bool>, reference: Option<bool>, cell: &NumberCell, few:
         (None, _) if cell.reference_differs.is_some() => (Verdict::Differs, because()),
         (None, _) => (Verdict::Agrees, None),
         (Some(true), ExpectedVerdict::Reproduced) => (Verdict::Reproduced, because()),
-        (Some(false), ExpectedVerdict::Reproduced) => (Verdict::Failed, Some("not the paper's number".into())),
+        (Some(false), ExpectedVerdict::Reproduced) => {
+            (Verdict::Failed, Some("our number differs from the paper's by more than the check allows".into()))
+        }
         (Some(false), ExpectedVerdict::Differs) => (Verdict::Differs, because()),
         (Some(true), ExpectedVerdict::Differs) if few => (Verdict::Undecided, because()),
-        (Some(true), ExpectedVerdict::Differs) => {
-            (Verdict::Unexpected, Some(format!("agrees, though said to differ: {}", because().unwrap_or_default())))
-        }
+        (Some(true), ExpectedVerdict::Differs) => (
+            Verdict::Unexpected,
+            Some(format!(
+                "our number agrees with the paper's, although the experiment says that it differs: {}",
+                because().unwrap_or_default()
+            )),
+        ),
         (Some(_), ExpectedVerdict::NotReproducible) => (Verdict::NotReproducible, because()),
     }
 }
@@ -285,7 +294,10 @@ fn claim(study: &Study, readings: &dyn CellReadings, claim: &StudyClaim, few: bo
         (Some(false), true) => Verdict::Differs,
         (Some(true), true) if few => Verdict::Undecided,
         (Some(true), true) => {
-            why = Some(format!("holds, though said not to: {}", claim.because.as_deref().unwrap_or_default()));
+            why = Some(format!(
+                "the claim holds, although the experiment says that it does not: {}",
+                claim.because.as_deref().unwrap_or_default()
+            ));
             Verdict::Unexpected
         }
         (Some(false), false) => Verdict::Failed,

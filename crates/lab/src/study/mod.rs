@@ -188,7 +188,7 @@ impl Study {
         ChosenCells { cells: choice.select(self, set), place: choice.place }
     }
 
-    fn known(&self, name: &Spanned<String>) -> Result<usize, (usize, String)> {
+    fn set_index(&self, name: &Spanned<String>) -> Result<usize, (usize, String)> {
         self.experiment.set(name.as_ref()).ok_or_else(|| {
             let all: Vec<&str> = self.experiment.sets().iter().map(|set| set.name.as_str()).collect();
             let problem = format!("`set`: there is no `{}`; there are {}", name.as_ref(), all.join(", "));
@@ -202,17 +202,17 @@ impl Study {
 
     fn check_figures(&self) -> Result<(), (usize, String)> {
         for figure in &self.figures {
-            let set = self.known(&figure.set)?;
+            let set = self.set_index(&figure.set)?;
             self.known_measure(&figure.y)?;
             let named = |name: &String| self.cells[set].iter().all(|cell| cell.text(&self.experiment, name).is_some());
             if figure.x != "time" && !named(&figure.x) {
-                let problem = format!("`x`: the set has no parameter `{}`", figure.x);
+                let problem = format!("`x`: the set has no key `{}`", figure.x);
                 return Err((figure.y.span().start, problem));
             }
             let curves = figure.curves.iter().flatten().map(|name| ("curves", name));
             let mut names = figure.at.keys().map(|name| ("at", name)).chain(curves);
             if let Some((field, stranger)) = names.find(|(_, name)| !named(name)) {
-                let problem = format!("`{field}`: the set has no parameter `{stranger}`");
+                let problem = format!("`{field}`: the set has no key `{stranger}`");
                 return Err((figure.y.span().start, problem));
             }
         }
@@ -221,7 +221,7 @@ impl Study {
 
     fn check_numbers(&self, published: &Published) -> Result<(), (usize, String)> {
         for check in &self.checks {
-            let set = self.known(&check.set)?;
+            let set = self.set_index(&check.set)?;
             self.known_measure(&check.measure)?;
             for cell in &check.cells {
                 let (at, cell) = (cell.span().start, cell.as_ref());
@@ -237,7 +237,7 @@ impl Study {
         let [one] = found[..] else {
             let all: Vec<String> = self.cells[set].iter().map(|cell| cell.label(&self.experiment)).collect();
             return Err(format!(
-                "`at`: {} points of `{}` are meant, not one; there are: {}",
+                "`at` selects {} cells of `{}`, but must select one; the cells are: {}",
                 found.len(),
                 self.experiment.sets()[set].name,
                 all.join("; ")
@@ -253,15 +253,15 @@ impl Study {
             return Err("`published` or `reference` is missing: there is nothing to compare".into());
         }
         if cell.reference.as_ref().is_some_and(|pair| !(1..=2).contains(&pair.len())) {
-            return Err("`reference`: [mean] or [mean, half of its interval]".into());
+            return Err("`reference`: write [mean], or [mean, half the width of its 95 % interval]".into());
         }
         if (cell.expect == ExpectedVerdict::Reproduced) == cell.because.is_some() {
-            return Err("`because` says why a number is not reproduced: with `expect` \"differs\" or \
-                        \"not-reproducible\", and only there"
+            return Err("`because` must be given with `expect = \"differs\"` or `expect = \"not-reproducible\"`, \
+                        and only with these"
                 .into());
         }
         if cell.expect != ExpectedVerdict::Reproduced && cell.published.is_empty() {
-            return Err("`expect` is about `published`, which is missing".into());
+            return Err("`expect` needs `published`, which is missing".into());
         }
         Ok(())
     }
@@ -277,7 +277,8 @@ impl Study {
             }
             if claim.holds.is_empty() || claim.fails != claim.because.is_some() {
                 let at = claim.holds.first().map_or(0, |first| first.span().start);
-                let problem = "a claim has assertions in `holds`; with `fails = true` also `because`, and only then";
+                let problem =
+                    "a claim needs assertions in `holds`; with `fails = true` it needs `because` too, and only then";
                 return Err((at, format!("{problem} (claim: {})", claim.text)));
             }
             let scope = StudyScope { study: self, readings: None };

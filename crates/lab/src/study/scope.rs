@@ -34,9 +34,9 @@ impl StudyScope<'_> {
             [ReferencePart::Field(name)] => (name, ""),
             [ReferencePart::Field(name), ReferencePart::Bracket(inside)] => (name, inside.as_str()),
             _ => {
-                let words = "a place in a result is given a name by [[measure]]";
+                let words = "a section [[measure]] gives a name to another number of the result";
                 return Err(format!(
-                    "`{}` is no measure of a set, such as `sink[nc, R=1.12]`; {words}",
+                    "`{}` is not a measure of a set, such as `sink[nc, R=1.12]`; {words}",
                     reference.text
                 ));
             }
@@ -62,7 +62,7 @@ impl ClaimScope for StudyScope<'_> {
         }
         let found = choice.select(self.study, set);
         let Some(first) = found.first() else {
-            return Err(format!("no point of `{}` is meant", spec.name));
+            return Err(format!("no cell of `{}` has these values", spec.name));
         };
         // An invalid cell is reported by `Study::refuse_wrong_cells`.
         let Ok(cell) = self.study.experiment.resolve(set, first.place) else { return Ok(()) };
@@ -73,14 +73,17 @@ impl ClaimScope for StudyScope<'_> {
         let Some(star) = &choice.star else {
             return match found.len() {
                 1 => Ok(()),
-                n => Err(format!("{n} points of `{}` are meant; name more, or `=*`", spec.name)),
+                n => Err(format!(
+                    "{n} cells of `{}` have these values; give more keys values, or write `key=*` for a curve",
+                    spec.name
+                )),
             };
         };
         let mut seen: Vec<&str> = Vec::new();
         for cell in found {
             let value = cell.text(&self.study.experiment, star).unwrap_or_default();
             if seen.contains(&value) {
-                return Err(format!("several points of `{}` have {star} = {value}", spec.name));
+                return Err(format!("several cells of `{}` have {star} = {value}; give more keys values", spec.name));
             }
             seen.push(value);
         }
@@ -89,7 +92,7 @@ impl ClaimScope for StudyScope<'_> {
 
     fn read(&self, reference: &ClaimReference) -> Result<ClaimValue, String> {
         let Target { measure, set, choice } = self.target(reference)?;
-        let readings = self.readings.ok_or("nothing was run")?;
+        let readings = self.readings.ok_or("no cell was run")?;
         let experiment = &self.study.experiment;
         let label = |cell: &GridCell| cell.label(experiment);
         let mut curve = Vec::new();
@@ -114,7 +117,7 @@ impl ClaimScope for StudyScope<'_> {
                 Ok(ClaimValue::Curve(curve))
             }
             (None, [one]) => Ok(ClaimValue::Number(one.y)),
-            (None, all) => Err(format!("{} points are meant by `{}`, not one", all.len(), reference.text)),
+            (None, all) => Err(format!("`{}` selects {} cells, but must select one", reference.text, all.len())),
         }
     }
 }

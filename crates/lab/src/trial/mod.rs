@@ -1,7 +1,7 @@
 //! A trial: one run of a contender over one simulated link. The measurements are those of the command `ripstop demo`.
 //!
 //! A contender is a way to carry data ([`Scheme`]): a plain TCP, a TCP through the tunnel, or the tunnel alone. It
-//! carries bulk traffic (a stream without end, or a file) and small requests.
+//! carries bulk traffic (an endless stream, or a file) and small requests.
 
 mod world;
 
@@ -13,14 +13,15 @@ use ripstop_sim::world::TunnelConfig;
 use std::time::Duration;
 use world::TrialWorld;
 
-/// Payload bytes of a request. Its reply has as many.
+/// Payload bytes of a request, and of its reply.
 pub const REQUEST_BYTES: u32 = 100;
 
 /// Bytes of a full packet on the link: Ethernet's MTU.
 const LINK_MTU: u32 = 1500;
-/// How often progress is reported, in virtual time.
+/// Virtual time between two reports of progress. Half the value reports twice as often, double half as
+/// often. A run with a file ends at the first report after the file has arrived.
 const STEP: Duration = Duration::from_millis(500);
-/// The amounts of bulk traffic whose arrival is timed, bytes.
+/// Amounts of bulk traffic, bytes. The trial records the time at which each amount has arrived.
 const TIMED_BYTES: [u64; 2] = [100_000, 1_000_000];
 
 /// The path of a connection's packets between the hosts.
@@ -35,10 +36,10 @@ pub enum PathKind {
 /// What carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The tunnel alone: a source of packets without end, and requests. Nobody retransmits packets that the tunnel
-    /// loses.
+    /// The tunnel alone: an endless source of packets, and requests. Packets that the tunnel loses are not
+    /// retransmitted.
     Packets,
-    /// TCP connections between kernels.
+    /// TCP connections between hosts that behave like Linux kernels.
     Tcp(Variant, PathKind),
 }
 
@@ -47,9 +48,9 @@ pub enum Scheme {
 pub enum BulkTraffic {
     /// No traffic.
     None,
-    /// Data without end.
+    /// Endless data.
     Endless,
-    /// A file of this many bytes, over TCP. [`Scheme::Packets`] has no files and sends without end.
+    /// A file of this many bytes, over TCP. [`Scheme::Packets`] has no files and sends endless data instead.
     File(u64),
 }
 
@@ -124,8 +125,8 @@ pub struct TunnelLosses {
 }
 
 impl Trial {
-    /// Runs the trial. A run with a file ends when the file has arrived. `progress` receives the virtual time twice per
-    /// virtual second.
+    /// Runs the trial. A run with a file ends when the file has arrived. `progress` is called with the virtual time,
+    /// twice per virtual second.
     ///
     /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty path, as after a
     /// handshake.

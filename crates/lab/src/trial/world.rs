@@ -9,7 +9,7 @@ use ripstop_sim::world::{
 };
 use std::time::Duration;
 
-/// A kernel acknowledges every second packet (RFC 5681, section 4.2).
+/// A host acknowledges every second packet (RFC 5681, section 4.2).
 const ACK_EVERY: u32 = 2;
 /// The names of the random streams of the link in the data direction and of the link back. The emulator uses the same
 /// names. So the same seed gives the same losses in the emulator.
@@ -117,7 +117,7 @@ impl TrialWorld {
     }
 }
 
-/// Adds the traffic of the tunnel alone: packets without end, and requests that nobody retransmits. Returns the flows
+/// Adds the traffic of the tunnel alone: endless packets, and requests that are not retransmitted. Returns the flows
 /// of the bulk traffic and of the requests.
 fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<usize>, usize) {
     let names = ["tunnel/left", "tunnel/right"];
@@ -133,8 +133,8 @@ fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<u
     (bulk, requests)
 }
 
-/// Adds TCP connections between kernels, over the link or through the tunnel. Returns the flows of the bulk traffic and
-/// of the requests.
+/// Adds TCP connections between hosts that behave like Linux kernels, over the link or through the tunnel. Returns the
+/// flows of the bulk traffic and of the requests.
 fn add_connections(
     world: &mut World,
     links: [usize; 2],

@@ -42,7 +42,7 @@ pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabRes
         } else if values.len() != levels.len() {
             let first = &levels[0][0].key;
             let problem = format!(
-                "{key}: {} values go together with {} of `{first}`; write equally many",
+                "{key}: {} values, but `{first}` has {}; all keys of a [[zip]] need equally many values",
                 values.len(),
                 levels.len()
             );
@@ -53,7 +53,7 @@ pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabRes
         }
     }
     match levels.is_empty() {
-        true => Err(source.wrong(at, "zip: nothing goes together here; write keys with lists of values")),
+        true => Err(source.wrong(at, "zip: this section has no keys; write keys with lists of values")),
         false => Ok(GridAxis { levels }),
     }
 }
@@ -69,7 +69,7 @@ fn refuse_twice(source: &SourceText, key: &str, values: &[(usize, Value)]) -> La
             other == text || matches!(entry, TableEntry::Number(..)) && value == entry
         };
         if let Some((first, _)) = entries[..k].iter().find(|other| same(other)) {
-            let problem = format!("{key}: `{text}` is there already, as `{first}`; leave one of the two out");
+            let problem = format!("{key}: `{text}` is there already, as `{first}`; leave out one of the two");
             return Err(source.wrong(values[k].0, problem));
         }
     }
@@ -92,8 +92,8 @@ fn values(source: &SourceText, key: &str, at: usize, value: &DeValue<'_>) -> Lab
         DeValue::Table(table) => range::values(source, key, at, table),
         _ => {
             let problem = format!(
-                "{key}: a list of values, such as [1, 2], or a range, such as \
-                 {{ from = 1, to = 9, steps = 5 }}; what all cells have belongs into [base]"
+                "{key}: write a list of values, such as [1, 2], or a range, such as \
+                 {{ from = 1, to = 9, steps = 5 }}; a value that all cells share belongs into [base]"
             );
             Err(source.wrong(at, problem))
         }

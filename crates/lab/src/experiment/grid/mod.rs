@@ -90,7 +90,9 @@ impl GridSpec {
                     });
                     let axis = GridAxis { levels: levels.collect::<LabResult<_>>()? };
                     if axis.levels.is_empty() {
-                        return Err(source.wrong(at, "cases: there is none; leave it out, or write [[cases]]"));
+                        return Err(
+                            source.wrong(at, "cases: the list is empty; leave it out, or write sections [[cases]]")
+                        );
                     }
                     let first = cases.iter().map(|case| case.span().start).min().unwrap_or(at);
                     found.push((first, axis));
@@ -109,8 +111,8 @@ impl GridSpec {
         }
         found.sort_by_key(|(at, _)| *at);
         grid.axes = found.into_iter().map(|(_, axis)| axis).collect();
-        grid.name_keys(source)?;
-        grid.count(source)?;
+        grid.collect_keys(source)?;
+        grid.check_size(source)?;
         Ok(grid)
     }
 
@@ -144,7 +146,7 @@ impl GridSpec {
     }
 
     /// Collects the keys of the axes, and refuses a key that two axes set.
-    fn name_keys(&mut self, source: &SourceText) -> LabResult<()> {
+    fn collect_keys(&mut self, source: &SourceText) -> LabResult<()> {
         for axis in &self.axes {
             let mut here: Vec<&KeySetting> = Vec::new();
             for setting in axis.levels.iter().flatten() {
@@ -154,7 +156,7 @@ impl GridSpec {
             }
             for setting in here {
                 if self.keys.contains(&setting.key) {
-                    let problem = format!("{}: varies already; leave one of the two out", setting.key);
+                    let problem = format!("{}: varies already in another place; leave out one of the two", setting.key);
                     return Err(source.wrong(setting.at, problem));
                 }
                 self.keys.push(setting.key.clone());
@@ -164,7 +166,7 @@ impl GridSpec {
     }
 
     /// Refuses a grid with more than [`MOST_CELLS`] cells.
-    fn count(&self, source: &SourceText) -> LabResult<()> {
+    fn check_size(&self, source: &SourceText) -> LabResult<()> {
         let mut cells = 1usize;
         for axis in &self.axes {
             cells = cells.saturating_mul(axis.levels.len());

@@ -58,7 +58,8 @@ pub(super) fn values(source: &SourceText, key: &str, at: usize, table: &DeTable<
     let steps = match steps {
         Value::Integer(steps) if (2..=MOST_CELLS as i64).contains(&steps) => steps as usize,
         other => {
-            let problem = format!("`{}` steps; from 2, the two ends, to {MOST_CELLS}", written(&other));
+            let problem =
+                format!("`{}` steps; write a number from 2 (only the two ends) to {MOST_CELLS}", written(&other));
             return Err(wrong(steps_at, problem));
         }
     };
@@ -67,7 +68,7 @@ pub(super) fn values(source: &SourceText, key: &str, at: usize, table: &DeTable<
         Some((at, Value::String(scale))) => match scale.as_str() {
             "linear" => false,
             "log" if first.value > 0.0 && last.value > 0.0 => true,
-            "log" => return Err(wrong(at, "a scale of \"log\" has both ends above 0".to_owned())),
+            "log" => return Err(wrong(at, "with `scale = \"log\"`, both ends must be above 0".to_owned())),
             _ => return Err(wrong(at, format!("there is no scale `{scale}`; write \"linear\" or \"log\""))),
         },
         Some((at, other)) => {
@@ -165,11 +166,11 @@ mod tests {
     fn what_cannot_be_is_refused_with_its_place() {
         for (range, words) in [
             ("{ from = 1, to = 2 }", "plan.toml:4:8: loss: a range needs `steps`"),
-            ("{ from = 1, to = 2, steps = 1 }", "plan.toml:4:36: loss: `1` steps; from 2"),
+            ("{ from = 1, to = 2, steps = 1 }", "plan.toml:4:36: loss: `1` steps; write a number from 2"),
             ("{ from = 1, to = 2, steps = 2, setps = 3 }", "a range has no `setps`"),
             ("{ from = \"1ms\", to = \"2s\", steps = 3 }", "write both in one unit"),
             ("{ from = \"low\", to = \"2s\", steps = 3 }", "`low` is not a number"),
-            ("{ from = 0, to = 2, steps = 3, scale = \"log\" }", "both ends above 0"),
+            ("{ from = 0, to = 2, steps = 3, scale = \"log\" }", "both ends must be above 0"),
             ("{ from = 1, to = 2, steps = 3, scale = \"lin\" }", "there is no scale `lin`"),
             ("{ from = 1, to = 2, steps = 3, round = 1 }", "write true or false"),
         ] {

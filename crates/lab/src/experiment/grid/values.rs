@@ -16,7 +16,7 @@ pub(super) fn plain(source: &SourceText, at: usize, key: &str, value: &DeValue<'
         DeValue::String(text) => Value::String(text.clone().into_owned()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map(Value::Integer)
-            .map_err(|_| wrong("a number of more than 63 bits"))?,
+            .map_err(|_| wrong("the whole number does not fit into 64 bits with its sign"))?,
         DeValue::Float(number) => match number.as_str().parse::<f64>() {
             Ok(number) if number.is_finite() => Value::Float(number),
             _ => return Err(wrong("not a finite number")),
