@@ -33,7 +33,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let loss = match given.optional::<Fraction>("stay-bad")? {
         Some(q) if q.get() >= 1.0 => {
-            let problem = "100% never ends a run of losses; write less, for example `75%`";
+            let problem = "100% would never end a run of losses; write less, for example `75%`";
             return Err(PresetError::new("stay-bad", problem));
         }
         Some(q) => Loss::gilbert(given.value("loss")?, q),
