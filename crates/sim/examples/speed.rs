@@ -1,10 +1,10 @@
 //! Compares the speed of the simulator with that of ns-2. `make bench` runs this program.
 //!
 //! ```text
-//! cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3]
+//! cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3] [--case TEXT]
 //! ```
 //!
-//! Both simulators run each case in turn, several times with other seeds. A ratio is the median
+//! `--case` picks the cases whose name contains the text. Both simulators run each case in turn, several times with other seeds. A ratio is the median
 //! over the pairs, so other load on the machine matters little. Times are CPU times of one thread.
 //!
 //! A comparison is void if ns-2's script makes fewer than 4 million events per CPU second. It is
@@ -26,7 +26,7 @@ use std::process::{Command, ExitCode};
 const VALID: f64 = 4e6;
 
 fn main() -> ExitCode {
-    let (mut json, mut repeats) = (false, 3);
+    let (mut json, mut repeats, mut wanted) = (false, 3, String::new());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match (arg.as_str(), args.len()) {
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
                 Some(n) if n > 0 => repeats = n,
                 _ => return usage(),
             },
+            ("--case", 1..) => wanted = args.next().unwrap_or_default(),
             ("--memory", 2..) => {
                 let found = args.next().zip(args.next()).and_then(|(case, span)| memory_of(&case, &span));
                 return found.map_or_else(usage, |bytes| {
@@ -56,11 +57,15 @@ fn main() -> ExitCode {
         say(comparison.line());
         comparison
     };
-    let comparisons: Vec<Comparison> = CASES.iter().map(comparison).collect();
+    let comparisons: Vec<Comparison> =
+        CASES.iter().filter(|case| case.name.contains(&wanted)).map(comparison).collect();
     if comparisons.iter().any(|c| c.ratio.is_none()) {
         eprintln!(
             "ns-2 (Debian package `ns2`) is not installed or does not run; printing the simulator's figures alone"
         );
+    }
+    if !wanted.is_empty() {
+        return ExitCode::SUCCESS;
     }
     say("\nflows over one chain: events (millions) per CPU second".into());
     let flows = [1, 10, 100, 1000, 10_000].map(|flows| {
@@ -86,7 +91,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: speed [--json] [--repeats N], N at least 1");
+    eprintln!("usage: speed [--json] [--repeats N] [--case TEXT], N at least 1");
     ExitCode::from(2)
 }
 
@@ -110,6 +115,15 @@ fn coded_link(duration: &str, seed: u64) -> String {
         fec = { k = 20, n = 22, unit = \"53B\", loss = \"1%\" } }\nback = { delay = \"280ms\" }\n";
     let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = \"reno\"\nwindow = 100000\npacket = \"1020B\"\n";
     head(duration, seed, "unit = \"53B\"\nwarmup = \"100s\"\n") + link + flow
+}
+
+/// Paper 002's string: ten stations, one TCP with a window of 20, as in ns-2's case 002-W.
+fn string(duration: &str, seed: u64) -> String {
+    let station = |k: u32| format!("    {{ name = \"n{k}\", x = \"{}m\" }},\n", 200 * k);
+    let stations: String = (0..10).map(station).collect();
+    let medium = format!("[[medium]]\ncapture = 20\nstations = [\n{stations}]\n");
+    let flow = "[[flow]]\nfrom = \"n0\"\nto = \"n9\"\npacket = \"1460B\"\nwindow = 20\n";
+    head(duration, seed, "warmup = \"5s\"\n") + &medium + flow
 }
 
 /// The `[run]` section of a scenario.
@@ -144,7 +158,7 @@ const CASES: &[Case] = &[
         spans: (20_000, 5_000),
         ours: |span, seed| chain(span, seed, "0%", RENO),
         script: "tandem.tcl",
-        arguments: &["-q", "0"],
+        arguments: &["-variant", "Reno", "-q", "0"],
         same: true,
     },
     Case {
@@ -153,7 +167,7 @@ const CASES: &[Case] = &[
         spans: (100_000, 25_000),
         ours: |span, seed| chain(span, seed, "0.5%", RENO),
         script: "tandem.tcl",
-        arguments: &["-q", ".005"],
+        arguments: &["-variant", "Reno", "-q", ".005"],
         same: true,
     },
     Case {
@@ -162,7 +176,7 @@ const CASES: &[Case] = &[
         spans: (100_000, 25_000),
         ours: |span, seed| chain(span, seed, "1.5%", RENO),
         script: "tandem.tcl",
-        arguments: &["-q", ".015"],
+        arguments: &["-variant", "Reno", "-q", ".015"],
         same: true,
     },
     Case {
@@ -171,7 +185,7 @@ const CASES: &[Case] = &[
         spans: (200_000, 50_000),
         ours: |span, seed| chain(span, seed, "5%", RENO),
         script: "tandem.tcl",
-        arguments: &["-q", ".05"],
+        arguments: &["-variant", "Reno", "-q", ".05"],
         same: true,
     },
     Case {
@@ -180,7 +194,7 @@ const CASES: &[Case] = &[
         spans: (5_000, 5_000),
         ours: |span, seed| chain(span, seed, "2.5%", CODED),
         script: "tandem.tcl",
-        arguments: &["-q", "0"],
+        arguments: &["-variant", "Reno", "-q", "0"],
         same: false,
     },
     Case {
@@ -189,7 +203,16 @@ const CASES: &[Case] = &[
         spans: (100_000, 50_000),
         ours: coded_link,
         script: "fec.tcl",
-        arguments: &["-k", "20", "-n", "22", "-p", ".01"],
+        arguments: &["-variant", "Reno", "-k", "20", "-n", "22", "-p", ".01"],
+        same: true,
+    },
+    Case {
+        name: "002-W n = 10 W = 20 capture 20",
+        need: Some(6.0),
+        spans: (2_000, 1_000),
+        ours: string,
+        script: "string.tcl",
+        arguments: &["-n", "10", "-window", "20", "-capture", "20"],
         same: true,
     },
 ];
@@ -202,7 +225,7 @@ struct Done {
     cpu: f64,
     /// Events processed.
     events: f64,
-    /// Goodput averaged over the flows, bit/s, or throughput of all flows, units/s.
+    /// Goodput of the mean flow, bit/s, or throughput of all flows: units/s, or bit/s of 1500 bytes a packet (string).
     delivered: f64,
 }
 
@@ -253,12 +276,13 @@ impl Case {
         let script = format!("{}/../../tools/ns2/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let (seed, duration) = (seed.to_string(), self.spans.1.to_string());
         let mut command = Command::new("ns");
-        command.arg(script).args(["-variant", "Reno", "-seed", &seed, "-duration", &duration]);
+        command.arg(script).args(["-seed", &seed, "-duration", &duration]);
         let output = command.args(self.arguments).output().ok().filter(|output| output.status.success())?;
         let text = String::from_utf8(output.stdout).ok()?;
         let words: Vec<&str> = text.split_whitespace().collect();
         let value = |key: &str| words.chunks_exact(2).find(|pair| pair[0] == key)?[1].parse::<f64>().ok();
-        let delivered = value("goodput").map(|mbit| 1e6 * mbit).or(value("throughput"))?;
+        let string = value("thr1500").map(|kbit| 1e3 * kbit);
+        let delivered = value("goodput").map(|mbit| 1e6 * mbit).or(value("throughput")).or(string)?;
         Some(Done { simulated: value("simulated")?, cpu: value("cpu")?.max(0.01), events: value("events")?, delivered })
     }
 }
@@ -270,7 +294,8 @@ fn simulate(text: &str) -> Done {
     let report = run(&scenario, 1, || ()).expect("the run succeeds");
     let cpu = cpu() - began;
     let units = report.throughput_units_per_s.as_ref().and_then(|units| units.mean);
-    let delivered = units.or(report.goodput_bps.mean).unwrap_or(0.0);
+    let string = report.summary.throughput_ip_bps.and_then(|throughput| throughput.mean);
+    let delivered = units.or(string).or(report.goodput_bps.mean).unwrap_or(0.0);
     Done { simulated: report.sim_s, cpu, events: report.events as f64, delivered }
 }
 
@@ -303,7 +328,7 @@ struct Comparison {
     need: Option<f64>,
     ours_sim_s_per_cpu_s: Option<f64>,
     ours_events_per_cpu_s: Option<f64>,
-    /// Goodput averaged over the flows, bit/s; in case 003 the throughput of all flows, units/s.
+    /// Bit/s of the mean flow; units/s of all flows in case 003; bit/s of 1500 bytes a packet in case 002.
     ours_delivered: Statistic,
     ns2_sim_s_per_cpu_s: Option<f64>,
     ns2_events_per_cpu_s: Option<f64>,

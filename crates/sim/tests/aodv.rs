@@ -119,8 +119,8 @@ fn overload(config: WifiConfig) -> (Medium<Datagram>, u64, u64, BTreeMap<String,
     let places: Vec<Position> = (0..6).map(|k| Position { x: 200.0 * f64::from(k), y: 0.0 }).collect();
     let mut scheduler = Scheduler::new();
     let mut alarms = Vec::new();
-    let mut medium = Medium::new(config, &places, Seed::new(7), |station, kind| {
-        alarms.push((station, kind));
+    let mut medium = Medium::new(config, &places, Seed::new(7), |station| {
+        alarms.push(station);
         scheduler.add()
     });
     let source = scheduler.add();
@@ -133,8 +133,7 @@ fn overload(config: WifiConfig) -> (Medium<Datagram>, u64, u64, BTreeMap<String,
             offered += 1;
             scheduler.set(source, scheduler.now() + Duration::from_millis(4));
         } else {
-            let (station, kind) = alarms[alarm.index()];
-            medium.wake(station, kind, &mut scheduler);
+            medium.wake(alarms[alarm.index()], &mut scheduler);
         }
         while let Some(output) = medium.poll() {
             match output {
@@ -143,6 +142,7 @@ fn overload(config: WifiConfig) -> (Medium<Datagram>, u64, u64, BTreeMap<String,
             }
         }
     }
+    medium.settle(scheduler.now());
     (medium, offered, delivered, dropped)
 }
 

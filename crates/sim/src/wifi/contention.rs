@@ -10,8 +10,8 @@ use super::config::Growth;
 use super::countdown::Countdown;
 use super::medium::Medium;
 use super::queue::{Load, Packet};
-use super::station::{Station, StationAlarm};
-use crate::engine::Scheduler;
+use super::station::Station;
+use super::timers::Timer;
 use ripstop_base::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -206,7 +206,7 @@ impl<P: Packet> Medium<P> {
     }
 
     /// An exchange of station `k` has ended: with a MAC ACK if `success`. Sets the window and the timer.
-    pub(super) fn note_exchange(&mut self, k: usize, load: Load, success: bool, scheduler: &mut Scheduler) {
+    pub(super) fn note_exchange(&mut self, k: usize, load: Load, success: bool, now: Time) {
         let station = &mut self.stations[k];
         let contention = &mut station.contention;
         if success {
@@ -222,11 +222,10 @@ impl<P: Packet> Medium<P> {
             TimerStart::FrameStart => false,
         };
         if starts {
-            contention.protected_until = scheduler.now() + rule.data_time * contention.k.saturating_add(1);
+            contention.protected_until = now + rule.data_time * contention.k.saturating_add(1);
         }
-        if contention.protected_until > scheduler.now() {
-            let ends = contention.protected_until;
-            scheduler.set(station.alarm(StationAlarm::Protection), ends);
+        if rule.residual == Residual::Redrawn && contention.protected_until > now {
+            station.timers.set(Timer::Protection, contention.protected_until);
         }
     }
 
@@ -246,15 +245,14 @@ impl<P: Packet> Medium<P> {
     }
 
     /// The protection timer of station `k` has ended.
-    pub(super) fn on_protection_end(&mut self, k: usize, scheduler: &mut Scheduler) {
+    pub(super) fn on_protection_end(&mut self, k: usize, now: Time) {
         let BackoffRule::Adaptive(rule) = &self.config.backoff else { return };
         let station = &mut self.stations[k];
-        if rule.residual == Residual::Redrawn && station.contention.is_large && station.countdown.is_on() {
+        if station.contention.is_large && station.countdown.is_on() {
             station.contention.is_large = false;
             let slots = station.draws.below(u64::from(rule.small_window)) as u32;
-            scheduler.set(station.alarm(StationAlarm::Backoff), Time::NEVER);
             station.countdown = Countdown::Paused { slots };
-            self.resume_countdown(k, scheduler);
+            self.resume_countdown(k, now);
         }
     }
 }

@@ -29,6 +29,14 @@ impl Countdown {
         self != Countdown::Off
     }
 
+    /// When a running countdown ends. [`Time::NEVER`] if it does not run.
+    pub(super) fn ends(self, slot: Duration) -> Time {
+        match self {
+            Countdown::Running { slots, from } => from + slot * slots,
+            Countdown::Off | Countdown::Paused { .. } => Time::NEVER,
+        }
+    }
+
     /// Stops a running countdown at `now`. Whole slots that have passed do not count again.
     pub(super) fn pause(&mut self, now: Time, slot: Duration) {
         if let Countdown::Running { slots, from } = *self {
@@ -39,14 +47,10 @@ impl Countdown {
 
     /// Lets a paused countdown run. Its first slot begins at `from`. Returns when it ends.
     pub(super) fn run(&mut self, from: Time, slot: Duration) -> Time {
-        match *self {
-            Countdown::Paused { slots } => {
-                *self = Countdown::Running { slots, from };
-                from + slot * slots
-            }
-            Countdown::Running { slots, from } => from + slot * slots,
-            Countdown::Off => Time::NEVER,
+        if let Countdown::Paused { slots } = *self {
+            *self = Countdown::Running { slots, from };
         }
+        self.ends(slot)
     }
 }
 

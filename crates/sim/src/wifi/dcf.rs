@@ -13,8 +13,8 @@ use super::countdown::Countdown;
 use super::frame::{Frame, FrameKind, NOBODY};
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Payload, Queued};
-use super::station::{Exchange, Passing, Phase, Response, StationAlarm};
-use crate::engine::Scheduler;
+use super::station::{Exchange, Passing, Phase, Response};
+use super::timers::Timer;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ use std::time::Duration;
 impl<P: Packet> Medium<P> {
     /// Takes a packet into the queue of station `k`, or at once into the MAC. In the queue, messages of the routing
     /// protocol come first.
-    pub(super) fn enqueue(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
+    pub(super) fn enqueue(&mut self, k: usize, packet: Queued<P>, now: Time) {
         if self.stations[k].exchange.is_none() {
-            self.accept(k, packet, scheduler);
+            self.accept(k, packet, now);
             return;
         }
         let queue = &mut self.stations[k].queue;
@@ -35,20 +35,19 @@ impl<P: Packet> Medium<P> {
     }
 
     /// Begins to contend with a packet.
-    fn accept(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
+    fn accept(&mut self, k: usize, packet: Queued<P>, now: Time) {
         let rts_due = self.needs_rts(&packet);
-        let now = scheduler.now();
         let station = &mut self.stations[k];
         station.exchange = Some(Exchange::new(packet, rts_due));
-        if station.countdown.is_on() || scheduler.when(station.alarm(StationAlarm::Defer)) != Time::NEVER {
+        if station.countdown.is_on() || station.timers.runs(Timer::Defer) {
             return;
         }
         if self.config.immediate_access && station.is_idle(now) {
             station.immediate = true;
             station.countdown = Countdown::Paused { slots: 0 };
-            self.resume_countdown(k, scheduler);
+            self.resume_countdown(k, now);
         } else {
-            self.back_off(k, DrawReason::Access, scheduler);
+            self.back_off(k, DrawReason::Access, now);
         }
     }
 
@@ -66,54 +65,64 @@ impl<P: Packet> Medium<P> {
     }
 
     /// Draws a back-off, and lets it run if the medium is idle.
-    pub(super) fn back_off(&mut self, k: usize, reason: DrawReason, scheduler: &mut Scheduler) {
-        let slots = self.draw(k, reason, scheduler.now());
+    pub(super) fn back_off(&mut self, k: usize, reason: DrawReason, now: Time) {
+        let slots = self.draw(k, reason, now);
         let station = &mut self.stations[k];
         station.immediate = false;
         station.countdown = Countdown::Paused { slots };
-        self.resume_countdown(k, scheduler);
+        self.resume_countdown(k, now);
     }
 
     /// Lets the countdown of station `k` run if the station is quiet. It runs from DIFS after the NAV on.
-    pub(super) fn resume_countdown(&mut self, k: usize, scheduler: &mut Scheduler) {
+    ///
+    /// The timer of the back-off never ends late, but it may end early, because no pause moves it. While a frame keeps
+    /// the countdown waiting, the timer ends when the back-off ends if no further frame comes.
+    pub(super) fn resume_countdown(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
-        if !matches!(station.countdown, Countdown::Paused { .. }) || !station.is_quiet() {
+        let Countdown::Paused { slots } = station.countdown else { return };
+        if station.phase != Phase::Idle {
             return;
         }
-        let now = scheduler.now();
-        let idle = if station.immediate { station.quiet_since } else { now };
-        let from = (idle.max(station.reserved_until()) + self.config.difs).max(now);
-        let ends = station.countdown.run(from, self.config.slot);
-        scheduler.set(station.alarm(StationAlarm::Backoff), ends);
+        let ends = if station.receiver.is_idle() {
+            let idle = if station.immediate { station.quiet_since } else { now };
+            let from = (idle.max(station.reserved_until()) + self.config.difs).max(now);
+            station.countdown.run(from, self.config.slot)
+        } else {
+            station.receiver.quiet_from(self.config.shyness()) + self.config.difs + self.config.slot * slots
+        };
+        station.timers.set_at_most(Timer::Backoff, ends);
     }
 
     /// The medium has become busy for station `k`: its countdown stands still.
-    pub(super) fn turn_busy(&mut self, k: usize, scheduler: &mut Scheduler) {
+    pub(super) fn turn_busy(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         if !matches!(station.countdown, Countdown::Running { .. }) {
             return;
         }
-        station.countdown.pause(scheduler.now(), self.config.slot);
-        scheduler.set(station.alarm(StationAlarm::Backoff), Time::NEVER);
+        station.countdown.pause(now, self.config.slot);
         if std::mem::take(&mut station.immediate) {
-            let slots = self.draw(k, DrawReason::Access, scheduler.now());
+            let slots = self.draw(k, DrawReason::Access, now);
             self.stations[k].countdown = Countdown::Paused { slots };
         }
     }
 
-    /// The back-off of station `k` has ended: it sends.
-    pub(super) fn on_backoff_end(&mut self, k: usize, scheduler: &mut Scheduler) {
+    /// The timer of station `k`'s back-off has ended. If the back-off has ended too, the station sends.
+    pub(super) fn on_backoff_timer(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
+        let Countdown::Running { .. } = station.countdown else { return self.resume_countdown(k, now) };
+        let ends = station.countdown.ends(self.config.slot);
+        if ends > now {
+            return station.timers.set(Timer::Backoff, ends);
+        }
         station.countdown = Countdown::Off;
         station.immediate = false;
         if station.response.is_none() {
-            self.contend(k, scheduler);
+            self.contend(k, now);
         }
     }
 
     /// Sends the RTS or the data of station `k`, if it has any.
-    fn contend(&mut self, k: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
+    fn contend(&mut self, k: usize, now: Time) {
         let is_idle = self.stations[k].is_idle(now);
         if self.stations[k].exchange.is_none() {
             return;
@@ -122,7 +131,7 @@ impl<P: Packet> Medium<P> {
             // Another frame came in the same moment, or after the CTS.
             self.set_rts_due(k);
             self.note_busy(k);
-            return self.back_off(k, DrawReason::Access, scheduler);
+            return self.back_off(k, DrawReason::Access, now);
         }
         self.find_partner(k);
         let xor = self.xor_frame(k);
@@ -165,52 +174,50 @@ impl<P: Packet> Medium<P> {
             counters.xor_frames += u64::from(is_xor);
             counters.missed_partners += u64::from(self.config.xor.is_some() && !is_xor && relayed);
         }
-        self.begin_phase(k, phase, scheduler);
-        scheduler.set(self.stations[k].alarm(StationAlarm::Wait), now + wait);
-        self.transmit(k, frame, scheduler);
+        self.begin_phase(k, phase, now);
+        self.stations[k].timers.set(Timer::Wait, now + wait);
+        self.transmit(k, frame, now);
     }
 
-    fn begin_phase(&mut self, k: usize, phase: Phase, scheduler: &mut Scheduler) {
+    fn begin_phase(&mut self, k: usize, phase: Phase, now: Time) {
         self.stations[k].phase = phase;
-        self.turn_busy(k, scheduler);
+        self.turn_busy(k, now);
     }
 
     /// The sender of station `k` has nothing more to do in its phase. It sends a response that it owes, contends with
     /// the packet that it has, or takes the next packet.
-    pub(super) fn resume(&mut self, k: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
+    pub(super) fn resume(&mut self, k: usize, now: Time) {
         let cleared = self.stations[k].exchange.as_ref().is_some_and(|e| !e.rts_due && self.needs_rts(&e.first));
         let station = &mut self.stations[k];
         if let Some(response) = station.response {
-            scheduler.set(station.alarm(StationAlarm::Defer), now + response.after);
+            station.timers.set(Timer::Defer, now + response.after);
         } else if station.exchange.is_some() {
             if station.countdown.is_on() {
                 // The station contends already.
             } else if cleared {
-                scheduler.set(station.alarm(StationAlarm::Defer), now + self.config.sifs);
+                station.timers.set(Timer::Defer, now + self.config.sifs);
             } else {
-                self.back_off(k, DrawReason::Access, scheduler);
+                self.back_off(k, DrawReason::Access, now);
             }
         } else if let Some(packet) = station.queue.pop() {
-            self.accept(k, packet, scheduler);
+            self.accept(k, packet, now);
         }
         let station = &mut self.stations[k];
         if station.phase != Phase::Idle {
             station.phase = Phase::Idle;
             station.quiet_since = now;
         }
-        self.resume_countdown(k, scheduler);
+        self.resume_countdown(k, now);
     }
 
     /// SIFS has passed: station `k` sends its response, or the data that a CTS has cleared.
-    pub(super) fn on_defer_end(&mut self, k: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
+    pub(super) fn on_defer_end(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
-        let Some(response) = station.response else { return self.contend(k, scheduler) };
+        let Some(response) = station.response else { return self.contend(k, now) };
         let (phase, airtime, wait) = if response.kind == FrameKind::Cts {
             if !station.is_idle(now) {
                 station.response = None;
-                return self.resume(k, scheduler);
+                return self.resume(k, now);
             }
             let airtime = self.config.control_airtime(self.config.cts_bytes);
             let margin = 2 * self.config.propagation_margin;
@@ -220,43 +227,37 @@ impl<P: Packet> Medium<P> {
         } else {
             (Phase::Ack, self.config.ack_airtime(), self.config.ack_airtime())
         };
-        self.begin_phase(k, phase, scheduler);
-        scheduler.set(self.stations[k].alarm(StationAlarm::Wait), now + wait);
+        self.begin_phase(k, phase, now);
+        self.stations[k].timers.set(Timer::Wait, now + wait);
         let frame = Frame { kind: response.kind, to: [response.to, NOBODY], reserves: response.reserves, airtime };
-        self.transmit(k, frame, scheduler);
+        self.transmit(k, frame, now);
     }
 
     /// The response that station `k` waited for did not come, or its own response has ended.
-    pub(super) fn on_wait_end(&mut self, k: usize, scheduler: &mut Scheduler) {
-        // The end of the station's own frame may be due in this very moment.
-        if self.stations[k].flight.began + self.stations[k].flight.frame.airtime <= scheduler.now() {
-            self.stations[k].sending = false;
-        }
+    pub(super) fn on_wait_end(&mut self, k: usize, now: Time) {
         match self.stations[k].phase {
-            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Xor => self.end_xor(k, scheduler),
-            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Broadcast => {
-                self.end_broadcast(k, scheduler)
-            }
-            Phase::Rts | Phase::Data => self.on_failure(k, scheduler),
+            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Xor => self.end_xor(k, now),
+            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Broadcast => self.end_broadcast(k, now),
+            Phase::Rts | Phase::Data => self.on_failure(k, now),
             Phase::Cts | Phase::Ack => self.stations[k].response = None,
             Phase::Idle => {}
         }
-        self.resume(k, scheduler);
+        self.resume(k, now);
     }
 
     /// The broadcast of station `k` has ended. Nobody acknowledges it, so it counts as a success.
-    fn end_broadcast(&mut self, k: usize, scheduler: &mut Scheduler) {
+    fn end_broadcast(&mut self, k: usize, now: Time) {
         let load = self.stations[k].exchange.take().map_or(Load::Routing, |exchange| exchange.load());
-        self.note_exchange(k, load, true, scheduler);
-        self.back_off(k, DrawReason::Post, scheduler);
+        self.note_exchange(k, load, true, now);
+        self.back_off(k, DrawReason::Post, now);
     }
 
     /// Counts a failed RTS or data frame. The packet contends again, or is dropped at the retry limit.
-    fn on_failure(&mut self, k: usize, scheduler: &mut Scheduler) {
+    fn on_failure(&mut self, k: usize, now: Time) {
         let announced = self.stations[k].exchange.as_ref().is_some_and(|e| self.needs_rts(&e.first));
         let Some(load) = self.stations[k].exchange.as_ref().map(Exchange::load) else { return };
         let phase = self.stations[k].phase;
-        self.note_exchange(k, if phase == Phase::Data { load } else { Load::Ack }, false, scheduler);
+        self.note_exchange(k, if phase == Phase::Data { load } else { Load::Ack }, false, now);
         let station = &mut self.stations[k];
         station.counters.failures += 1;
         let short = station.phase == Phase::Rts || !announced;
@@ -266,10 +267,10 @@ impl<P: Packet> Medium<P> {
         *failures += 1;
         exchange.rts_due = announced;
         if *failures < limit {
-            return self.back_off(k, DrawReason::Access, scheduler);
+            return self.back_off(k, DrawReason::Access, now);
         }
         if let Some(exchange) = station.exchange.take() {
-            self.give_up(k, exchange.first, scheduler);
+            self.give_up(k, exchange.first, now);
             if let Some(partner) = exchange.partner {
                 self.stations[k].queue.put_back(exchange.partner_place, partner);
             }
@@ -281,18 +282,18 @@ impl<P: Packet> Medium<P> {
 /// Reception.
 impl<P: Packet> Medium<P> {
     /// Station `k` has decoded a frame of `sender` that is for it.
-    pub(super) fn receive(&mut self, k: usize, sender: usize, frame: Frame, scheduler: &mut Scheduler) {
+    pub(super) fn receive(&mut self, k: usize, sender: usize, frame: Frame, now: Time) {
         match frame.kind {
-            FrameKind::Rts => self.on_rts(k, sender, frame, scheduler),
-            FrameKind::Cts => self.on_cts(k, scheduler),
-            FrameKind::Ack => self.on_ack(k, sender, scheduler),
-            FrameKind::Data => self.on_data(k, sender, scheduler),
-            FrameKind::Xor => self.on_xor(k, sender, frame, scheduler),
-            FrameKind::Broadcast => self.on_broadcast(k, sender, scheduler),
+            FrameKind::Rts => self.on_rts(k, sender, frame, now),
+            FrameKind::Cts => self.on_cts(k, now),
+            FrameKind::Ack => self.on_ack(k, sender, now),
+            FrameKind::Data => self.on_data(k, sender, now),
+            FrameKind::Xor => self.on_xor(k, sender, frame, now),
+            FrameKind::Broadcast => self.on_broadcast(k, sender, now),
         }
     }
 
-    fn on_rts(&mut self, k: usize, sender: usize, frame: Frame, scheduler: &mut Scheduler) {
+    fn on_rts(&mut self, k: usize, sender: usize, frame: Frame, now: Time) {
         let cts = self.config.control_airtime(self.config.cts_bytes);
         let station = &mut self.stations[k];
         if station.phase != Phase::Idle || station.response.is_some() {
@@ -302,27 +303,27 @@ impl<P: Packet> Medium<P> {
         let reserves = frame.reserves.saturating_sub(self.config.sifs + cts);
         let after = self.config.sifs;
         station.response = Some(Response { kind: FrameKind::Cts, to: sender as u32, after, reserves });
-        self.resume(k, scheduler);
+        self.resume(k, now);
     }
 
-    fn on_cts(&mut self, k: usize, scheduler: &mut Scheduler) {
+    fn on_cts(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         if station.phase != Phase::Rts {
             return;
         }
-        scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+        station.timers.stop(Timer::Wait);
         if let Some(exchange) = &mut station.exchange {
             exchange.rts_due = false;
             exchange.first.failures[0] = 0;
         }
-        self.resume(k, scheduler);
+        self.resume(k, now);
     }
 
-    fn on_data(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
+    fn on_data(&mut self, k: usize, sender: usize, now: Time) {
         let announced = self.stations[sender].exchange.as_ref().is_some_and(|e| self.needs_rts(&e.first));
         let station = &mut self.stations[k];
         if announced && station.phase == Phase::Cts {
-            scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+            station.timers.stop(Timer::Wait);
             station.response = None;
         } else if announced || station.response.is_some() {
             station.counters.unanswered += 1;
@@ -334,17 +335,17 @@ impl<P: Packet> Medium<P> {
             after: self.config.sifs,
             reserves: Duration::ZERO,
         });
-        if scheduler.when(station.alarm(StationAlarm::Wait)) == Time::NEVER {
-            self.resume(k, scheduler);
+        if !station.timers.runs(Timer::Wait) {
+            self.resume(k, now);
         }
         let exchange = self.stations[sender].exchange.as_mut();
         match exchange.and_then(|exchange| exchange.first.hand_over(sender)) {
-            Some(packet) => self.pass(k, Passing::Up(packet), scheduler),
+            Some(packet) => self.pass(k, Passing::Up(packet), now),
             None => self.stations[k].counters.duplicates += 1,
         }
     }
 
-    fn on_broadcast(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
+    fn on_broadcast(&mut self, k: usize, sender: usize, now: Time) {
         let Some(message) = self.stations[sender].announcement.clone() else { return };
         let packet = Queued {
             bytes: message.bytes(),
@@ -358,21 +359,21 @@ impl<P: Packet> Medium<P> {
             forwards: 1,
             failures: [0; 2],
         };
-        self.pass(k, Passing::Up(packet), scheduler);
+        self.pass(k, Passing::Up(packet), now);
     }
 
-    fn on_ack(&mut self, k: usize, sender: usize, scheduler: &mut Scheduler) {
+    fn on_ack(&mut self, k: usize, sender: usize, now: Time) {
         let station = &mut self.stations[k];
         if station.phase != Phase::Data {
             return;
         }
         if station.flight.frame.kind == FrameKind::Xor {
-            return self.on_xor_ack(k, sender, scheduler);
+            return self.on_xor_ack(k, sender, now);
         }
-        scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
+        station.timers.stop(Timer::Wait);
         let load = station.exchange.take().map_or(Load::Ack, |exchange| exchange.load());
-        self.note_exchange(k, load, true, scheduler);
-        self.back_off(k, DrawReason::Post, scheduler);
-        self.resume(k, scheduler);
+        self.note_exchange(k, load, true, now);
+        self.back_off(k, DrawReason::Post, now);
+        self.resume(k, now);
     }
 }

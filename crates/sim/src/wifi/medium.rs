@@ -5,12 +5,13 @@ use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind};
 use super::propagation::{Hearer, Position, hearers};
 use super::queue::{Packet, Payload, Queued};
-use super::receiver::{Beginning, Ending};
 use super::routing::Routes;
-use super::station::{Flight, Passing, Station, StationAlarm};
+use super::station::{Flight, Passing, Station};
+use super::timers::Timer;
 use crate::engine::{Alarm, Scheduler};
-use ripstop_base::Seed;
+use ripstop_base::{Seed, Time};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// A medium that stations share, with its stations.
 ///
@@ -21,7 +22,9 @@ pub struct Medium<P> {
     pub(super) config: WifiConfig,
     pub(super) stations: Vec<Station<P>>,
     /// For each station, the stations that hear it, the nearest first.
-    hearers: Vec<Vec<Hearer>>,
+    pub(super) hearers: Vec<Vec<Hearer>>,
+    /// Stations whose timers have changed in this step.
+    pub(super) touched: Vec<u32>,
     pub(super) routes: Routes<P>,
     pub(super) outputs: VecDeque<MediumOutput<P>>,
     /// How many packets entered the medium.
@@ -59,22 +62,14 @@ pub enum DropReason {
 }
 
 impl<P: Packet> Medium<P> {
-    /// A medium with stations at these `places`. `alarm` makes the alarms of each station. Station k draws its
+    /// A medium with stations at these `places`. `alarm` makes the alarm of each station. Station k draws its
     /// back-offs from the stream `station/k` of `seed`, and the jitter of AODV from `aodv/k`.
-    pub fn new(
-        config: WifiConfig,
-        places: &[Position],
-        seed: Seed,
-        mut alarm: impl FnMut(u32, StationAlarm) -> Alarm,
-    ) -> Medium<P> {
-        let station = |k: usize| {
-            let alarms = StationAlarm::ALL.map(|kind| alarm(k as u32, kind));
-            Station::new(&config, alarms, seed.stream(&format!("station/{k}")))
-        };
+    pub fn new(config: WifiConfig, places: &[Position], seed: Seed, mut alarm: impl FnMut(u32) -> Alarm) -> Medium<P> {
+        let station = |k: usize| Station::new(&config, alarm(k as u32), seed.stream(&format!("station/{k}")));
         let stations = (0..places.len()).map(station).collect();
         let hearers = hearers(&config, places);
         let routes = Routes::new(&config, &hearers, seed);
-        Medium { config, stations, hearers, routes, outputs: VecDeque::new(), entered: 0 }
+        Medium { config, stations, hearers, touched: Vec::new(), routes, outputs: VecDeque::new(), entered: 0 }
     }
 
     /// The counters of station `station`.
@@ -135,152 +130,88 @@ impl<P: Packet> Medium<P> {
         let packet = Some(Payload::Packet(packet));
         let (source, destination, failures) = (from, to, [0; 2]);
         let queued = Queued { packet, id, bytes, load, source, destination, to, from: None, forwards: 0, failures };
-        self.route(from as usize, queued, scheduler);
+        self.route(from as usize, queued, scheduler.now());
+        self.touched.push(from);
+        self.set_alarms(scheduler);
     }
 
-    /// Handles an alarm of a station.
-    pub fn wake(&mut self, station: u32, kind: StationAlarm, scheduler: &mut Scheduler) {
-        let k = station as usize;
-        match kind {
-            StationAlarm::Flight => self.fly(k, scheduler),
-            StationAlarm::Backoff => self.on_backoff_end(k, scheduler),
-            StationAlarm::Defer => self.on_defer_end(k, scheduler),
-            StationAlarm::Wait => self.on_wait_end(k, scheduler),
-            StationAlarm::Protection => self.on_protection_end(k, scheduler),
-            StationAlarm::LinkLayer => self.leave_link_layer(k, scheduler),
-            StationAlarm::Routing => self.wake_router(k, scheduler),
+    /// Handles the alarm of a station.
+    pub fn wake(&mut self, station: u32, scheduler: &mut Scheduler) {
+        let (k, now) = (station as usize, scheduler.now());
+        self.stations[k].rings = Time::NEVER;
+        // A frame that begins in this nanosecond comes after the timers. They were set before the frame was sent, so two
+        // stations whose back-offs end together both send, and collide.
+        self.hear(k, now, now);
+        for timer in Timer::ALL {
+            if self.stations[k].timers.take(timer, now) {
+                match timer {
+                    Timer::Reception => self.await_reception(k),
+                    Timer::Defer => self.on_defer_end(k, now),
+                    Timer::Wait => self.on_wait_end(k, now),
+                    Timer::Backoff => self.on_backoff_timer(k, now),
+                    Timer::Protection => self.on_protection_end(k, now),
+                    Timer::LinkLayer => self.leave_link_layer(k, now),
+                    Timer::Routing => self.wake_router(k, now),
+                }
+            }
+        }
+        self.touched.push(station);
+        self.set_alarms(scheduler);
+    }
+
+    /// Applies to all stations what has reached them by `now`, so that their counters are up to date.
+    pub fn settle(&mut self, now: Time) {
+        (0..self.stations.len()).for_each(|k| self.hear(k, now + Duration::from_nanos(1), now));
+    }
+
+    /// Sets the alarms of the stations whose timers have changed.
+    fn set_alarms(&mut self, scheduler: &mut Scheduler) {
+        while let Some(k) = self.touched.pop() {
+            let station = &mut self.stations[k as usize];
+            let earliest = station.timers.earliest();
+            if earliest != station.rings {
+                station.rings = earliest;
+                scheduler.set(station.alarm, earliest);
+            }
         }
     }
 
     /// Puts a frame of station `k` on the air. The caller has set the station's phase.
-    pub(super) fn transmit(&mut self, k: usize, frame: Frame, scheduler: &mut Scheduler) {
+    pub(super) fn transmit(&mut self, k: usize, frame: Frame, now: Time) {
         let station = &mut self.stations[k];
-        debug_assert!(!station.sending, "a station sends one frame at a time");
-        station.sending = true;
+        debug_assert!(!station.is_sending(now), "a station sends one frame at a time");
         station.receiver.deafen();
-        let now = scheduler.now();
-        station.flight = Flight { frame, began: now, edge: 0 };
+        station.flight = Flight { frame, began: now };
         let counters = &mut station.counters;
         match frame.kind {
             FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast => counters.data_frames += 1,
             FrameKind::Rts | FrameKind::Cts | FrameKind::Ack => counters.control_frames += 1,
         }
-        let first = self.hearers[k].first().map_or(frame.airtime, |hearer| hearer.delay);
-        scheduler.set(station.alarms[StationAlarm::Flight as usize], now + first);
-    }
-
-    /// Handles the edges of station `k`'s frame that are due now, and sets the alarm for the next.
-    fn fly(&mut self, k: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
-        let count = self.hearers[k].len();
-        loop {
-            let Flight { frame, began, edge } = self.stations[k].flight;
-            let when = match edge {
-                _ if edge < count => began + self.hearers[k][edge].delay,
-                _ if edge == count => began + frame.airtime,
-                _ if edge <= 2 * count => began + frame.airtime + self.hearers[k][edge - count - 1].delay,
-                _ => return,
-            };
-            if when > now {
-                return scheduler.set(self.stations[k].alarm(StationAlarm::Flight), when);
-            }
-            self.stations[k].flight.edge += 1;
-            if edge < count {
-                self.begin_reception(k, edge, scheduler);
-            } else if edge == count {
-                self.stations[k].sending = false;
-            } else {
-                self.end_reception(k, self.hearers[k][edge - count - 1].station as usize, scheduler);
-            }
-        }
-    }
-
-    /// The frame of `sender` begins at the sender's hearer number `index`.
-    fn begin_reception(&mut self, sender: usize, index: usize, scheduler: &mut Scheduler) {
-        let Hearer { station, power, decodes, .. } = self.hearers[sender][index];
-        let k = station as usize;
-        let Flight { frame, .. } = self.stations[sender].flight;
-        let now = scheduler.now();
-        let station = &mut self.stations[k];
-        let ends = now + frame.airtime;
-        let flags = [decodes, station.sending];
-        match station.receiver.begin(sender as u32, power, ends, flags, self.config.capture) {
-            Beginning::Followed => self.turn_busy(k, scheduler),
-            Beginning::Ignored => {
-                station.counters.ignored += 1;
-                station.shy_until = station.shy_until.max(ends + self.config.shyness());
-            }
-            Beginning::Collision { lost, intact } => {
-                // The frame that is followed no more is counted now, and the other one when it ends.
-                let is_mine = self.stations[lost as usize].flight.frame.carries_packet_for(k);
-                let counters = &mut self.stations[k].counters;
-                counters.collided += 1;
-                counters.collisions += u64::from(is_mine && intact);
-            }
-        }
-    }
-
-    /// The frame of `sender` ends at station `k`.
-    fn end_reception(&mut self, sender: usize, k: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
-        let Flight { frame, .. } = self.stations[sender].flight;
-        let station = &mut self.stations[k];
-        let Some(ending) = station.receiver.end(sender as u32, now) else { return };
-        let is_mine = frame.is_for(k);
-        match ending {
-            Ending::Decoded => station.counters.received += 1,
-            Ending::TooWeak => station.counters.too_weak += 1,
-            Ending::Deaf => station.counters.deaf += 1,
-            Ending::Collided { intact } => {
-                station.counters.collided += 1;
-                station.counters.collisions += u64::from(frame.carries_packet_for(k) && intact);
-            }
-        }
-        if station.sending {
-            // The station never sensed the frame.
-        } else if ending != Ending::Decoded {
-            station.shy_until = station.shy_until.max(now + self.config.shyness());
-        } else {
-            debug_assert!(now >= station.decoded_until + frame.airtime, "two frames that overlap were both decoded");
-            station.decoded_until = now;
-            if self.config.immediate_access {
-                // A frame that was decoded ends the wait of EIFS (10.3.2.3.7).
-                station.shy_until = now;
-            }
-            if !is_mine {
-                station.nav = station.nav.max(now + frame.reserves);
-            } else {
-                self.receive(k, sender, frame, scheduler);
-            }
-        }
-        self.stations[k].receiver.release();
-        self.stations[k].quiet_since = now;
-        self.resume_countdown(k, scheduler);
+        self.radiate(k, frame, now);
     }
 
     /// Passes a packet through the link layer of station `k`.
-    pub(super) fn pass(&mut self, k: usize, packet: Passing<P>, scheduler: &mut Scheduler) {
+    pub(super) fn pass(&mut self, k: usize, packet: Passing<P>, now: Time) {
         let station = &mut self.stations[k];
-        let when = scheduler.now() + self.config.link_layer_delay;
+        let when = now + self.config.link_layer_delay;
         if station.link_layer.is_empty() {
-            scheduler.set(station.alarm(StationAlarm::LinkLayer), when);
+            station.timers.set(Timer::LinkLayer, when);
         }
         station.link_layer.push_back((when, packet));
     }
 
     /// Takes the packets that leave the link layer of station `k` now.
-    fn leave_link_layer(&mut self, k: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
+    fn leave_link_layer(&mut self, k: usize, now: Time) {
         loop {
             let station = &mut self.stations[k];
             let Some((when, _)) = station.link_layer.front() else { return };
             if *when > now {
                 let when = *when;
-                return scheduler.set(station.alarm(StationAlarm::LinkLayer), when);
+                return station.timers.set(Timer::LinkLayer, when);
             }
             match station.link_layer.pop_front() {
-                Some((_, Passing::Up(packet))) => self.arrive(k, packet, scheduler),
-                Some((_, Passing::Down(packet))) => self.enqueue(k, packet, scheduler),
+                Some((_, Passing::Up(packet))) => self.arrive(k, packet, now),
+                Some((_, Passing::Down(packet))) => self.enqueue(k, packet, now),
                 None => return,
             }
         }

@@ -2,12 +2,12 @@
 //!
 //! - `config` has the parameters, with the presets of ns-2 and of the standard.
 //! - `propagation` tells which stations hear a sender. `receiver` tells which of the frames they receive.
-//! - `medium` carries frames to all stations that sense them. [`Medium`] is the type that a world drives.
+//! - `medium` is the type that a world drives, [`Medium`]. `reception` carries frames to all stations that sense them.
 //! - `dcf` has the rules of the distributed coordination function. `contention` draws back-offs, and `countdown` counts
 //!   their slots.
 //! - `routing` finds the next hop of a packet, by `static_routes` or by `aodv`.
 //! - `pairing` XORs packets that cross at a station.
-//! - `station` is the state of a station, `queue` its interface queue, and `counters` what it counts.
+//! - `station` is the state of a station, with its `timers`, its interface `queue`, and its `counters`.
 
 mod aodv;
 mod config;
@@ -21,9 +21,11 @@ mod pairing;
 mod propagation;
 mod queue;
 mod receiver;
+mod reception;
 mod routing;
 mod static_routes;
 mod station;
+mod timers;
 
 pub use config::{Growth, Routing, WifiConfig};
 pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};
@@ -34,4 +36,3 @@ pub use pairing::XorConfig;
 pub use propagation::Position;
 pub use queue::{Load, Packet};
 pub use static_routes::hop_counts;
-pub use station::StationAlarm;

@@ -13,8 +13,8 @@ use super::contention::DrawReason;
 use super::frame::{Frame, FrameKind};
 use super::medium::Medium;
 use super::queue::{Load, Packet, Queued};
-use super::station::{Exchange, Passing, Phase, Response, StationAlarm};
-use crate::engine::Scheduler;
+use super::station::{Exchange, Passing, Phase, Response};
+use super::timers::Timer;
 use ripstop_base::{Seed, Time};
 use ripstop_codes::xor::{KnownPackets, XorError, XorPacket};
 use ripstop_codes::{Length, Symbol};
@@ -160,12 +160,11 @@ impl<P: Packet> Medium<P> {
     }
 
     /// Station `k` has received an XOR frame of `sender`. It decodes its packet and answers in its slot.
-    pub(super) fn on_xor(&mut self, k: usize, sender: usize, frame: Frame, scheduler: &mut Scheduler) {
+    pub(super) fn on_xor(&mut self, k: usize, sender: usize, frame: Frame, now: Time) {
         if self.stations[k].response.is_some() {
             self.stations[k].counters.unanswered += 1;
             return;
         }
-        let now = scheduler.now();
         let (me, before) = self.stations.split_at_mut(k.max(sender));
         let (station, sender_station) =
             if k < sender { (&mut me[k], &mut before[0]) } else { (&mut before[0], &mut me[sender]) };
@@ -184,17 +183,16 @@ impl<P: Packet> Medium<P> {
         if packet.is_none() {
             station.counters.duplicates += 1;
         }
-        if scheduler.when(station.alarm(StationAlarm::Wait)) == Time::NEVER {
-            self.resume(k, scheduler);
+        if !station.timers.runs(Timer::Wait) {
+            self.resume(k, now);
         }
         if let Some(packet) = packet {
-            self.pass(k, Passing::Up(packet), scheduler);
+            self.pass(k, Passing::Up(packet), now);
         }
     }
 
     /// Station `k` has received a MAC ACK for its XOR frame from `receiver`.
-    pub(super) fn on_xor_ack(&mut self, k: usize, receiver: usize, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
+    pub(super) fn on_xor_ack(&mut self, k: usize, receiver: usize, now: Time) {
         let station = &mut self.stations[k];
         let frame = station.flight.frame;
         let slot = self.config.sifs + self.config.ack_airtime();
@@ -208,19 +206,19 @@ impl<P: Packet> Medium<P> {
         let is_partner = exchange.first.to != receiver as u32;
         exchange.acknowledged[usize::from(is_partner)] = true;
         if !is_forward {
-            scheduler.set(station.alarm(StationAlarm::Wait), Time::NEVER);
-            self.end_xor(k, scheduler);
-            self.resume(k, scheduler);
+            station.timers.stop(Timer::Wait);
+            self.end_xor(k, now);
+            self.resume(k, now);
         }
     }
 
     /// The exchange of an XOR frame of station `k` has ended. Packets that were not acknowledged contend again, or are
     /// dropped at the retry limit.
-    pub(super) fn end_xor(&mut self, k: usize, scheduler: &mut Scheduler) {
+    pub(super) fn end_xor(&mut self, k: usize, now: Time) {
         let Some(exchange) = self.stations[k].exchange.take() else { return };
         let (load, acknowledged) = (exchange.load(), exchange.acknowledged);
         let success = acknowledged == [true, true];
-        self.note_exchange(k, load, success, scheduler);
+        self.note_exchange(k, load, success, now);
         let place = exchange.partner_place;
         let mut left = [None, None];
         let packets = [Some(exchange.first), exchange.partner].into_iter().flatten();
@@ -233,7 +231,7 @@ impl<P: Packet> Medium<P> {
             if packet.failures[0] < self.config.short_retry {
                 *left = Some(packet);
             } else {
-                self.give_up(k, packet, scheduler);
+                self.give_up(k, packet, now);
                 self.note_drop(k);
             }
         }
@@ -250,7 +248,7 @@ impl<P: Packet> Medium<P> {
         debug_assert!(self.stations[k].phase == Phase::Data, "an XOR frame ends in the phase in which it began");
         if success || self.stations[k].exchange.is_some() {
             let reason = if success { DrawReason::Post } else { DrawReason::Access };
-            self.back_off(k, reason, scheduler);
+            self.back_off(k, reason, now);
         }
     }
 }

@@ -4,31 +4,40 @@
 //! weaker by the capture ratio is ignored. Any other later frame destroys both: a collision. A later frame is never
 //! followed, however strong, and the powers of several frames do not add. This is the receiver of ns-2.
 
+use super::frame::Frame;
 use ripstop_base::Time;
+use std::time::Duration;
+
+/// A frame as one station receives it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Reception {
+    pub(super) sender: u32,
+    pub(super) power: f64,
+    /// When the frame ends at the station.
+    pub(super) ends: Time,
+    /// Whether the frame is strong enough to decode.
+    pub(super) decodes: bool,
+    pub(super) frame: Frame,
+}
 
 /// A station's receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receiver {
     state: ReceiverState,
-    /// The sender of the frame that is followed.
-    sender: u32,
-    /// The power of this frame.
-    power: f64,
-    /// When this frame ends here.
-    ends: Time,
+    /// The frame that is followed.
+    followed: Option<Reception>,
     /// Whether this frame could be decoded without other frames: strong enough, and heard while the station was silent.
     intact: bool,
 }
 
+/// What has happened to the frame that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReceiverState {
-    /// No frame is followed.
-    Idle,
-    /// A frame is followed, and can be decoded so far.
+    /// The frame can be decoded so far.
     Decoding,
-    /// A frame is followed that is too weak to decode.
+    /// The frame is too weak to decode.
     TooWeak,
-    /// A frame is followed, but the station was sending during a part of it.
+    /// The station was sending during a part of the frame.
     Deaf,
     /// Frames have collided. The one that ends last is followed.
     Collided,
@@ -43,8 +52,8 @@ pub(super) enum Beginning {
     Ignored,
     /// The frame has collided with the frame that was followed. The receiver follows the one that ends last.
     Collision {
-        /// The sender of the other frame, which is lost and followed no more.
-        lost: u32,
+        /// The other frame, which is lost and followed no more.
+        lost: Frame,
         /// Whether the lost frame could have been decoded without the other.
         intact: bool,
     },
@@ -64,44 +73,55 @@ pub(super) enum Ending {
 
 impl Receiver {
     pub(super) fn new() -> Receiver {
-        Receiver { state: ReceiverState::Idle, sender: 0, power: 0.0, ends: Time::ZERO, intact: false }
+        Receiver { state: ReceiverState::Decoding, followed: None, intact: false }
     }
 
     /// Whether no frame is sensed.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.state == ReceiverState::Idle
+        self.followed.is_none()
     }
 
-    /// Takes the beginning of a frame of `sender` that ends at `ends`. `decodes`: it is strong enough to decode.
-    /// `sending`: this station is sending. `capture` is the ratio by which a later frame must be weaker.
-    pub(super) fn begin(
-        &mut self,
-        sender: u32,
-        power: f64,
-        ends: Time,
-        [decodes, sending]: [bool; 2],
-        capture: f64,
-    ) -> Beginning {
-        let intact = decodes && !sending;
-        if self.is_idle() {
-            let state = match (decodes, sending) {
+    /// The frame that is followed.
+    #[inline]
+    pub(super) fn followed(&self) -> Option<&Reception> {
+        self.followed.as_ref()
+    }
+
+    /// When the frame ends that is followed. [`Time::NEVER`] if none is.
+    #[inline]
+    pub(super) fn ends(&self) -> Time {
+        self.followed.map_or(Time::NEVER, |reception| reception.ends)
+    }
+
+    /// The earliest time at which a station that sends nothing may count slots after the frame that is followed, without
+    /// DIFS. A frame that is decoded reserves the medium. After any other frame the station is silent for `shyness`.
+    pub(super) fn quiet_from(&self, shyness: Duration) -> Time {
+        self.followed.map_or(Time::NEVER, |reception| reception.ends + reception.frame.reserves.min(shyness))
+    }
+
+    /// Takes the beginning of a frame. `sending`: this station is sending. `capture` is the ratio by which a later
+    /// frame must be weaker.
+    pub(super) fn begin(&mut self, new: Reception, sending: bool, capture: f64) -> Beginning {
+        let intact = new.decodes && !sending;
+        let Some(old) = self.followed else {
+            let state = match (new.decodes, sending) {
                 (_, true) => ReceiverState::Deaf,
                 (false, _) => ReceiverState::TooWeak,
                 (true, false) => ReceiverState::Decoding,
             };
-            *self = Receiver { state, sender, power, ends, intact };
+            *self = Receiver { state, followed: Some(new), intact };
             return Beginning::Followed;
-        }
-        if self.power >= capture * power {
+        };
+        if old.power >= capture * new.power {
             return Beginning::Ignored;
         }
         self.state = ReceiverState::Collided;
-        if ends <= self.ends {
-            return Beginning::Collision { lost: sender, intact };
+        if new.ends <= old.ends {
+            return Beginning::Collision { lost: new.frame, intact };
         }
-        let lost = Beginning::Collision { lost: self.sender, intact: self.intact };
-        *self = Receiver { state: ReceiverState::Collided, sender, power, ends, intact };
+        let lost = Beginning::Collision { lost: old.frame, intact: self.intact };
+        *self = Receiver { state: ReceiverState::Collided, followed: Some(new), intact };
         lost
     }
 
@@ -113,66 +133,70 @@ impl Receiver {
         }
     }
 
-    /// Takes the end of a frame of `sender`. None if the receiver did not follow this frame.
-    pub(super) fn end(&mut self, sender: u32, now: Time) -> Option<Ending> {
-        if self.is_idle() || self.sender != sender || self.ends != now {
-            return None;
-        }
-        match self.state {
-            ReceiverState::Idle => None,
-            ReceiverState::Decoding => Some(Ending::Decoded),
-            ReceiverState::TooWeak => Some(Ending::TooWeak),
-            ReceiverState::Deaf => Some(Ending::Deaf),
-            ReceiverState::Collided => Some(Ending::Collided { intact: self.intact }),
-        }
+    /// How the frame was received that is followed, when it ends. None if no frame is followed.
+    pub(super) fn end(&self) -> Option<(Reception, Ending)> {
+        let ending = match self.state {
+            ReceiverState::Decoding => Ending::Decoded,
+            ReceiverState::TooWeak => Ending::TooWeak,
+            ReceiverState::Deaf => Ending::Deaf,
+            ReceiverState::Collided => Ending::Collided { intact: self.intact },
+        };
+        Some((self.followed?, ending))
     }
 
     /// Follows no frame any more.
     pub(super) fn release(&mut self) {
-        self.state = ReceiverState::Idle;
+        self.followed = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::{FrameKind, NOBODY};
     use super::*;
 
-    const INTACT: [bool; 2] = [true, false];
-    fn at(us: u64) -> Time {
-        Time::from_micros(us)
+    fn reception(sender: u32, power: f64, ends: u64) -> Reception {
+        let frame =
+            Frame { kind: FrameKind::Data, to: [sender, NOBODY], reserves: Duration::ZERO, airtime: Duration::ZERO };
+        Reception { sender, power, ends: Time::from_micros(ends), decodes: true, frame }
+    }
+
+    fn ending(receiver: &Receiver) -> Option<(u32, Ending)> {
+        receiver.end().map(|(reception, ending)| (reception.sender, ending))
     }
 
     #[test]
     fn a_weaker_later_frame_is_ignored_by_capture_and_destroys_otherwise() {
-        for (capture, first, ending) in [
+        let (strong, weak) = (reception(1, 16.0, 100), reception(2, 1.0, 90));
+        for (capture, second, end) in [
             (10.0, Beginning::Ignored, Ending::Decoded),
-            (20.0, Beginning::Collision { lost: 2, intact: true }, Ending::Collided { intact: true }),
+            (20.0, Beginning::Collision { lost: weak.frame, intact: true }, Ending::Collided { intact: true }),
         ] {
             let mut receiver = Receiver::new();
-            assert_eq!(receiver.begin(1, 16.0, at(100), INTACT, capture), Beginning::Followed);
-            assert_eq!(receiver.begin(2, 1.0, at(90), INTACT, capture), first);
-            assert_eq!(receiver.end(2, at(90)), None);
-            assert_eq!(receiver.end(1, at(100)), Some(ending));
+            assert_eq!(receiver.begin(strong, false, capture), Beginning::Followed);
+            assert_eq!(receiver.begin(weak, false, capture), second);
+            assert_eq!(ending(&receiver), Some((1, end)));
         }
     }
 
     #[test]
     fn a_stronger_later_frame_is_never_captured() {
+        let (first, second) = (reception(1, 1.0, 100), reception(2, 1e6, 200));
         let mut receiver = Receiver::new();
-        receiver.begin(1, 1.0, at(100), INTACT, 10.0);
-        assert_eq!(receiver.begin(2, 1e6, at(200), INTACT, 10.0), Beginning::Collision { lost: 1, intact: true });
-        assert_eq!(receiver.end(1, at(100)), None);
-        assert_eq!(receiver.end(2, at(200)), Some(Ending::Collided { intact: true }));
+        receiver.begin(first, false, 10.0);
+        assert_eq!(receiver.begin(second, false, 10.0), Beginning::Collision { lost: first.frame, intact: true });
+        assert_eq!(receiver.ends(), Time::from_micros(200));
+        assert_eq!(ending(&receiver), Some((2, Ending::Collided { intact: true })));
     }
 
     #[test]
     fn a_station_that_sends_hears_nothing() {
         let mut receiver = Receiver::new();
-        receiver.begin(1, 1.0, at(100), INTACT, 10.0);
+        receiver.begin(reception(1, 1.0, 100), false, 10.0);
         receiver.deafen();
-        assert_eq!(receiver.end(1, at(100)), Some(Ending::Deaf));
+        assert_eq!(ending(&receiver), Some((1, Ending::Deaf)));
         receiver.release();
-        receiver.begin(1, 1.0, at(300), [true, true], 10.0);
-        assert_eq!(receiver.end(1, at(300)), Some(Ending::Deaf));
+        receiver.begin(reception(1, 1.0, 300), true, 10.0);
+        assert_eq!(ending(&receiver), Some((1, Ending::Deaf)));
     }
 }

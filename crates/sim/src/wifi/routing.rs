@@ -7,9 +7,10 @@ use super::medium::{DropReason, Medium, MediumOutput};
 use super::propagation::Hearer;
 use super::queue::{Load, Packet, Payload, Queued};
 use super::static_routes::StaticRoutes;
-use super::station::{Passing, StationAlarm};
-use crate::engine::Scheduler;
+use super::station::Passing;
+use super::timers::Timer;
 use ripstop_base::Seed;
+use ripstop_base::Time;
 
 /// The routes of all stations.
 #[derive(Debug)]
@@ -51,29 +52,29 @@ impl<P: Packet> Medium<P> {
     }
 
     /// Finds the next hop of a packet at station `k`, and sends the packet down to the queue.
-    pub(super) fn route(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
+    pub(super) fn route(&mut self, k: usize, mut packet: Queued<P>, now: Time) {
         match &mut self.routes {
             Routes::Static(routes) => match routes.next_hop(k, packet.destination as usize) {
                 Some(to) => {
                     packet.to = to;
-                    self.pass(k, Passing::Down(packet), scheduler);
+                    self.pass(k, Passing::Down(packet), now);
                 }
                 None => self.drop_packet(k, packet, DropReason::NoRoute),
             },
             Routes::Aodv(routers) => {
-                routers[k].route(packet, scheduler.now());
-                self.follow_router(k, scheduler);
+                routers[k].route(packet, now);
+                self.follow_router(k, now);
             }
         }
     }
 
     /// Station `k` has received a packet. It delivers the packet, passes it on, or gives it to the routing protocol.
-    pub(super) fn arrive(&mut self, k: usize, mut packet: Queued<P>, scheduler: &mut Scheduler) {
+    pub(super) fn arrive(&mut self, k: usize, mut packet: Queued<P>, now: Time) {
         match packet.packet.take() {
             Some(Payload::Message(message)) => {
                 if let (Routes::Aodv(routers), Some(from)) = (&mut self.routes, packet.from) {
-                    routers[k].receive(message, from, scheduler.now());
-                    self.follow_router(k, scheduler);
+                    routers[k].receive(message, from, now);
+                    self.follow_router(k, now);
                 }
             }
             Some(Payload::Packet(content)) if packet.destination as usize == k => {
@@ -81,45 +82,41 @@ impl<P: Packet> Medium<P> {
             }
             content => {
                 packet.packet = content;
-                self.route(k, packet, scheduler);
+                self.route(k, packet, now);
             }
         }
     }
 
     /// The MAC of station `k` gives a packet up at the retry limit. AODV takes this for a broken link.
-    pub(super) fn give_up(&mut self, k: usize, packet: Queued<P>, scheduler: &mut Scheduler) {
+    pub(super) fn give_up(&mut self, k: usize, packet: Queued<P>, now: Time) {
         match &mut self.routes {
             Routes::Aodv(routers) if packet.load != Load::Routing => {
                 self.stations[k].counters.retry_drops += 1;
-                routers[k].on_link_break(packet, scheduler.now());
-                self.follow_router(k, scheduler);
+                routers[k].on_link_break(packet, now);
+                self.follow_router(k, now);
             }
             _ => self.drop_packet(k, packet, DropReason::RetryLimit),
         }
     }
 
     /// The alarm of station `k`'s router rings.
-    pub(super) fn wake_router(&mut self, k: usize, scheduler: &mut Scheduler) {
+    pub(super) fn wake_router(&mut self, k: usize, now: Time) {
         if let Routes::Aodv(routers) = &mut self.routes {
-            routers[k].wake(scheduler.now());
-            self.follow_router(k, scheduler);
+            routers[k].wake(now);
+            self.follow_router(k, now);
         }
     }
 
     /// Does what the router of station `k` asks for, and sets its alarm.
-    fn follow_router(&mut self, k: usize, scheduler: &mut Scheduler) {
+    fn follow_router(&mut self, k: usize, now: Time) {
         loop {
             let Routes::Aodv(routers) = &mut self.routes else { return };
             let Some(action) = routers[k].poll() else {
                 let due = routers[k].next_due();
-                let alarm = self.stations[k].alarm(StationAlarm::Routing);
-                if scheduler.when(alarm) != due {
-                    scheduler.set(alarm, due);
-                }
-                return;
+                return self.stations[k].timers.set(Timer::Routing, due);
             };
             match action {
-                Action::Send(packet) => self.pass(k, Passing::Down(packet), scheduler),
+                Action::Send(packet) => self.pass(k, Passing::Down(packet), now),
                 Action::Drop(packet, reason) => self.drop_packet(k, packet, reason),
                 Action::Flush(neighbour) => {
                     for packet in self.stations[k].queue.remove_for(neighbour) {

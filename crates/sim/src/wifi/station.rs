@@ -9,42 +9,12 @@ use super::frame::{Frame, FrameKind, NOBODY};
 use super::pairing::Sent;
 use super::queue::{InterfaceQueue, Queued};
 use super::receiver::Receiver;
+use super::reception::UnderWay;
+use super::timers::Timers;
 use crate::engine::Alarm;
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// The kinds of alarms that a station has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StationAlarm {
-    /// The frame that the station sends begins or ends, at the station itself or where it is heard.
-    Flight,
-    /// The back-off has ended.
-    Backoff,
-    /// SIFS has passed, and a frame follows without contention.
-    Defer,
-    /// The response to a frame did not come in time, or the station's own response has ended.
-    Wait,
-    /// The protection timer of the adaptive back-off has ended.
-    Protection,
-    /// A packet has passed the link layer, on its way down to the queue or up to the layer above.
-    LinkLayer,
-    /// The routing protocol has something to do.
-    Routing,
-}
-
-impl StationAlarm {
-    /// All kinds, in the order in which [`super::Medium::new`] takes their alarms.
-    pub const ALL: [StationAlarm; 7] = [
-        StationAlarm::Flight,
-        StationAlarm::Backoff,
-        StationAlarm::Defer,
-        StationAlarm::Wait,
-        StationAlarm::Protection,
-        StationAlarm::LinkLayer,
-        StationAlarm::Routing,
-    ];
-}
 
 /// What the sender of a station is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +58,19 @@ pub(super) struct Exchange<P> {
     pub(super) acknowledged: [bool; 2],
 }
 
-/// The frame that a station sends or sent last, and how far its ends have travelled.
+/// The frame that a station sends or sent last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) frame: Frame,
     pub(super) began: Time,
-    /// The next of the frame's edges: first where it begins, then its end at the sender, then where it ends.
-    pub(super) edge: usize,
+}
+
+impl Flight {
+    /// When the frame ends at its sender.
+    #[inline]
+    pub(super) fn ends(&self) -> Time {
+        self.began + self.frame.airtime
+    }
 }
 
 /// A packet between the queue and the layer above.
@@ -107,7 +83,13 @@ pub(super) enum Passing<P> {
 /// One station.
 #[derive(Debug)]
 pub(super) struct Station<P> {
-    pub(super) alarms: [Alarm; StationAlarm::ALL.len()],
+    /// The station's alarm.
+    pub(super) alarm: Alarm,
+    /// When the alarm rings.
+    pub(super) rings: Time,
+    pub(super) timers: Timers,
+    /// Frames that have not begun at the station yet.
+    pub(super) under_way: UnderWay,
     pub(super) receiver: Receiver,
     /// When the frame that was decoded last ended.
     pub(super) decoded_until: Time,
@@ -115,8 +97,6 @@ pub(super) struct Station<P> {
     /// The content of the last broadcast frame. It is kept here, since the sender is done with the frame before the
     /// last station receives it.
     pub(super) announcement: Option<Message>,
-    /// Whether the station is sending at this moment.
-    pub(super) sending: bool,
     pub(super) phase: Phase,
     /// Until when the medium is reserved for others: the network allocation vector (NAV).
     pub(super) nav: Time,
@@ -140,15 +120,17 @@ pub(super) struct Station<P> {
 }
 
 impl<P> Station<P> {
-    pub(super) fn new(config: &WifiConfig, alarms: [Alarm; StationAlarm::ALL.len()], draws: Stream) -> Station<P> {
+    pub(super) fn new(config: &WifiConfig, alarm: Alarm, draws: Stream) -> Station<P> {
         let frame = Frame { kind: FrameKind::Ack, to: [NOBODY; 2], reserves: Duration::ZERO, airtime: Duration::ZERO };
         Station {
-            alarms,
+            alarm,
+            rings: Time::NEVER,
+            timers: Timers::new(),
+            under_way: UnderWay::new(),
             receiver: Receiver::new(),
             decoded_until: Time::ZERO,
-            flight: Flight { frame, began: Time::ZERO, edge: usize::MAX },
+            flight: Flight { frame, began: Time::ZERO },
             announcement: None,
-            sending: false,
             phase: Phase::Idle,
             nav: Time::ZERO,
             shy_until: Time::ZERO,
@@ -166,10 +148,10 @@ impl<P> Station<P> {
         }
     }
 
-    /// The alarm of one kind.
+    /// Whether the station sends a frame at `now`, which is not before the frame began.
     #[inline]
-    pub(super) fn alarm(&self, kind: StationAlarm) -> Alarm {
-        self.alarms[kind as usize]
+    pub(super) fn is_sending(&self, now: Time) -> bool {
+        now < self.flight.ends()
     }
 
     /// Whether the station senses no frame and its sender does nothing. The NAV does not count.

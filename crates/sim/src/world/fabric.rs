@@ -9,7 +9,7 @@ use super::radio::RadioLink;
 use super::routes::{Hop, LinkId, Route, Routes};
 use super::session::UnderWay;
 use crate::engine::{Alarm, Scheduler};
-use crate::wifi::{Medium, StationAlarm};
+use crate::wifi::Medium;
 use ripstop_base::Time;
 use ripstop_link::{Link, ShortFate};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub(super) enum Purpose {
     /// A packet arrives at the end of this link.
     Arrival(u32),
     /// This alarm of this station of this medium rings.
-    Station(u32, u32, StationAlarm),
+    Station(u32, u32),
     /// This timer of this node is due.
     Timer(NodeId, TimerKind),
     /// This incident happens.

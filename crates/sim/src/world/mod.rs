@@ -133,7 +133,7 @@ impl World {
                         self.go_on(packet, node, observer);
                     }
                 }
-                Purpose::Station(medium, station, alarm) => self.wake_station(medium, station, alarm, observer),
+                Purpose::Station(medium, station) => self.wake_station(medium, station, observer),
                 Purpose::Timer(NodeId::Tcp(k), timer) => {
                     self.tcp.wake(k, timer, alarm, &mut self.fabric, observer);
                 }
@@ -142,6 +142,9 @@ impl World {
                 Purpose::Incident(k) => self.happen(k, observer),
             }
             self.settle(observer);
+        }
+        for medium in &mut self.fabric.media {
+            medium.settle(self.fabric.scheduler.now());
         }
     }
 

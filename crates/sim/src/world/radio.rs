@@ -7,8 +7,7 @@ use super::observer::{Happening, Observer, Owner};
 use super::packet::{Body, NetworkPacket};
 use super::routes::LinkId;
 use crate::wifi::{
-    DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, StationAlarm, StationCounters,
-    WifiConfig,
+    DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, StationCounters, WifiConfig,
 };
 use ripstop_link::LinkCounters;
 
@@ -63,7 +62,7 @@ impl World {
         let number = self.fabric.media.len();
         let seed = self.seed.child(name);
         let fabric = &mut self.fabric;
-        let alarm = |station, kind| fabric.alarm(Purpose::Station(number as u32, station, kind));
+        let alarm = |station| fabric.alarm(Purpose::Station(number as u32, station));
         let medium = Medium::new(config, places, seed, alarm);
         self.fabric.media.push(medium);
         number
@@ -109,15 +108,9 @@ impl World {
 
     /// Handles an alarm of a station, and passes on what comes out of its medium.
     #[inline]
-    pub(super) fn wake_station(
-        &mut self,
-        medium: u32,
-        station: u32,
-        alarm: StationAlarm,
-        observer: &mut impl Observer,
-    ) {
+    pub(super) fn wake_station(&mut self, medium: u32, station: u32, observer: &mut impl Observer) {
         let fabric = &mut self.fabric;
-        fabric.media[medium as usize].wake(station, alarm, &mut fabric.scheduler);
+        fabric.media[medium as usize].wake(station, &mut fabric.scheduler);
         while let Some(output) = self.fabric.media[medium as usize].poll() {
             if let Some((packet, node)) = self.fabric.leave_medium(output, observer) {
                 self.go_on(packet, node, observer);

@@ -1,0 +1,150 @@
+//! How frames reach a station.
+//!
+//! A frame that begins or ends at a station changes only this station, unless it is for the station. So no alarm rings
+//! for it. The beginning waits in the station's list of frames under way, and [`Medium::hear`] applies beginnings and
+//! ends, in their order and with their own times, before anything else happens at the station. A station that sends a
+//! frame sets only the timers of the frame's receivers.
+
+use super::frame::Frame;
+use super::medium::Medium;
+use super::propagation::Hearer;
+use super::queue::Packet;
+use super::receiver::{Beginning, Ending, Reception};
+use super::timers::Timer;
+use ripstop_base::Time;
+use std::collections::VecDeque;
+
+/// Frames whose beginning has not reached a station yet, or has not been applied there.
+#[derive(Clone, Debug)]
+pub(super) struct UnderWay {
+    /// The frames with the times at which they begin, the earliest first.
+    frames: VecDeque<(Time, Reception)>,
+}
+
+impl UnderWay {
+    pub(super) fn new() -> UnderWay {
+        UnderWay { frames: VecDeque::with_capacity(4) }
+    }
+
+    /// Adds a frame that begins at `begins`. Of frames that begin at the same time, the one that was added first is
+    /// first.
+    fn push(&mut self, begins: Time, frame: Reception) {
+        let mut at = self.frames.len();
+        while at > 0 && self.frames[at - 1].0 > begins {
+            at -= 1;
+        }
+        self.frames.insert(at, (begins, frame));
+    }
+
+    /// When the first frame begins. [`Time::NEVER`] if no frame is under way.
+    #[inline]
+    fn begins(&self) -> Time {
+        self.frames.front().map_or(Time::NEVER, |(begins, _)| *begins)
+    }
+}
+
+impl<P: Packet> Medium<P> {
+    /// Sends the frame of station `sender` on its way to all stations that sense it.
+    pub(super) fn radiate(&mut self, sender: usize, frame: Frame, now: Time) {
+        for &Hearer { station, power, delay, decodes } in &self.hearers[sender] {
+            let begins = now + delay;
+            let ends = begins + frame.airtime;
+            let hearer = &mut self.stations[station as usize];
+            hearer.under_way.push(begins, Reception { sender: sender as u32, power, ends, decodes, frame });
+            if decodes && frame.is_for(station as usize) {
+                hearer.timers.set_at_most(Timer::Reception, ends);
+                self.touched.push(station);
+            }
+        }
+    }
+
+    /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and the ends of frames
+    /// up to `now`.
+    #[inline]
+    pub(super) fn hear(&mut self, k: usize, begin_before: Time, now: Time) {
+        loop {
+            let station = &mut self.stations[k];
+            let (begins, ends) = (station.under_way.begins(), station.receiver.ends());
+            if ends <= begins {
+                if ends > now {
+                    return;
+                }
+                self.end_reception(k, ends);
+            } else {
+                if begins >= begin_before {
+                    return;
+                }
+                if let Some((_, frame)) = station.under_way.frames.pop_front() {
+                    self.begin_reception(k, frame, begins);
+                }
+            }
+        }
+    }
+
+    /// Sets the timer of station `k` for the next frame that is for it.
+    pub(super) fn await_reception(&mut self, k: usize) {
+        let station = &mut self.stations[k];
+        let coming = station.under_way.frames.iter().map(|(_, reception)| reception);
+        let followed = station.receiver.followed();
+        for reception in coming.chain(followed) {
+            if reception.decodes && reception.frame.is_for(k) {
+                station.timers.set_at_most(Timer::Reception, reception.ends);
+            }
+        }
+    }
+
+    /// A frame begins at station `k`.
+    fn begin_reception(&mut self, k: usize, frame: Reception, now: Time) {
+        let station = &mut self.stations[k];
+        let ends = frame.ends;
+        let is_sending = station.is_sending(now);
+        match station.receiver.begin(frame, is_sending, self.config.capture) {
+            Beginning::Followed => self.turn_busy(k, now),
+            Beginning::Ignored => {
+                station.counters.ignored += 1;
+                station.shy_until = station.shy_until.max(ends + self.config.shyness());
+            }
+            Beginning::Collision { lost, intact } => {
+                // The frame that is followed no more is counted now, and the other one when it ends.
+                station.counters.collided += 1;
+                station.counters.collisions += u64::from(lost.carries_packet_for(k) && intact);
+            }
+        }
+    }
+
+    /// The frame that station `k` follows ends.
+    fn end_reception(&mut self, k: usize, now: Time) {
+        let station = &mut self.stations[k];
+        let Some((Reception { sender, frame, .. }, ending)) = station.receiver.end() else { return };
+        match ending {
+            Ending::Decoded => station.counters.received += 1,
+            Ending::TooWeak => station.counters.too_weak += 1,
+            Ending::Deaf => station.counters.deaf += 1,
+            Ending::Collided { intact } => {
+                station.counters.collided += 1;
+                station.counters.collisions += u64::from(frame.carries_packet_for(k) && intact);
+            }
+        }
+        if station.is_sending(now) {
+            // The station never sensed the frame.
+        } else if ending != Ending::Decoded {
+            station.shy_until = station.shy_until.max(now + self.config.shyness());
+        } else {
+            debug_assert!(now >= station.decoded_until + frame.airtime, "two frames that overlap were both decoded");
+            station.decoded_until = now;
+            if self.config.immediate_access {
+                // A frame that was decoded ends the wait of EIFS (10.3.2.3.7).
+                station.shy_until = now;
+            }
+            if frame.is_for(k) {
+                self.receive(k, sender as usize, frame, now);
+            } else {
+                station.nav = station.nav.max(now + frame.reserves);
+            }
+        }
+        let station = &mut self.stations[k];
+        station.receiver.release();
+        station.quiet_since = now;
+        self.resume_countdown(k, now);
+    }
+}

@@ -1,0 +1,111 @@
+//! The timers of a station.
+//!
+//! A station has one alarm in the scheduler, for its earliest timer. So the scheduler's work does not grow with the
+//! number of timers, and moving a timer back and forth within one step costs nothing.
+
+use ripstop_base::Time;
+
+/// What a station waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// A frame for the station ends.
+    Reception,
+    /// SIFS has passed, and a frame follows without contention.
+    Defer,
+    /// The response to a frame did not come in time, or the station's own response has ended.
+    Wait,
+    /// The back-off may have ended. The medium may have been busy in the meantime; then the back-off goes on.
+    Backoff,
+    /// The protection timer of the adaptive back-off has ended.
+    Protection,
+    /// A packet has passed the link layer, on its way down to the queue or up to the layer above.
+    LinkLayer,
+    /// The routing protocol has something to do.
+    Routing,
+}
+
+impl Timer {
+    /// All timers. Timers that end in the same nanosecond are handled in this order.
+    pub(super) const ALL: [Timer; 7] = [
+        Timer::Reception,
+        Timer::Defer,
+        Timer::Wait,
+        Timer::Backoff,
+        Timer::Protection,
+        Timer::LinkLayer,
+        Timer::Routing,
+    ];
+}
+
+/// The timers of a station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers {
+    ends: [Time; Timer::ALL.len()],
+}
+
+impl Timers {
+    /// Timers that do not run.
+    pub(super) fn new() -> Timers {
+        Timers { ends: [Time::NEVER; Timer::ALL.len()] }
+    }
+
+    /// Lets `timer` end at `when`.
+    #[inline]
+    pub(super) fn set(&mut self, timer: Timer, when: Time) {
+        self.ends[timer as usize] = when;
+    }
+
+    /// Lets `timer` end at `when`, unless it ends earlier.
+    #[inline]
+    pub(super) fn set_at_most(&mut self, timer: Timer, when: Time) {
+        let ends = &mut self.ends[timer as usize];
+        *ends = when.min(*ends);
+    }
+
+    /// Stops `timer`.
+    #[inline]
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.ends[timer as usize] = Time::NEVER;
+    }
+
+    /// Whether `timer` runs.
+    #[inline]
+    pub(super) fn runs(&self, timer: Timer) -> bool {
+        self.ends[timer as usize] != Time::NEVER
+    }
+
+    /// Stops `timer` if it has ended by `now`, and tells whether it had.
+    #[inline]
+    pub(super) fn take(&mut self, timer: Timer, now: Time) -> bool {
+        let has_ended = self.ends[timer as usize] <= now;
+        if has_ended {
+            self.stop(timer);
+        }
+        has_ended
+    }
+
+    /// When the first timer ends. [`Time::NEVER`] if none runs.
+    #[inline]
+    pub(super) fn earliest(&self) -> Time {
+        self.ends.iter().copied().fold(Time::NEVER, Time::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_timer_counts_and_a_taken_one_is_over() {
+        let mut timers = Timers::new();
+        assert_eq!(timers.earliest(), Time::NEVER);
+        timers.set(Timer::Wait, Time::from_micros(7));
+        timers.set_at_most(Timer::Backoff, Time::from_micros(5));
+        timers.set_at_most(Timer::Backoff, Time::from_micros(9));
+        assert_eq!(timers.earliest(), Time::from_micros(5));
+        assert!(!timers.take(Timer::Backoff, Time::from_micros(4)));
+        assert!(timers.take(Timer::Backoff, Time::from_micros(5)));
+        assert!(!timers.runs(Timer::Backoff) && timers.runs(Timer::Wait));
+        assert_eq!(timers.earliest(), Time::from_micros(7));
+    }
+}
