@@ -224,7 +224,7 @@ fn a_bad_file_is_named() {
         ("000/model.toml", "function = \"path_loss\"", "function = \"path_lost\"", "no function `path_lost`"),
         ("000/model.toml", "link_loss = 0.005, links = 4", "link_loss = 0.005, lines = 4", "`links`"),
         ("000/model.toml", "link_loss = 0.005, links = 4", "link_loss = 5, links = 4", "between 0 and 1"),
-        ("000/model.toml", "paper = \"000\"", "paper = \"001\"", "not \"000\""),
+        ("000/model.toml", "paper = \"000\"", "paper = \"001\"", "the folder is \"000\""),
         (
             "000/model.toml",
             "published = \"000.sec6b.jump\"",

@@ -120,11 +120,11 @@ fn what_does_not_hold_is_told_by_the_exit_status() {
     for (from, to, words) in [
         ("2%)", "0.0001%)", "does not hold"),
         ("within(", "2 < within(", "assertion"),
-        ("cells = [{", "within = 0.000001\ncells = [{", "not the paper's number"),
+        ("cells = [{", "within = 0.000001\ncells = [{", "differs from the paper's by more than the check allows"),
         (
             "[\"009.rate\"] }",
             "[\"009.rate\"], expect = \"differs\", because = \"so\" }",
-            "agrees, though said to differ: so",
+            "although the experiment says that it differs: so",
         ),
     ] {
         let papers = directory(&SMALL.replace(from, to));
