@@ -47,6 +47,8 @@ pub enum DropReason {
     QueueFull,
     /// The packet was sent as often as the retry limit allows, and no MAC ACK came.
     RetryLimit,
+    /// A TCP acknowledgement was lost in an XOR frame, for which no MAC ACK was due (Cadence).
+    NotAcknowledged,
     /// No way leads to the packet's destination.
     NoRoute,
     /// The link to the packet's next hop was broken (AODV).
@@ -129,7 +131,21 @@ impl<P: Packet> Medium<P> {
         let id = self.entered;
         let packet = Some(Payload::Packet(packet));
         let (source, destination, failures) = (from, to, [0; 2]);
-        let queued = Queued { packet, id, bytes, load, source, destination, to, from: None, forwards: 0, failures };
+        let (since, is_backlogged, forwards) = (scheduler.now(), false, 0);
+        let queued = Queued {
+            packet,
+            id,
+            bytes,
+            load,
+            source,
+            destination,
+            to,
+            from: None,
+            since,
+            is_backlogged,
+            forwards,
+            failures,
+        };
         self.route(from as usize, queued, scheduler.now());
         self.touched.push(from);
         self.set_alarms(scheduler);
@@ -150,6 +166,7 @@ impl<P: Packet> Medium<P> {
                     Timer::Wait => self.on_wait_end(k, now),
                     Timer::Backoff => self.on_backoff_timer(k, now),
                     Timer::Protection => self.on_protection_end(k, now),
+                    Timer::Release => self.on_release(k, now),
                     Timer::LinkLayer => self.leave_link_layer(k, now),
                     Timer::Routing => self.wake_router(k, now),
                 }
@@ -223,6 +240,7 @@ impl<P: Packet> Medium<P> {
         match reason {
             DropReason::QueueFull => counters.queue_drops += 1,
             DropReason::RetryLimit => counters.retry_drops += 1,
+            DropReason::NotAcknowledged => counters.rider_losses += 1,
             DropReason::NoRoute => counters.route_drops += 1,
             DropReason::LinkBreak => counters.break_drops += 1,
             DropReason::BufferFull => counters.buffer_drops += 1,

@@ -51,7 +51,8 @@ impl<P: Packet> Medium<P> {
             let ends = begins + frame.airtime;
             let hearer = &mut self.stations[station as usize];
             hearer.under_way.push(begins, Reception { sender: sender as u32, power, ends, decodes, frame });
-            if decodes && frame.is_for(station as usize) {
+            let is_awaited = frame.is_for(station as usize) || hearer.rhythm.watches(sender as u32);
+            if decodes && is_awaited {
                 hearer.timers.set_at_most(Timer::Reception, ends);
                 self.touched.push(station);
             }
@@ -87,7 +88,8 @@ impl<P: Packet> Medium<P> {
         let coming = station.under_way.frames.iter().map(|(_, reception)| reception);
         let followed = station.receiver.followed();
         for reception in coming.chain(followed) {
-            if reception.decodes && reception.frame.is_for(k) {
+            let is_awaited = reception.frame.is_for(k) || station.rhythm.watches(reception.sender);
+            if reception.decodes && is_awaited {
                 station.timers.set_at_most(Timer::Reception, reception.ends);
             }
         }
@@ -136,9 +138,11 @@ impl<P: Packet> Medium<P> {
                 // A frame that was decoded ends the wait of EIFS (10.3.2.3.7).
                 station.shy_until = now;
             }
+            self.overhear(k, sender as usize, &frame, now);
             if frame.is_for(k) {
                 self.receive(k, sender as usize, frame, now);
             } else {
+                let station = &mut self.stations[k];
                 station.nav = station.nav.max(now + frame.reserves);
             }
         }

@@ -1,6 +1,7 @@
 //! The state of one station: receiver, sender, back-off and queue.
 
 use super::aodv::Message;
+use super::cadence::Rhythm;
 use super::config::WifiConfig;
 use super::contention::Contention;
 use super::countdown::Countdown;
@@ -110,6 +111,8 @@ pub(super) struct Station<P> {
     /// The packets that the station has sent lately, for decoding.
     pub(super) sent: Sent,
     pub(super) contention: Contention,
+    /// What the station knows of its neighbours (Cadence).
+    pub(super) rhythm: Rhythm,
     pub(super) countdown: Countdown,
     /// Whether the countdown is the wait of DIFS for immediate access. A busy medium turns it into a back-off.
     pub(super) immediate: bool,
@@ -140,6 +143,7 @@ impl<P> Station<P> {
             queue: InterfaceQueue::new(config.queue),
             sent: Sent::new(config.xor),
             contention: Contention::new(config.contention_window[0], &config.backoff),
+            rhythm: Rhythm::default(),
             countdown: Countdown::Off,
             immediate: false,
             link_layer: VecDeque::with_capacity(4),

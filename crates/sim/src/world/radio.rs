@@ -156,6 +156,7 @@ impl Fabric {
                 match reason {
                     DropReason::QueueFull | DropReason::BufferFull => counters.refused_queue += 1,
                     DropReason::RetryLimit
+                    | DropReason::NotAcknowledged
                     | DropReason::NoRoute
                     | DropReason::LinkBreak
                     | DropReason::Expired

@@ -267,6 +267,8 @@ impl<P> Router<P> {
             destination,
             to,
             from: None,
+            since: Time::ZERO,
+            is_backlogged: false,
             forwards: 0,
             failures: [0; 2],
         }
@@ -302,6 +304,8 @@ mod tests {
             destination,
             to: destination,
             from: None,
+            since: Time::ZERO,
+            is_backlogged: false,
             forwards: 0,
             failures: [0; 2],
         }
