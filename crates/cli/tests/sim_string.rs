@@ -65,7 +65,8 @@ fn every_flag_changes_the_result() {
 fn tables_for_people_and_a_scenario_that_runs_the_same() {
     let text = stdout(&run(&["sim", "string", "--duration", "5s", "--runs", "1", "--xor", "on"]));
     assert!(text.contains("gamma") && text.contains("n9") && text.contains("headers included"), "{text}");
-    let text = stdout(&run(&["sim", "string", "--duration", "5s", "--runs", "1", "--xor", "on", "--backoff", "cadence"]));
+    let text =
+        stdout(&run(&["sim", "string", "--duration", "5s", "--runs", "1", "--xor", "on", "--backoff", "cadence"]));
     assert!(text.contains("cadence on medium: packets overheard"), "{text}");
     let flags = ["sim", "string", "--duration", "5s", "--runs", "1", "--backoff", "R", "--k", "2"];
     let file = tempfile::NamedTempFile::new().unwrap();
