@@ -11,9 +11,10 @@
 use super::contention::DrawReason;
 use super::countdown::Countdown;
 use super::frame::{Frame, FrameKind, NOBODY};
+use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Payload, Queued};
-use super::station::{Exchange, Passing, Phase, Response};
+use super::station::{Exchange, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::Time;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use super::frame::{Frame, FrameKind};
 use super::propagation::{Hearer, Position, hearers};
 use super::queue::{Packet, Payload, Queued};
 use super::routing::Routes;
-use super::station::{Flight, Passing, Station};
+use super::station::{Flight, Station};
 use super::timers::Timer;
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::{Seed, Time};
@@ -102,7 +102,7 @@ impl<P: Packet> Medium<P> {
     pub fn held(&self) -> usize {
         let counts = |packet: &&Queued<P>| matches!(packet.packet, Some(Payload::Packet(_)));
         let at_station = |station: &Station<P>| {
-            let passing = station.link_layer.iter().map(|(_, Passing::Up(packet) | Passing::Down(packet))| packet);
+            let passing = station.link_layer.iter();
             let exchange =
                 station.exchange.iter().flat_map(|exchange| [Some(&exchange.first), exchange.partner.as_ref()]);
             passing.chain(exchange.flatten()).chain(station.queue.iter()).filter(counts).count()
@@ -167,11 +167,13 @@ impl<P: Packet> Medium<P> {
                     Timer::Backoff => self.on_backoff_timer(k, now),
                     Timer::Protection => self.on_protection_end(k, now),
                     Timer::Release => self.on_release(k, now),
-                    Timer::LinkLayer => self.leave_link_layer(k, now),
+                    // The packet has left the link layer in `hear`.
+                    Timer::LinkLayer => {}
                     Timer::Routing => self.wake_router(k, now),
                 }
             }
         }
+        self.await_link_layer(k);
         self.touched.push(station);
         self.set_alarms(scheduler);
     }
@@ -205,33 +207,6 @@ impl<P: Packet> Medium<P> {
             FrameKind::Rts | FrameKind::Cts | FrameKind::Ack => counters.control_frames += 1,
         }
         self.radiate(k, frame, now);
-    }
-
-    /// Passes a packet through the link layer of station `k`.
-    pub(super) fn pass(&mut self, k: usize, packet: Passing<P>, now: Time) {
-        let station = &mut self.stations[k];
-        let when = now + self.config.link_layer_delay;
-        if station.link_layer.is_empty() {
-            station.timers.set(Timer::LinkLayer, when);
-        }
-        station.link_layer.push_back((when, packet));
-    }
-
-    /// Takes the packets that leave the link layer of station `k` now.
-    fn leave_link_layer(&mut self, k: usize, now: Time) {
-        loop {
-            let station = &mut self.stations[k];
-            let Some((when, _)) = station.link_layer.front() else { return };
-            if *when > now {
-                let when = *when;
-                return station.timers.set(Timer::LinkLayer, when);
-            }
-            match station.link_layer.pop_front() {
-                Some((_, Passing::Up(packet))) => self.arrive(k, packet, now),
-                Some((_, Passing::Down(packet))) => self.enqueue(k, packet, now),
-                None => return,
-            }
-        }
     }
 
     /// Counts and reports a packet that station `k` drops.

@@ -11,9 +11,10 @@
 
 use super::contention::DrawReason;
 use super::frame::{Frame, FrameKind};
+use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Queued};
-use super::station::{Exchange, Passing, Phase, Response};
+use super::station::{Exchange, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::{Seed, Time};
 use ripstop_codes::xor::{KnownPackets, XorError, XorPacket};

@@ -59,14 +59,20 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and the ends of frames
-    /// up to `now`.
+    /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and up to `now` the ends
+    /// of frames and the packets that leave the link layer.
     #[inline]
     pub(super) fn hear(&mut self, k: usize, begin_before: Time, now: Time) {
         loop {
             let station = &mut self.stations[k];
             let (begins, ends) = (station.under_way.begins(), station.receiver.ends());
-            if ends <= begins {
+            let leaves = station.link_layer.leaves();
+            if leaves <= ends.min(begins) {
+                if leaves > now {
+                    return;
+                }
+                self.leave_link_layer(k);
+            } else if ends <= begins {
                 if ends > now {
                     return;
                 }
