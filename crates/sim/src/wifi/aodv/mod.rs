@@ -292,6 +292,7 @@ impl<P> Router<P> {
 #[cfg(test)]
 mod tests {
     use super::super::queue::{Load, Payload, Queued};
+    use ripstop_base::Time;
 
     /// A packet of 1500 bytes from one station to another, with this number.
     pub(super) fn packet(source: u32, destination: u32, id: u64) -> Queued<()> {
