@@ -65,6 +65,9 @@ fn every_flag_changes_the_result() {
 fn tables_for_people_and_a_scenario_that_runs_the_same() {
     let text = stdout(&run(&["sim", "string", "--duration", "5s", "--runs", "1", "--xor", "on"]));
     assert!(text.contains("gamma") && text.contains("n9") && text.contains("headers included"), "{text}");
+    let text =
+        stdout(&run(&["sim", "string", "--duration", "5s", "--runs", "1", "--xor", "on", "--backoff", "cadence"]));
+    assert!(text.contains("cadence on medium: packets overheard"), "{text}");
     let flags = ["sim", "string", "--duration", "5s", "--runs", "1", "--backoff", "R", "--k", "2"];
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), stdout(&run(&[&flags[..], &["--print-scenario"]].concat()))).unwrap();
@@ -86,7 +89,8 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
         ("--capture much", &["--capture", "for example `10`"]),
         ("--backoff random", &["--backoff", "`random` is not a choice"]),
         ("--backoff adaptive --k two", &["--k", "`learned`"]),
-        ("--k 2", &["--backoff", "standard back-off has no such settings"]),
+        ("--k 2", &["--backoff", "only an adaptive back-off has such settings"]),
+        ("--backoff cadence --k 2", &["--backoff", "only an adaptive back-off has such settings"]),
         ("--backoff adaptive --k 2 --most-k 3", &["--most-k", "k is fixed"]),
         ("--short-retry 0", &["--short-retry", "at least 1"]),
         ("--data-rate 0", &["--data-rate", "never ends"]),

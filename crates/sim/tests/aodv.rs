@@ -170,6 +170,7 @@ fn no_packet_is_lost_without_a_count() {
                 match reason {
                     DropReason::QueueFull => counters.queue_drops,
                     DropReason::RetryLimit => counters.retry_drops,
+                    DropReason::NotAcknowledged => counters.rider_losses,
                     DropReason::NoRoute => counters.route_drops,
                     DropReason::LinkBreak => counters.break_drops,
                     DropReason::BufferFull => counters.buffer_drops,

@@ -178,6 +178,13 @@ fn media(report: &ScenarioReport) -> String {
             per_s(&medium.missed_partners_per_s),
         ]);
     }
+    for (name, cadence) in report.media.iter().filter_map(|m| Some((&m.name, m.cadence.as_ref()?))) {
+        let [overheard, held, lost] = [&cadence.overheard_per_s, &cadence.held_per_s, &cadence.rider_losses_per_s]
+            .map(|s| or_dash(s.mean, |mean| format!("{mean:.2}/s")));
+        text += &format!(
+            "\ncadence on {name}: packets overheard {overheard}, queues held {held}, riding TCP ACKs lost {lost}\n"
+        );
+    }
     let mut stations = Table::titled(["station", "k", "frames", "XORed", "failed", "dropped", "queue full", "again"]);
     let all: Vec<&StationReport> = report.media.iter().flat_map(|medium| &medium.stations).collect();
     for station in all.iter().take(MOST_ROWS) {

@@ -24,14 +24,14 @@ pub use error::ScenarioError;
 pub use file::FileError;
 pub use preset::{FecPath, Tandem};
 pub use report::{
-    DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, MediaSummary, MediumReport,
-    NcReport, NcSeries, RoutingReport, ScenarioReport, Series, StationReport, StationSeries, TunnelReport,
-    delay_statistic,
+    CadenceReport, DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, MediaSummary,
+    MediumReport, NcReport, NcSeries, RoutingReport, ScenarioReport, Series, StationReport, StationSeries,
+    TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    AdaptiveSpec, BackoffName, ExpectSpec, FlowSpec, KSpec, LearnedWord, LinkSpec, MediumPreset, MediumSpec,
-    NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
+    AdaptiveSpec, BackoffName, CadenceSpec, ExpectSpec, FlowSpec, KSpec, LearnedWord, LinkSpec, MediumPreset,
+    MediumSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
 };
 pub use totals::RunTotals;
 pub use trace::Trace;

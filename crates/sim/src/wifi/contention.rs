@@ -1,11 +1,12 @@
 //! Contention: how many slots a station draws for a back-off. The window follows the standard, or paper 002's adaptive
-//! back-off (section V).
+//! back-off (section V), or Cadence.
 //!
 //! With the adaptive back-off, a station starts a *protection timer* after a data frame. It runs for (k+1) data times:
 //! by then the packet has left the part of the string that the station disturbs. While the timer runs, the station
 //! draws from a large window, and otherwise from a small one. k is learned: it begins at 1 and grows with each packet
 //! dropped at the retry limit.
 
+use super::cadence::Cadence;
 use super::config::Growth;
 use super::countdown::Countdown;
 use super::medium::Medium;
@@ -24,6 +25,16 @@ pub enum BackoffRule {
     Standard,
     /// Paper 002's adaptive back-off.
     Adaptive(AdaptiveBackoff),
+    /// Cadence: a small window that grows fourfold with each failure, and packets that are released in rhythm.
+    Cadence(Cadence),
+}
+
+impl BackoffRule {
+    /// The parameters of Cadence. None with another rule.
+    #[inline]
+    pub(super) fn cadence(&self) -> Option<&Cadence> {
+        if let BackoffRule::Cadence(cadence) = self { Some(cadence) } else { None }
+    }
 }
 
 /// The adaptive back-off of paper 002, section V. The paper leaves several choices open; each is a field.
@@ -179,6 +190,8 @@ impl<P: Packet> Medium<P> {
         let Station { contention, draws, exchange, .. } = &mut self.stations[k];
         let window = match &self.config.backoff {
             BackoffRule::Standard => contention.window,
+            BackoffRule::Cadence(cadence) => (cadence.window << (2 * contention.failures).min(10))
+                .min(self.config.contention_window[1].max(cadence.window)),
             BackoffRule::Adaptive(rule) => {
                 let is_ack = exchange.as_ref().is_some_and(|e| e.load() == Load::Ack);
                 let small = rule.effect == TimerEffect::Silence

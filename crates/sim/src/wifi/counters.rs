@@ -50,6 +50,12 @@ pub struct StationCounters {
     pub unanswered: u64,
     /// Frames with a packet from one neighbour for another that were sent alone, because no partner waited.
     pub missed_partners: u64,
+    /// Times at which a free MAC found that all packets in its queue were held (Cadence).
+    pub held: u64,
+    /// Frames in which the next hop passed a packet of this station on, overheard (Cadence).
+    pub overheard: u64,
+    /// TCP acknowledgements lost in an XOR frame, for which no MAC ACK was due (Cadence).
+    pub rider_losses: u64,
     /// XOR frames that this station received and could not decode, because it lacked the other packet.
     pub undecodable: u64,
 }

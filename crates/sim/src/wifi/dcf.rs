@@ -11,9 +11,10 @@
 use super::contention::DrawReason;
 use super::countdown::Countdown;
 use super::frame::{Frame, FrameKind, NOBODY};
+use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Payload, Queued};
-use super::station::{Exchange, Passing, Phase, Response};
+use super::station::{Exchange, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -22,8 +23,9 @@ use std::time::Duration;
 impl<P: Packet> Medium<P> {
     /// Takes a packet into the queue of station `k`, or at once into the MAC. In the queue, messages of the routing
     /// protocol come first.
-    pub(super) fn enqueue(&mut self, k: usize, packet: Queued<P>, now: Time) {
-        if self.stations[k].exchange.is_none() {
+    pub(super) fn enqueue(&mut self, k: usize, mut packet: Queued<P>, now: Time) {
+        packet.since = now;
+        if self.stations[k].exchange.is_none() && self.is_released(k, &packet, now) {
             self.accept(k, packet, now);
             return;
         }
@@ -32,10 +34,13 @@ impl<P: Packet> Medium<P> {
         if let Some(packet) = refused {
             self.drop_packet(k, packet, DropReason::QueueFull);
         }
+        if self.stations[k].exchange.is_none() {
+            self.on_release(k, now);
+        }
     }
 
     /// Begins to contend with a packet.
-    fn accept(&mut self, k: usize, packet: Queued<P>, now: Time) {
+    pub(super) fn accept(&mut self, k: usize, packet: Queued<P>, now: Time) {
         let rts_due = self.needs_rts(&packet);
         let station = &mut self.stations[k];
         station.exchange = Some(Exchange::new(packet, rts_due));
@@ -133,8 +138,9 @@ impl<P: Packet> Medium<P> {
             self.note_busy(k);
             return self.back_off(k, DrawReason::Access, now);
         }
-        self.find_partner(k);
+        self.find_partner(k, now);
         let xor = self.xor_frame(k);
+        let answers = self.stations[k].exchange.as_ref().map_or(1, |exchange| self.answers(exchange));
         let Some(exchange) = &mut self.stations[k].exchange else { return };
         exchange.acknowledged = [false; 2];
         let (load, relayed) = (exchange.load(), exchange.first.from.is_some());
@@ -144,12 +150,12 @@ impl<P: Packet> Medium<P> {
             let [rts, cts] =
                 [self.config.rts_bytes, self.config.cts_bytes].map(|bytes| self.config.control_airtime(bytes));
             let data = self.config.data_airtime(exchange.first.bytes);
-            let (to, airtime, acks) = xor.map_or((exchange.first.to, data, 1), |xor| (xor.to[0], xor.airtime, 2));
+            let (to, airtime, acks) = xor.map_or((exchange.first.to, data, 1), |xor| (xor.to[0], xor.airtime, answers));
             let reserves = 2 * sifs + cts + airtime + acks * (sifs + ack);
             let frame = Frame { kind: FrameKind::Rts, to: [to, NOBODY], reserves, airtime: rts };
             (frame, Phase::Rts, rts + sifs + cts + margin)
         } else if let Some(frame) = xor {
-            (frame, Phase::Data, frame.airtime + 2 * (sifs + ack) + margin)
+            (frame, Phase::Data, frame.airtime + answers * (sifs + ack) + margin)
         } else if exchange.first.to == NOBODY {
             let airtime = self.config.broadcast_airtime(exchange.first.bytes);
             let frame = Frame { kind: FrameKind::Broadcast, to: [NOBODY; 2], reserves: Duration::ZERO, airtime };
@@ -167,6 +173,7 @@ impl<P: Packet> Medium<P> {
         }
         if phase == Phase::Data {
             self.remember(k);
+            self.mark_backlog(k);
             self.note_frame(k, load, now);
             let counters = &mut self.stations[k].counters;
             counters.data_frames_with_data += u64::from(load == Load::Data);
@@ -199,7 +206,7 @@ impl<P: Packet> Medium<P> {
             } else {
                 self.back_off(k, DrawReason::Access, now);
             }
-        } else if let Some(packet) = station.queue.pop() {
+        } else if let Some(packet) = self.next_packet(k, now) {
             self.accept(k, packet, now);
         }
         let station = &mut self.stations[k];
@@ -340,7 +347,10 @@ impl<P: Packet> Medium<P> {
         }
         let exchange = self.stations[sender].exchange.as_mut();
         match exchange.and_then(|exchange| exchange.first.hand_over(sender)) {
-            Some(packet) => self.pass(k, Passing::Up(packet), now),
+            Some(packet) => {
+                self.note_backlog(k, &packet, now);
+                self.pass(k, Passing::Up(packet), now);
+            }
             None => self.stations[k].counters.duplicates += 1,
         }
     }
@@ -356,6 +366,8 @@ impl<P: Packet> Medium<P> {
             destination: NOBODY,
             to: NOBODY,
             from: Some(sender as u32),
+            since: now,
+            is_backlogged: false,
             forwards: 1,
             failures: [0; 2],
         };
@@ -371,8 +383,9 @@ impl<P: Packet> Medium<P> {
             return self.on_xor_ack(k, sender, now);
         }
         station.timers.stop(Timer::Wait);
-        let load = station.exchange.take().map_or(Load::Ack, |exchange| exchange.load());
-        self.note_exchange(k, load, true, now);
+        let Some(exchange) = station.exchange.take() else { return };
+        self.note_passed(k, &exchange.first, now);
+        self.note_exchange(k, exchange.load(), true, now);
         self.back_off(k, DrawReason::Post, now);
         self.resume(k, now);
     }

@@ -6,7 +6,7 @@ use super::frame::{Frame, FrameKind};
 use super::propagation::{Hearer, Position, hearers};
 use super::queue::{Packet, Payload, Queued};
 use super::routing::Routes;
-use super::station::{Flight, Passing, Station};
+use super::station::{Flight, Station};
 use super::timers::Timer;
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::{Seed, Time};
@@ -47,6 +47,8 @@ pub enum DropReason {
     QueueFull,
     /// The packet was sent as often as the retry limit allows, and no MAC ACK came.
     RetryLimit,
+    /// A TCP acknowledgement was lost in an XOR frame, for which no MAC ACK was due (Cadence).
+    NotAcknowledged,
     /// No way leads to the packet's destination.
     NoRoute,
     /// The link to the packet's next hop was broken (AODV).
@@ -100,7 +102,7 @@ impl<P: Packet> Medium<P> {
     pub fn held(&self) -> usize {
         let counts = |packet: &&Queued<P>| matches!(packet.packet, Some(Payload::Packet(_)));
         let at_station = |station: &Station<P>| {
-            let passing = station.link_layer.iter().map(|(_, Passing::Up(packet) | Passing::Down(packet))| packet);
+            let passing = station.link_layer.iter();
             let exchange =
                 station.exchange.iter().flat_map(|exchange| [Some(&exchange.first), exchange.partner.as_ref()]);
             passing.chain(exchange.flatten()).chain(station.queue.iter()).filter(counts).count()
@@ -129,7 +131,21 @@ impl<P: Packet> Medium<P> {
         let id = self.entered;
         let packet = Some(Payload::Packet(packet));
         let (source, destination, failures) = (from, to, [0; 2]);
-        let queued = Queued { packet, id, bytes, load, source, destination, to, from: None, forwards: 0, failures };
+        let (since, is_backlogged, forwards) = (scheduler.now(), false, 0);
+        let queued = Queued {
+            packet,
+            id,
+            bytes,
+            load,
+            source,
+            destination,
+            to,
+            from: None,
+            since,
+            is_backlogged,
+            forwards,
+            failures,
+        };
         self.route(from as usize, queued, scheduler.now());
         self.touched.push(from);
         self.set_alarms(scheduler);
@@ -150,11 +166,14 @@ impl<P: Packet> Medium<P> {
                     Timer::Wait => self.on_wait_end(k, now),
                     Timer::Backoff => self.on_backoff_timer(k, now),
                     Timer::Protection => self.on_protection_end(k, now),
-                    Timer::LinkLayer => self.leave_link_layer(k, now),
+                    Timer::Release => self.on_release(k, now),
+                    // The packet has left the link layer in `hear`.
+                    Timer::LinkLayer => {}
                     Timer::Routing => self.wake_router(k, now),
                 }
             }
         }
+        self.await_link_layer(k);
         self.touched.push(station);
         self.set_alarms(scheduler);
     }
@@ -190,39 +209,13 @@ impl<P: Packet> Medium<P> {
         self.radiate(k, frame, now);
     }
 
-    /// Passes a packet through the link layer of station `k`.
-    pub(super) fn pass(&mut self, k: usize, packet: Passing<P>, now: Time) {
-        let station = &mut self.stations[k];
-        let when = now + self.config.link_layer_delay;
-        if station.link_layer.is_empty() {
-            station.timers.set(Timer::LinkLayer, when);
-        }
-        station.link_layer.push_back((when, packet));
-    }
-
-    /// Takes the packets that leave the link layer of station `k` now.
-    fn leave_link_layer(&mut self, k: usize, now: Time) {
-        loop {
-            let station = &mut self.stations[k];
-            let Some((when, _)) = station.link_layer.front() else { return };
-            if *when > now {
-                let when = *when;
-                return station.timers.set(Timer::LinkLayer, when);
-            }
-            match station.link_layer.pop_front() {
-                Some((_, Passing::Up(packet))) => self.arrive(k, packet, now),
-                Some((_, Passing::Down(packet))) => self.enqueue(k, packet, now),
-                None => return,
-            }
-        }
-    }
-
     /// Counts and reports a packet that station `k` drops.
     pub(super) fn drop_packet(&mut self, k: usize, packet: Queued<P>, reason: DropReason) {
         let counters = &mut self.stations[k].counters;
         match reason {
             DropReason::QueueFull => counters.queue_drops += 1,
             DropReason::RetryLimit => counters.retry_drops += 1,
+            DropReason::NotAcknowledged => counters.rider_losses += 1,
             DropReason::NoRoute => counters.route_drops += 1,
             DropReason::LinkBreak => counters.break_drops += 1,
             DropReason::BufferFull => counters.buffer_drops += 1,

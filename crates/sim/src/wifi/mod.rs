@@ -5,17 +5,21 @@
 //! - `medium` is the type that a world drives, [`Medium`]. `reception` carries frames to all stations that sense them.
 //! - `dcf` has the rules of the distributed coordination function. `contention` draws back-offs, and `countdown` counts
 //!   their slots.
+//! - `link_layer` delays packets between the queue and the layer above.
 //! - `routing` finds the next hop of a packet, by `static_routes` or by `aodv`.
+//! - `cadence` is a scheme of this project: it decides when a packet may leave the queue.
 //! - `pairing` XORs packets that cross at a station.
 //! - `station` is the state of a station, with its `timers`, its interface `queue`, and its `counters`.
 
 mod aodv;
+mod cadence;
 mod config;
 mod contention;
 mod countdown;
 mod counters;
 mod dcf;
 mod frame;
+mod link_layer;
 mod medium;
 mod pairing;
 mod propagation;
@@ -27,6 +31,7 @@ mod static_routes;
 mod station;
 mod timers;
 
+pub use cadence::Cadence;
 pub use config::{Growth, Routing, WifiConfig};
 pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};
 pub use counters::{RoutingCounters, StationCounters};

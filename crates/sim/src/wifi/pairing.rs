@@ -11,9 +11,10 @@
 
 use super::contention::DrawReason;
 use super::frame::{Frame, FrameKind};
-use super::medium::Medium;
+use super::link_layer::Passing;
+use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Queued};
-use super::station::{Exchange, Passing, Phase, Response};
+use super::station::{Exchange, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::{Seed, Time};
 use ripstop_codes::xor::{KnownPackets, XorError, XorPacket};
@@ -119,18 +120,25 @@ impl<P> Exchange<P> {
 
 impl<P: Packet> Medium<P> {
     /// Looks for a partner of the packet that station `k` is about to send.
-    pub(super) fn find_partner(&mut self, k: usize) {
+    pub(super) fn find_partner(&mut self, k: usize, now: Time) {
         if self.config.xor.is_none() {
             return;
         }
-        let station = &mut self.stations[k];
-        let Some(exchange) = &mut station.exchange else { return };
+        let Some(exchange) = &self.stations[k].exchange else { return };
         let Some(from) = exchange.first.from else { return };
-        if exchange.partner.is_none() {
-            let to = exchange.first.to;
-            if let Some((place, partner)) = station.queue.take(|packet| packet.to == from && packet.from == Some(to)) {
-                (exchange.partner, exchange.partner_place) = (Some(partner), place);
-            }
+        if exchange.partner.is_some() {
+            return;
+        }
+        let to = exchange.first.to;
+        let fits = |packet: &Queued<P>| packet.to == from && packet.from == Some(to);
+        // An acknowledgement is held only until a partner comes.
+        let is_free = |packet: &Queued<P>| packet.load == Load::Ack || self.is_released(k, packet, now);
+        let place = self.stations[k].queue.iter().position(|packet| fits(packet) && is_free(packet));
+        let Some(place) = place else { return };
+        let station = &mut self.stations[k];
+        let partner = station.queue.remove(place);
+        if let Some(exchange) = &mut station.exchange {
+            (exchange.partner, exchange.partner_place) = (partner, place);
         }
     }
 
@@ -155,7 +163,7 @@ impl<P: Packet> Medium<P> {
         let to = exchange.receivers()?;
         let partner = exchange.partner.as_ref()?;
         let bytes = exchange.first.bytes.max(partner.bytes) + self.config.xor?.header_bytes;
-        let reserves = 2 * (self.config.sifs + self.config.ack_airtime());
+        let reserves = self.answers(exchange) * (self.config.sifs + self.config.ack_airtime());
         Some(Frame { kind: FrameKind::Xor, to, reserves, airtime: self.config.data_airtime(bytes) })
     }
 
@@ -175,8 +183,19 @@ impl<P: Packet> Medium<P> {
             return;
         }
         let packet = mine.hand_over(sender);
+        let is_rider = frame.to[0] != k as u32;
+        let answers = self.stations[sender].exchange.as_ref().map_or(2, |exchange| self.answers(exchange));
         let (sifs, ack) = (self.config.sifs, self.config.ack_airtime());
-        let after = if frame.to[0] == k as u32 { sifs } else { sifs + ack + sifs };
+        let after = if is_rider { sifs + ack + sifs } else { sifs };
+        let station = &mut self.stations[k];
+        if is_rider && answers == 1 {
+            station.nav = station.nav.max(now + frame.reserves);
+            match packet {
+                Some(packet) => self.pass(k, Passing::Up(packet), now),
+                None => station.counters.duplicates += 1,
+            }
+            return;
+        }
         station.response = Some(Response { kind: FrameKind::Ack, to: sender as u32, after, reserves: Duration::ZERO });
         // The receivers stay silent until both MAC ACKs are over.
         station.nav = station.nav.max(now + frame.reserves);
@@ -187,12 +206,14 @@ impl<P: Packet> Medium<P> {
             self.resume(k, now);
         }
         if let Some(packet) = packet {
+            self.note_backlog(k, &packet, now);
             self.pass(k, Passing::Up(packet), now);
         }
     }
 
     /// Station `k` has received a MAC ACK for its XOR frame from `receiver`.
     pub(super) fn on_xor_ack(&mut self, k: usize, receiver: usize, now: Time) {
+        let answers = self.stations[k].exchange.as_ref().map_or(2, |exchange| self.answers(exchange));
         let station = &mut self.stations[k];
         let frame = station.flight.frame;
         let slot = self.config.sifs + self.config.ack_airtime();
@@ -205,7 +226,11 @@ impl<P: Packet> Medium<P> {
         let Some(exchange) = &mut station.exchange else { return };
         let is_partner = exchange.first.to != receiver as u32;
         exchange.acknowledged[usize::from(is_partner)] = true;
-        if !is_forward {
+        if answers == 1 {
+            // The acknowledgement that rides on the frame counts as received.
+            exchange.acknowledged = [true; 2];
+        }
+        if !is_forward || answers == 1 {
             station.timers.stop(Timer::Wait);
             self.end_xor(k, now);
             self.resume(k, now);
@@ -224,6 +249,10 @@ impl<P: Packet> Medium<P> {
         let packets = [Some(exchange.first), exchange.partner].into_iter().flatten();
         for ((mut packet, acknowledged), left) in packets.zip(acknowledged).zip(&mut left) {
             if acknowledged {
+                self.note_passed(k, &packet, now);
+                if packet.packet.is_some() {
+                    self.drop_packet(k, packet, DropReason::NotAcknowledged);
+                }
                 continue;
             }
             self.stations[k].counters.failures += 1;

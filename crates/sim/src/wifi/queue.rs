@@ -1,6 +1,7 @@
 //! The interface queue of a station, and the packets in it.
 
 use super::aodv::Message;
+use ripstop_base::Time;
 use std::collections::VecDeque;
 
 /// What a packet carries. A scheme may treat data and acknowledgements differently.
@@ -50,6 +51,10 @@ pub(super) struct Queued<P> {
     pub(super) to: u32,
     /// The neighbour that this station received it from. None at its first station.
     pub(super) from: Option<u32>,
+    /// When it entered the queue of this station.
+    pub(super) since: Time,
+    /// Whether more data of its flow waited behind it at a station (Cadence).
+    pub(super) is_backlogged: bool,
     /// The hops that it has passed.
     pub(super) forwards: u16,
     /// Failures that count towards the short and the long retry limit.
@@ -104,18 +109,17 @@ impl<P> InterfaceQueue<P> {
         self.waiting.iter()
     }
 
+    /// Takes the packet at this place.
+    pub(super) fn remove(&mut self, at: usize) -> Option<Queued<P>> {
+        self.waiting.remove(at)
+    }
+
     /// Takes the first packet.
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         self.waiting.pop_front()
     }
 
-    /// Takes the first packet for which `wanted` holds. Returns the packet and its place.
-    pub(super) fn take(&mut self, wanted: impl Fn(&Queued<P>) -> bool) -> Option<(usize, Queued<P>)> {
-        let at = self.waiting.iter().position(wanted)?;
-        Some((at, self.waiting.remove(at)?))
-    }
-
-    /// Puts a packet back to the place that [`InterfaceQueue::take`] returned.
+    /// Puts a packet back to the place from which [`InterfaceQueue::remove`] took it.
     pub(super) fn put_back(&mut self, at: usize, packet: Queued<P>) {
         self.waiting.insert(at.min(self.waiting.len()), packet);
     }

@@ -51,21 +51,28 @@ impl<P: Packet> Medium<P> {
             let ends = begins + frame.airtime;
             let hearer = &mut self.stations[station as usize];
             hearer.under_way.push(begins, Reception { sender: sender as u32, power, ends, decodes, frame });
-            if decodes && frame.is_for(station as usize) {
+            let is_awaited = frame.is_for(station as usize) || hearer.rhythm.watches(sender as u32);
+            if decodes && is_awaited {
                 hearer.timers.set_at_most(Timer::Reception, ends);
                 self.touched.push(station);
             }
         }
     }
 
-    /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and the ends of frames
-    /// up to `now`.
+    /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and up to `now` the ends
+    /// of frames and the packets that leave the link layer.
     #[inline]
     pub(super) fn hear(&mut self, k: usize, begin_before: Time, now: Time) {
         loop {
             let station = &mut self.stations[k];
             let (begins, ends) = (station.under_way.begins(), station.receiver.ends());
-            if ends <= begins {
+            let leaves = station.link_layer.leaves();
+            if leaves <= ends.min(begins) {
+                if leaves > now {
+                    return;
+                }
+                self.leave_link_layer(k);
+            } else if ends <= begins {
                 if ends > now {
                     return;
                 }
@@ -87,7 +94,8 @@ impl<P: Packet> Medium<P> {
         let coming = station.under_way.frames.iter().map(|(_, reception)| reception);
         let followed = station.receiver.followed();
         for reception in coming.chain(followed) {
-            if reception.decodes && reception.frame.is_for(k) {
+            let is_awaited = reception.frame.is_for(k) || station.rhythm.watches(reception.sender);
+            if reception.decodes && is_awaited {
                 station.timers.set_at_most(Timer::Reception, reception.ends);
             }
         }
@@ -136,9 +144,11 @@ impl<P: Packet> Medium<P> {
                 // A frame that was decoded ends the wait of EIFS (10.3.2.3.7).
                 station.shy_until = now;
             }
+            self.overhear(k, sender as usize, &frame, now);
             if frame.is_for(k) {
                 self.receive(k, sender as usize, frame, now);
             } else {
+                let station = &mut self.stations[k];
                 station.nav = station.nav.max(now + frame.reserves);
             }
         }

@@ -3,11 +3,11 @@
 use super::aodv::{Action, Router};
 use super::config::{Routing, WifiConfig};
 use super::counters::RoutingCounters;
+use super::link_layer::Passing;
 use super::medium::{DropReason, Medium, MediumOutput};
 use super::propagation::Hearer;
 use super::queue::{Load, Packet, Payload, Queued};
 use super::static_routes::StaticRoutes;
-use super::station::Passing;
 use super::timers::Timer;
 use ripstop_base::Seed;
 use ripstop_base::Time;

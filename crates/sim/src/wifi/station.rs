@@ -1,11 +1,13 @@
 //! The state of one station: receiver, sender, back-off and queue.
 
 use super::aodv::Message;
+use super::cadence::Rhythm;
 use super::config::WifiConfig;
 use super::contention::Contention;
 use super::countdown::Countdown;
 use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind, NOBODY};
+use super::link_layer::LinkLayer;
 use super::pairing::Sent;
 use super::queue::{InterfaceQueue, Queued};
 use super::receiver::Receiver;
@@ -13,7 +15,6 @@ use super::reception::UnderWay;
 use super::timers::Timers;
 use crate::engine::Alarm;
 use ripstop_base::{Stream, Time};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What the sender of a station is doing.
@@ -73,13 +74,6 @@ impl Flight {
     }
 }
 
-/// A packet between the queue and the layer above.
-#[derive(Clone, Debug)]
-pub(super) enum Passing<P> {
-    Up(Queued<P>),
-    Down(Queued<P>),
-}
-
 /// One station.
 #[derive(Debug)]
 pub(super) struct Station<P> {
@@ -110,11 +104,13 @@ pub(super) struct Station<P> {
     /// The packets that the station has sent lately, for decoding.
     pub(super) sent: Sent,
     pub(super) contention: Contention,
+    /// What the station knows of its neighbours (Cadence).
+    pub(super) rhythm: Rhythm,
     pub(super) countdown: Countdown,
     /// Whether the countdown is the wait of DIFS for immediate access. A busy medium turns it into a back-off.
     pub(super) immediate: bool,
-    /// Packets in the link layer, with the times at which they leave it.
-    pub(super) link_layer: VecDeque<(Time, Passing<P>)>,
+    /// Packets between the queue and the layer above.
+    pub(super) link_layer: LinkLayer<P>,
     pub(super) draws: Stream,
     pub(super) counters: StationCounters,
 }
@@ -140,9 +136,10 @@ impl<P> Station<P> {
             queue: InterfaceQueue::new(config.queue),
             sent: Sent::new(config.xor),
             contention: Contention::new(config.contention_window[0], &config.backoff),
+            rhythm: Rhythm::default(),
             countdown: Countdown::Off,
             immediate: false,
-            link_layer: VecDeque::with_capacity(4),
+            link_layer: LinkLayer::new(),
             draws,
             counters: StationCounters::default(),
         }

@@ -18,6 +18,8 @@ pub(super) enum Timer {
     Backoff,
     /// The protection timer of the adaptive back-off has ended.
     Protection,
+    /// A packet in the queue may be sent (Cadence).
+    Release,
     /// A packet has passed the link layer, on its way down to the queue or up to the layer above.
     LinkLayer,
     /// The routing protocol has something to do.
@@ -26,12 +28,13 @@ pub(super) enum Timer {
 
 impl Timer {
     /// All timers. Timers that end in the same nanosecond are handled in this order.
-    pub(super) const ALL: [Timer; 7] = [
+    pub(super) const ALL: [Timer; 8] = [
         Timer::Reception,
         Timer::Defer,
         Timer::Wait,
         Timer::Backoff,
         Timer::Protection,
+        Timer::Release,
         Timer::LinkLayer,
         Timer::Routing,
     ];

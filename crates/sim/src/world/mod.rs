@@ -143,8 +143,9 @@ impl World {
             }
             self.settle(observer);
         }
-        for medium in &mut self.fabric.media {
-            medium.settle(self.fabric.scheduler.now());
+        for medium in 0..self.fabric.media.len() {
+            self.fabric.media[medium].settle(self.fabric.scheduler.now());
+            self.take_outputs(medium, observer);
         }
     }
 

@@ -111,7 +111,13 @@ impl World {
     pub(super) fn wake_station(&mut self, medium: u32, station: u32, observer: &mut impl Observer) {
         let fabric = &mut self.fabric;
         fabric.media[medium as usize].wake(station, &mut fabric.scheduler);
-        while let Some(output) = self.fabric.media[medium as usize].poll() {
+        self.take_outputs(medium as usize, observer);
+    }
+
+    /// Passes on what comes out of a medium.
+    #[inline]
+    pub(super) fn take_outputs(&mut self, medium: usize, observer: &mut impl Observer) {
+        while let Some(output) = self.fabric.media[medium].poll() {
             if let Some((packet, node)) = self.fabric.leave_medium(output, observer) {
                 self.go_on(packet, node, observer);
             }
@@ -156,6 +162,7 @@ impl Fabric {
                 match reason {
                     DropReason::QueueFull | DropReason::BufferFull => counters.refused_queue += 1,
                     DropReason::RetryLimit
+                    | DropReason::NotAcknowledged
                     | DropReason::NoRoute
                     | DropReason::LinkBreak
                     | DropReason::Expired

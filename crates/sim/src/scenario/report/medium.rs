@@ -1,7 +1,7 @@
 //! The report of a shared medium: how its stations used it.
 
 use crate::engine::{Sample, Statistic};
-use crate::scenario::spec::MediumSpec;
+use crate::scenario::spec::{BackoffName, MediumSpec};
 use crate::scenario::totals::{MediumSpan, ReadTimes, RunTotals};
 use crate::wifi::{Routing, RoutingCounters, StationCounters};
 use crate::world::StationStatus;
@@ -28,10 +28,23 @@ pub struct MediumReport {
     /// Frames sent without XOR because no partner waited, per second. Each carries a packet from one neighbour for
     /// another.
     pub missed_partners_per_s: Statistic,
+    /// What Cadence did, all stations together. None with another rule for back-offs.
+    pub cadence: Option<CadenceReport>,
     /// What AODV did, all stations together. None with static routing.
     pub routing: Option<RoutingReport>,
     /// The stations.
     pub stations: Vec<StationReport>,
+}
+
+/// What Cadence did in the measured time, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CadenceReport {
+    /// Frames per second in which a station overheard its packet being passed on by the next hop.
+    pub overheard_per_s: Statistic,
+    /// Times per second at which a free MAC found that all packets of its queue were held.
+    pub held_per_s: Statistic,
+    /// TCP acknowledgements per second that were lost in XOR frames, where no MAC ACK was due for them.
+    pub rider_losses_per_s: Statistic,
 }
 
 /// What AODV did in the measured time, over the runs.
@@ -166,6 +179,11 @@ impl MediumReport {
             queue_drops_per_s: rate(|c| c.queue_drops),
             undecodable_per_s: rate(|c| c.undecodable),
             missed_partners_per_s: rate(|c| c.missed_partners),
+            cadence: (spec.backoff == BackoffName::Cadence).then(|| CadenceReport {
+                overheard_per_s: rate(|c| c.overheard),
+                held_per_s: rate(|c| c.held),
+                rider_losses_per_s: rate(|c| c.rider_losses),
+            }),
             routing: RoutingReport::new(spec, 0..spec.stations.len(), runs),
             stations: spec
                 .stations

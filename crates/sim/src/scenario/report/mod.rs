@@ -8,7 +8,7 @@ mod tunnel;
 
 pub use flow::{FlowReport, NcReport, delay_statistic};
 pub use link::LinkReport;
-pub use medium::{MediaSummary, MediumReport, RoutingReport, StationReport};
+pub use medium::{CadenceReport, MediaSummary, MediumReport, RoutingReport, StationReport};
 pub use series::{FlowSeries, LinkSeries, NcSeries, Series, StationSeries};
 pub use tunnel::{DirectionReport, TunnelReport};
 

@@ -1,10 +1,10 @@
 //! A shared medium in a scenario: its stations, their places, and the rules of its MAC.
 
 use crate::wifi::{
-    AdaptiveBackoff, BackoffRule, Position, PostBackoff, ProtectionK, Residual, Routing, TimerEffect, TimerStart,
-    WifiConfig, XorConfig,
+    AdaptiveBackoff, BackoffRule, Cadence, Position, PostBackoff, ProtectionK, Residual, Routing, TimerEffect,
+    TimerStart, WifiConfig, XorConfig,
 };
-use ripstop_base::{Distance, Rate};
+use ripstop_base::{Distance, Rate, Span};
 use serde::{Deserialize, Serialize};
 
 /// The most stations of a medium. The table of ways between stations grows with the square of the number of stations:
@@ -67,6 +67,9 @@ pub struct MediumSpec {
     /// Changes of the adaptive back-off that `backoff` names.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adaptive: AdaptiveSpec,
+    /// Changes of the parameters of `backoff = "cadence"`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cadence: CadenceSpec,
 }
 
 /// A station and its place.
@@ -113,6 +116,8 @@ pub enum BackoffName {
     /// The station is silent while its timer runs.
     #[serde(alias = "hold")]
     AdaptiveHold,
+    /// Cadence: stations release packets in the rhythm of the next hops.
+    Cadence,
 }
 
 /// The settings of the adaptive back-off that paper 002 leaves open. A setting that is left out has the value of the
@@ -150,6 +155,36 @@ pub struct AdaptiveSpec {
     /// What the timer does to the station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<TimerEffect>,
+}
+
+/// The parameters of Cadence. A parameter that is left out has its default (`Cadence::default`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CadenceSpec {
+    /// The contention window before a failure, slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// How long a station waits after it has overheard its packet being passed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Span>,
+    /// How long a station waits at most for its packet to be passed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// How long a relay holds a TCP acknowledgement at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Span>,
+}
+
+impl CadenceSpec {
+    fn parameters(&self) -> Cadence {
+        let usual = Cadence::default();
+        Cadence {
+            window: self.window.unwrap_or(usual.window),
+            lag: self.lag.map_or(usual.lag, Span::duration),
+            timeout: self.timeout.map_or(usual.timeout, Span::duration),
+            hold: self.hold.map_or(usual.hold, Span::duration),
+        }
+    }
 }
 
 /// How a station finds k: `learned` from drops, or a number.
@@ -209,6 +244,7 @@ impl MediumSpec {
             xor_header: 0,
             backoff: BackoffName::default(),
             adaptive: AdaptiveSpec::default(),
+            cadence: CadenceSpec::default(),
         }
     }
 
@@ -245,6 +281,7 @@ impl MediumSpec {
     fn backoff_rule(&self) -> BackoffRule {
         let usual = match self.backoff {
             BackoffName::Standard => return BackoffRule::Standard,
+            BackoffName::Cadence => return BackoffRule::Cadence(self.cadence.parameters()),
             BackoffName::Adaptive => AdaptiveBackoff::literal(),
             BackoffName::AdaptiveRedrawn => AdaptiveBackoff::redrawn(),
             BackoffName::AdaptiveSmallPost => AdaptiveBackoff::redrawn_small_post(),
@@ -314,16 +351,22 @@ impl MediumSpec {
         if !self.xor && self.xor_header > 0 {
             return wrong("xor-header", "nothing is XORed; set `xor = true`, or remove `xor-header`");
         }
+        if self.backoff != BackoffName::Cadence && self.cadence != CadenceSpec::default() {
+            return wrong("cadence", "only Cadence has such settings; set `backoff = \"cadence\"`, or remove them");
+        }
+        if self.cadence.window == Some(0) {
+            return wrong("cadence.window", "a window of 0 slots has no slot to draw; write at least 1, for example 8");
+        }
         self.check_adaptive()
     }
 
     fn check_adaptive(&self) -> Result<(), (String, String)> {
         let wrong = |field: &str, problem: &str| Err((format!("adaptive.{field}"), problem.to_owned()));
         let change = &self.adaptive;
-        if self.backoff == BackoffName::Standard {
+        if matches!(self.backoff, BackoffName::Standard | BackoffName::Cadence) {
             if *change != AdaptiveSpec::default() {
                 let problem =
-                    "the standard back-off has no such settings; set `backoff` to an adaptive rule, or remove them";
+                    "only an adaptive back-off has such settings; set `backoff` to an adaptive rule, or remove them";
                 return Err(("adaptive".to_owned(), problem.to_owned()));
             }
             return Ok(());

@@ -5,7 +5,7 @@ mod nc;
 mod source;
 mod udp;
 
-pub use medium::{AdaptiveSpec, BackoffName, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
+pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use source::SourceSpec;
 pub use udp::UdpSpec;

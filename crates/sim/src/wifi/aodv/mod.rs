@@ -267,6 +267,8 @@ impl<P> Router<P> {
             destination,
             to,
             from: None,
+            since: Time::ZERO,
+            is_backlogged: false,
             forwards: 0,
             failures: [0; 2],
         }
@@ -290,6 +292,7 @@ impl<P> Router<P> {
 #[cfg(test)]
 mod tests {
     use super::super::queue::{Load, Payload, Queued};
+    use ripstop_base::Time;
 
     /// A packet of 1500 bytes from one station to another, with this number.
     pub(super) fn packet(source: u32, destination: u32, id: u64) -> Queued<()> {
@@ -302,6 +305,8 @@ mod tests {
             destination,
             to: destination,
             from: None,
+            since: Time::ZERO,
+            is_backlogged: false,
             forwards: 0,
             failures: [0; 2],
         }

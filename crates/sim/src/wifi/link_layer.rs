@@ -1,0 +1,99 @@
+//! The link layer of a station: packets take some time between the interface queue and the layer above.
+//!
+//! A packet that joins a queue behind others changes nothing until the MAC takes the next packet. So no alarm rings for
+//! it: [`Medium::hear`] lets packets leave the link layer in order of time, before anything else happens at the station.
+//! A timer is set only for packets that are delivered, or that a free MAC takes at once.
+
+use super::medium::Medium;
+use super::queue::{Packet, Queued};
+use super::routing::Routes;
+use super::timers::Timer;
+use ripstop_base::Time;
+use std::collections::VecDeque;
+
+/// A packet between the queue and the layer above.
+#[derive(Clone, Debug)]
+pub(super) enum Passing<P> {
+    Up(Queued<P>),
+    Down(Queued<P>),
+}
+
+/// The packets in the link layer of a station.
+#[derive(Clone, Debug)]
+pub(super) struct LinkLayer<P> {
+    /// The packets with the times at which they leave, the earliest first.
+    packets: VecDeque<(Time, Passing<P>)>,
+}
+
+impl<P> LinkLayer<P> {
+    pub(super) fn new() -> LinkLayer<P> {
+        LinkLayer { packets: VecDeque::with_capacity(4) }
+    }
+
+    /// Adds a packet that leaves at `when`. Of packets that leave at the same time, the one that was added first leaves
+    /// first.
+    fn push(&mut self, when: Time, packet: Passing<P>) {
+        let mut at = self.packets.len();
+        while at > 0 && self.packets[at - 1].0 > when {
+            at -= 1;
+        }
+        self.packets.insert(at, (when, packet));
+    }
+
+    /// When the first packet leaves. [`Time::NEVER`] if there is none.
+    #[inline]
+    pub(super) fn leaves(&self) -> Time {
+        self.packets.front().map_or(Time::NEVER, |(when, _)| *when)
+    }
+
+    /// When the first packet leaves that goes up to the layer above. [`Time::NEVER`] if there is none.
+    fn delivers(&self) -> Time {
+        let up = self.packets.iter().find(|(_, packet)| matches!(packet, Passing::Up(_)));
+        up.map_or(Time::NEVER, |(when, _)| *when)
+    }
+
+    /// The packets in the link layer.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.packets.iter().map(|(_, Passing::Up(packet) | Passing::Down(packet))| packet)
+    }
+}
+
+impl<P: Packet> Medium<P> {
+    /// Passes a packet through the link layer of station `k`. A packet that static routes pass on goes up and down at
+    /// once.
+    pub(super) fn pass(&mut self, k: usize, packet: Passing<P>, now: Time) {
+        let delay = self.config.link_layer_delay;
+        let (when, packet) = match (packet, &self.routes) {
+            (Passing::Up(mut packet), Routes::Static(routes)) if packet.destination as usize != k => {
+                match routes.next_hop(k, packet.destination as usize) {
+                    Some(to) => {
+                        packet.to = to;
+                        (now + 2 * delay, Passing::Down(packet))
+                    }
+                    None => (now + delay, Passing::Up(packet)),
+                }
+            }
+            (packet, _) => (now + delay, packet),
+        };
+        self.stations[k].link_layer.push(when, packet);
+        self.await_link_layer(k);
+    }
+
+    /// Sets the timer of station `k` for the next packet whose time matters.
+    #[inline]
+    pub(super) fn await_link_layer(&mut self, k: usize) {
+        let station = &mut self.stations[k];
+        let is_free = station.exchange.is_none();
+        let when = if is_free { station.link_layer.leaves() } else { station.link_layer.delivers() };
+        station.timers.set(Timer::LinkLayer, when);
+    }
+
+    /// Takes the first packet out of the link layer of station `k`, at its time.
+    pub(super) fn leave_link_layer(&mut self, k: usize) {
+        match self.stations[k].link_layer.packets.pop_front() {
+            Some((when, Passing::Up(packet))) => self.arrive(k, packet, when),
+            Some((when, Passing::Down(packet))) => self.enqueue(k, packet, when),
+            None => {}
+        }
+    }
+}
