@@ -7,8 +7,10 @@
 //!   their slots.
 //! - `routing` finds the next hop of a packet, by `static_routes` or by `aodv`.
 //! - `pairing` XORs packets that cross at a station.
+//! - `air` records what happens on the air, for captures and timelines.
 //! - `station` is the state of a station, with its `timers`, its interface `queue`, and its `counters`.
 
+mod air;
 mod aodv;
 mod config;
 mod contention;
@@ -27,6 +29,7 @@ mod static_routes;
 mod station;
 mod timers;
 
+pub use air::{AirBackoff, AirContent, AirEvent, AirFate, AirFrame, AirMessage, AirPacket, AirReception, AirState};
 pub use config::{Growth, Routing, WifiConfig};
 pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};
 pub use counters::{RoutingCounters, StationCounters};
