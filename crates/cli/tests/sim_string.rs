@@ -115,3 +115,73 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
     let text = stderr(&output);
     assert!(output.status.code() == Some(2) && text.contains(":3:14") && text.contains("nothing is XORed"), "{text}");
 }
+
+/// A run of `sim string` with collisions and XOR frames, 2 s long.
+const ON_THE_AIR: [&str; 12] =
+    ["sim", "string", "--nodes", "6", "--capture", "20", "--xor", "on", "--duration", "2s", "--runs", "1"];
+
+#[test]
+fn the_air_is_recorded_as_a_capture_and_as_a_picture() {
+    let directory = tempfile::tempdir().unwrap();
+    let [capture, picture, file] = ["air.pcap", "air.svg", "string.toml"].map(|name| directory.path().join(name));
+    let [capture, picture] = [&capture, &picture].map(|path| path.to_str().unwrap());
+    let record = ["--air-pcap", capture, "--timeline", picture, "--timeline-from", "500ms", "--timeline-for", "400ms"];
+    let plain = json(&run(&[&ON_THE_AIR[..], &["--json"]].concat()));
+    let recorded = json(&run(&[&ON_THE_AIR[..], &record, &["--json"]].concat()));
+    assert_eq!(recorded["media"], plain["media"]);
+    // The capture has one XOR frame for each that the stations counted. Record: 16 bytes, radiotap, MAC header 24, SNAP.
+    let bytes = std::fs::read(capture).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!((word(0), word(20)), (0xa1b2_3c4d, 127));
+    let (mut at, mut coded) = (24, 0);
+    while at < bytes.len() {
+        let end = at + 16 + word(at + 8);
+        let frame = &bytes[at + 16 + usize::from(bytes[at + 18])..end];
+        coded += u64::from(frame.get(30..32) == Some(&[0x88, 0xb5]));
+        at = end;
+    }
+    let stations = plain["media"][0]["stations"].as_array().unwrap();
+    let counted: f64 = stations.iter().map(|station| station["xor_frames"]["mean"].as_f64().unwrap()).sum();
+    assert!(coded > 0 && coded as f64 == counted, "{coded} {counted}");
+    // The picture has each station, a collision, the command, and the window of time.
+    let svg = std::fs::read_to_string(picture).unwrap();
+    for k in 0..6 {
+        assert!(svg.contains(&format!(">n{k}</text>")), "n{k}");
+    }
+    for text in ["class=\"collision\"", "class=\"xor\"", "ripstop sim string --nodes 6", ">500</text>", ">900</text>"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    // `sim run` records the same.
+    let scenario = stdout(&run(&[&ON_THE_AIR[..], &["--print-scenario"]].concat()));
+    std::fs::write(&file, scenario).unwrap();
+    let again = directory.path().join("again.pcap");
+    json(&run(&["sim", "run", file.to_str().unwrap(), "--air-pcap", again.to_str().unwrap(), "--json"]));
+    assert!(std::fs::read(again).unwrap() == bytes);
+}
+
+#[test]
+fn wrong_flags_of_the_air_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let chain = directory.path().join("chain.toml");
+    std::fs::write(&chain, stdout(&run(&["sim", "tandem", "--print-scenario"]))).unwrap();
+    let chain = chain.to_str().unwrap();
+    let string = |flags: &[&'static str]| [&ON_THE_AIR[..], flags].concat();
+    for (words, message) in [
+        (vec!["sim", "run", chain, "--air-pcap", "/dev/null"], "--air-pcap: the scenario has no stations"),
+        (vec!["sim", "run", chain, "--timeline", "/dev/null"], "--timeline: the scenario has no stations"),
+        (string(&["--timeline", "/dev/null", "--timeline-for", "2s"]), "--timeline-for: a picture shows"),
+        (string(&["--timeline", "/dev/null", "--timeline-for", "0s"]), "--timeline-for: a picture shows"),
+        (string(&["--timeline", "/dev/null", "--timeline-from", "2s"]), "--timeline-from: the run ends at 2s"),
+        (string(&["--timeline-from", "1s"]), "--timeline <FILE>"),
+        (vec!["sim", "tandem", "--air-pcap", "/dev/null"], "unexpected argument '--air-pcap'"),
+    ] {
+        let output = run(&words);
+        assert!(stderr(&output).contains(message), "{words:?}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+    }
+    for flag in ["--air-pcap", "--timeline"] {
+        let output = run(&[&ON_THE_AIR[..], &[flag, "/dev/full"]].concat());
+        assert!(stderr(&output).contains("/dev/full: No space left"), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(1));
+    }
+}

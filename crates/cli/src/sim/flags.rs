@@ -4,6 +4,7 @@
 //! [`ripstop_lab::preset`]. Each parameter of a preset becomes a flag.
 
 use super::output::OutputFlags;
+use super::record::AirFlags;
 use crate::failure::{Failure, WrongFlag};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
@@ -16,6 +17,8 @@ use std::str::FromStr;
 pub(super) trait PresetCommand {
     /// The preset.
     const PRESET: Preset;
+    /// Whether its scenarios have a medium, so that the air can be recorded.
+    const HAS_AIR: bool = false;
     /// The description in the help text: a line, and a paragraph.
     const ABOUT: [&str; 2];
     /// Examples, for the end of the help text.
@@ -27,18 +30,18 @@ pub(super) trait PresetCommand {
 pub(super) struct PresetFlags<C> {
     pub(super) given: Vec<(String, String)>,
     pub(super) output: OutputFlags,
+    pub(super) air: AirFlags,
     command: PhantomData<C>,
 }
 
 impl<C: PresetCommand> Args for PresetFlags<C> {
     fn augment_args(command: Command) -> Command {
         let [line, paragraph] = C::ABOUT;
-        // `OutputFlags::augment_args` overwrites the description with its own, so the command's
-        // description is set after it.
-        OutputFlags::augment_args(command.args(C::PRESET.parameters().map(argument)))
-            .about(line)
-            .long_about(format!("{line}\n\n{paragraph}"))
-            .after_help(C::EXAMPLES)
+        // `OutputFlags::augment_args` and `AirFlags::augment_args` overwrite the description with their
+        // own, so the command's description is set after them.
+        let command = OutputFlags::augment_args(command.args(C::PRESET.parameters().map(argument)));
+        let command = if C::HAS_AIR { AirFlags::augment_args(command) } else { command };
+        command.about(line).long_about(format!("{line}\n\n{paragraph}")).after_help(C::EXAMPLES)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -51,6 +54,7 @@ impl<C: PresetCommand> FromArgMatches for PresetFlags<C> {
         Ok(PresetFlags {
             given: given(C::PRESET.parameters(), matches),
             output: OutputFlags::from_arg_matches(matches)?,
+            air: if C::HAS_AIR { AirFlags::from_arg_matches(matches)? } else { AirFlags::default() },
             command: PhantomData,
         })
     }
@@ -66,11 +70,12 @@ impl<C: PresetCommand> FromArgMatches for PresetFlags<C> {
 pub(super) struct MeasureFlags {
     pub(super) given: Vec<(String, String)>,
     pub(super) output: OutputFlags,
+    pub(super) air: AirFlags,
 }
 
 impl Args for MeasureFlags {
     fn augment_args(command: Command) -> Command {
-        OutputFlags::augment_args(command.args(MEASURE.iter().map(argument)))
+        AirFlags::augment_args(OutputFlags::augment_args(command.args(MEASURE.iter().map(argument))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -80,8 +85,8 @@ impl Args for MeasureFlags {
 
 impl FromArgMatches for MeasureFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let output = OutputFlags::from_arg_matches(matches)?;
-        Ok(MeasureFlags { given: given(MEASURE.iter(), matches), output })
+        let (output, air) = (OutputFlags::from_arg_matches(matches)?, AirFlags::from_arg_matches(matches)?);
+        Ok(MeasureFlags { given: given(MEASURE.iter(), matches), output, air })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 mod flags;
 mod output;
+mod record;
 mod show;
 
 use crate::failure::{Failure, Outcome, WrongFlag};
@@ -69,6 +70,7 @@ struct StringCommand;
 
 impl PresetCommand for StringCommand {
     const PRESET: Preset = Preset::String;
+    const HAS_AIR: bool = true;
     const ABOUT: [&str; 2] = [
         "Simulate TCP or UDP over a string of 802.11 stations, with XOR coding and adaptive back-off (paper 002)",
         "The flow runs from the first station to the last. Neighbouring stations can decode each other's frames.",
@@ -79,7 +81,8 @@ Examples:
   ripstop sim string --xor on --backoff adaptive --k learned --json   paper 002, fig. 14: the new MAC with coding
   ripstop sim string --acks off --runs 30                             acknowledgements out of band
   ripstop sim string --nodes 3 --traffic udp --direction both --xor on
-  ripstop sim string --nodes 5 --spacing 200m,150m,200m,240m --print-scenario > string.toml";
+  ripstop sim string --nodes 5 --spacing 200m,150m,200m,240m --print-scenario > string.toml
+  ripstop sim string --xor on --air-pcap air.pcap --timeline air.svg --timeline-from 10s --timeline-for 50ms";
 }
 
 /// Run a scenario from a file: any topology of links and flows
@@ -118,7 +121,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
                 Some(name) => WrongFlag::new(&format!("--{name}"), error.problem).into(),
                 None => wrong(error),
             })?;
-            output::run(&scenario, &flags.measure.output)
+            output::run(&scenario, &flags.measure.output, &flags.measure.air)
         }
     }
 }
@@ -128,7 +131,7 @@ fn run_preset<C: PresetCommand>(flags: &PresetFlags<C>) -> Outcome<()> {
     for warning in C::PRESET.warnings(&flags.given)? {
         eprintln!("warning: {warning}");
     }
-    output::run(&scenario, &flags.output)
+    output::run(&scenario, &flags.output, &flags.air)
 }
 
 fn wrong(error: ScenarioError) -> Failure {

@@ -196,6 +196,7 @@ impl Drawing<'_> {
     }
 }
 
-fn escape(text: &str) -> String {
+/// The text as it may stand in SVG.
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -4,7 +4,7 @@
 //!   `preset` makes the scenarios of the papers.
 //! - `routes` finds the routes of flows, and `build` makes the simulated network, a [`World`](crate::world::World).
 //! - `run` runs the world, `totals` reads its counters, and `report` computes the figures.
-//! - `trace` and `capture` record single events.
+//! - `trace` and `capture` record single events. `timeline` records what the stations of a medium do.
 
 mod build;
 mod capture;
@@ -16,10 +16,11 @@ mod report;
 mod routes;
 mod run;
 mod spec;
+mod timeline;
 mod totals;
 mod trace;
 
-pub use capture::Capture;
+pub use capture::{AirCapture, AirFrameCounts, Capture};
 pub use error::ScenarioError;
 pub use file::FileError;
 pub use preset::{FecPath, Tandem};
@@ -33,5 +34,6 @@ pub use spec::{
     AdaptiveSpec, BackoffName, CadenceSpec, ExpectSpec, FlowSpec, KSpec, LearnedWord, LinkSpec, MediumPreset,
     MediumSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
 };
+pub use timeline::{AirTimeline, Timeline, TimelineKind, TimelineRow, TimelineSpan};
 pub use totals::RunTotals;
 pub use trace::Trace;

@@ -52,8 +52,8 @@ impl<W: Write> Trace<W> {
     }
 
     fn write(&mut self, now: Time, happening: &Happening<'_>) -> io::Result<()> {
-        // This event gets no line, because the arrivals in the trace imply it.
-        if matches!(happening, Happening::Received { .. }) {
+        // These events get no line. The arrivals in the trace imply the first, and the air has files of its own.
+        if matches!(happening, Happening::Received { .. } | Happening::Air { .. }) {
             return Ok(());
         }
         let (nanos, out) = (now.as_nanos(), &mut self.out);
@@ -90,7 +90,7 @@ impl<W: Write> Trace<W> {
                 let took = completion.ended.since(completion.began).as_secs_f64();
                 writeln!(out, "completed,,{},transfer,,{},took {took:.9},,", self.flows[*flow], completion.bytes)
             }
-            Happening::Received { .. } => Ok(()),
+            Happening::Received { .. } | Happening::Air { .. } => Ok(()),
         }
     }
 }

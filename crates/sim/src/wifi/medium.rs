@@ -1,5 +1,6 @@
 //! The shared medium: it carries frames from their senders to all stations that sense them.
 
+use super::air::AirLog;
 use super::config::WifiConfig;
 use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind};
@@ -27,6 +28,8 @@ pub struct Medium<P> {
     pub(super) touched: Vec<u32>,
     pub(super) routes: Routes<P>,
     pub(super) outputs: VecDeque<MediumOutput<P>>,
+    /// What has happened on the air, if it is recorded.
+    pub(super) air: Option<Box<AirLog<P>>>,
     /// How many packets entered the medium.
     entered: u64,
 }
@@ -71,7 +74,8 @@ impl<P: Packet> Medium<P> {
         let stations = (0..places.len()).map(station).collect();
         let hearers = hearers(&config, places);
         let routes = Routes::new(&config, &hearers, seed);
-        Medium { config, stations, hearers, touched: Vec::new(), routes, outputs: VecDeque::new(), entered: 0 }
+        let (touched, outputs) = (Vec::new(), VecDeque::new());
+        Medium { config, stations, hearers, touched, routes, outputs, air: None, entered: 0 }
     }
 
     /// The counters of station `station`.
@@ -174,6 +178,7 @@ impl<P: Packet> Medium<P> {
             }
         }
         self.await_link_layer(k);
+        self.record_state(k, now);
         self.touched.push(station);
         self.set_alarms(scheduler);
     }
@@ -206,6 +211,7 @@ impl<P: Packet> Medium<P> {
             FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast => counters.data_frames += 1,
             FrameKind::Rts | FrameKind::Cts | FrameKind::Ack => counters.control_frames += 1,
         }
+        self.record_frame(k, frame, now);
         self.radiate(k, frame, now);
     }
 

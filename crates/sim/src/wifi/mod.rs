@@ -9,8 +9,10 @@
 //! - `routing` finds the next hop of a packet, by `static_routes` or by `aodv`.
 //! - `cadence` is a scheme of this project: it decides when a packet may leave the queue.
 //! - `pairing` XORs packets that cross at a station.
+//! - `air` records what happens on the air, for captures and timelines.
 //! - `station` is the state of a station, with its `timers`, its interface `queue`, and its `counters`.
 
+mod air;
 mod aodv;
 mod cadence;
 mod config;
@@ -31,6 +33,7 @@ mod static_routes;
 mod station;
 mod timers;
 
+pub use air::{AirBackoff, AirContent, AirEvent, AirFate, AirFrame, AirMessage, AirPacket, AirReception, AirState};
 pub use cadence::Cadence;
 pub use config::{Growth, Routing, WifiConfig};
 pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};

@@ -15,8 +15,8 @@ pub enum Load {
     Routing,
 }
 
-/// A packet that stations can carry.
-pub trait Packet {
+/// A packet that stations can carry. A record of the air keeps a copy.
+pub trait Packet: Clone {
     /// The packet's size with its IP header, bytes.
     fn bytes(&self) -> u32;
     /// What it carries.

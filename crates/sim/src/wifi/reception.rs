@@ -103,10 +103,12 @@ impl<P: Packet> Medium<P> {
 
     /// A frame begins at station `k`.
     fn begin_reception(&mut self, k: usize, frame: Reception, now: Time) {
+        let followed = self.followed_for_record(k);
         let station = &mut self.stations[k];
         let ends = frame.ends;
         let is_sending = station.is_sending(now);
-        match station.receiver.begin(frame, is_sending, self.config.capture) {
+        let beginning = station.receiver.begin(frame, is_sending, self.config.capture);
+        match beginning {
             Beginning::Followed => self.turn_busy(k, now),
             Beginning::Ignored => {
                 station.counters.ignored += 1;
@@ -118,12 +120,15 @@ impl<P: Packet> Medium<P> {
                 station.counters.collisions += u64::from(lost.carries_packet_for(k) && intact);
             }
         }
+        self.record_beginning(k, followed, frame, beginning);
+        self.record_state(k, now);
     }
 
     /// The frame that station `k` follows ends.
     fn end_reception(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
-        let Some((Reception { sender, frame, .. }, ending)) = station.receiver.end() else { return };
+        let Some((reception, ending)) = station.receiver.end() else { return };
+        let Reception { sender, frame, .. } = reception;
         match ending {
             Ending::Decoded => station.counters.received += 1,
             Ending::TooWeak => station.counters.too_weak += 1,
@@ -156,5 +161,7 @@ impl<P: Packet> Medium<P> {
         station.receiver.release();
         station.quiet_since = now;
         self.resume_countdown(k, now);
+        self.record_ending(k, reception, ending);
+        self.record_state(k, now);
     }
 }

@@ -126,6 +126,7 @@ impl World {
     /// Runs the world until the virtual time `end`. The module documentation explains the loop.
     pub fn run_until(&mut self, end: Time, observer: &mut impl Observer) {
         self.fabric.begin(end);
+        self.begin_air(observer);
         while let Some((alarm, purpose)) = self.fabric.next_until(end) {
             match purpose {
                 Purpose::Arrival(link) => {
@@ -143,10 +144,7 @@ impl World {
             }
             self.settle(observer);
         }
-        for medium in 0..self.fabric.media.len() {
-            self.fabric.media[medium].settle(self.fabric.scheduler.now());
-            self.take_outputs(medium, observer);
-        }
+        self.settle_media(observer);
     }
 
     /// Gives a packet that has passed a link to `node`. Without a node, the packet goes onto its next link.

@@ -2,6 +2,7 @@
 
 use super::packet::NetworkPacket;
 use crate::tcp::Completion;
+use crate::wifi::AirEvent;
 use ripstop_base::Time;
 use ripstop_link::Fate;
 
@@ -66,6 +67,15 @@ pub enum Happening<'a> {
         /// When the transfer was due, when it was complete, and its size.
         completion: Completion,
     },
+    /// Something happened on the air of a medium. Only observers with [`Observer::hears_air`] are told.
+    Air {
+        /// Number of the medium.
+        medium: usize,
+        /// What happened. It has its own time, which may be earlier than the call's time.
+        event: &'a AirEvent<NetworkPacket>,
+        /// The flows or sessions that the packets of a frame belong to, where the record has the packets.
+        owners: [Option<Owner>; 2],
+    },
 }
 
 /// An observer is told of everything that happens in a world. The world's code is compiled for each type of observer,
@@ -74,6 +84,11 @@ pub trait Observer {
     /// Whether the observer uses what it is told. If false, packets may pass several links in one step, which saves
     /// time. The results are the same.
     const LOOKS: bool = true;
+
+    /// Whether the observer wants to be told of [`Happening::Air`]. Asked at the start of [`super::World::run_until`].
+    fn hears_air(&self) -> bool {
+        false
+    }
 
     /// Called for each happening, in the order in which they happen.
     fn note(&mut self, now: Time, happening: Happening<'_>);
@@ -86,15 +101,32 @@ impl Observer for () {
     fn note(&mut self, _: Time, _: Happening<'_>) {}
 }
 
-/// Two observers, each of which may be missing.
-impl<A: Observer, B: Observer> Observer for (Option<A>, Option<B>) {
+/// An observer that may be missing.
+impl<A: Observer> Observer for Option<A> {
+    const LOOKS: bool = A::LOOKS;
+
+    fn hears_air(&self) -> bool {
+        self.as_ref().is_some_and(A::hears_air)
+    }
+
     fn note(&mut self, now: Time, happening: Happening<'_>) {
-        if let Some(first) = &mut self.0 {
-            first.note(now, happening);
+        if let Some(observer) = self {
+            observer.note(now, happening);
         }
-        if let Some(second) = &mut self.1 {
-            second.note(now, happening);
-        }
+    }
+}
+
+/// Two observers.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const LOOKS: bool = A::LOOKS || B::LOOKS;
+
+    fn hears_air(&self) -> bool {
+        self.0.hears_air() || self.1.hears_air()
+    }
+
+    fn note(&mut self, now: Time, happening: Happening<'_>) {
+        self.0.note(now, happening);
+        self.1.note(now, happening);
     }
 }
 

@@ -7,7 +7,8 @@ use super::observer::{Happening, Observer, Owner};
 use super::packet::{Body, NetworkPacket};
 use super::routes::LinkId;
 use crate::wifi::{
-    DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, StationCounters, WifiConfig,
+    AirContent, AirEvent, DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, StationCounters,
+    WifiConfig,
 };
 use ripstop_link::LinkCounters;
 
@@ -122,10 +123,45 @@ impl World {
                 self.go_on(packet, node, observer);
             }
         }
+        self.fabric.report_air(medium, observer);
+    }
+
+    /// Lets the media record the air if the observer wants to know.
+    pub(super) fn begin_air(&mut self, observer: &impl Observer) {
+        if observer.hears_air() {
+            self.fabric.media.iter_mut().for_each(Medium::record_air);
+        }
+    }
+
+    /// Applies to all stations what has reached them, so that their counters are up to date.
+    pub(super) fn settle_media(&mut self, observer: &mut impl Observer) {
+        let now = self.fabric.scheduler.now();
+        for medium in 0..self.fabric.media.len() {
+            self.fabric.media[medium].settle(now);
+            self.take_outputs(medium, observer);
+        }
     }
 }
 
 impl Fabric {
+    /// Tells the observer what has happened on the air of a medium.
+    #[inline]
+    fn report_air<O: Observer>(&mut self, medium: usize, observer: &mut O) {
+        if !O::LOOKS {
+            return;
+        }
+        while let Some(event) = self.media[medium].poll_air() {
+            let mut owners = [None; 2];
+            if let AirEvent::Sent(frame) = &event {
+                owners = frame.packets.each_ref().map(|packet| match packet.as_ref().map(|packet| &packet.content) {
+                    Some(AirContent::Packet(packet)) => Some(self.routes.get(packet.route).owner),
+                    _ => None,
+                });
+            }
+            observer.note(self.scheduler.now(), Happening::Air { medium, event: &event, owners });
+        }
+    }
+
     /// Puts a packet on a radio link.
     pub(super) fn enter_medium(
         &mut self,

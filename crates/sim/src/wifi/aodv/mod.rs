@@ -24,6 +24,7 @@
 
 mod buffer;
 mod discovery;
+mod encode;
 mod failure;
 mod messages;
 mod table;

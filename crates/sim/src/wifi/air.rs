@@ -1,0 +1,358 @@
+//! A record of the air: the frames that stations send, what becomes of them at each station that senses them, and why
+//! a station waits.
+//!
+//! A medium records only after [`Medium::record_air`]. Until then each hook costs one comparison. Recording draws no
+//! random number and sets no timer, so it changes no result.
+
+use super::aodv::Message;
+use super::countdown::Countdown;
+use super::frame::{Frame, FrameKind, NOBODY};
+use super::medium::Medium;
+use super::propagation::Hearer;
+use super::queue::{Load, Packet, Payload, Queued};
+use super::receiver::{Beginning, Ending, Reception};
+use super::station::Station;
+use ripstop_base::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Something that happened on the air.
+///
+/// The events of one station come in the order of their times. [`AirEvent::Sent`] also comes in order among all
+/// stations. The other events come late, because a station applies what it hears only when it has something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AirEvent<P> {
+    /// A station begins to send a frame.
+    Sent(Box<AirFrame<P>>),
+    /// It is known what becomes of a frame at a station that senses it.
+    Heard(AirReception),
+    /// A station begins or ceases to wait.
+    Waits {
+        /// The station.
+        station: u32,
+        /// Since when.
+        at: Time,
+        /// Why it waits from now on.
+        state: AirState,
+    },
+}
+
+/// A frame as its sender sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AirFrame<P> {
+    /// The station that sends it.
+    pub station: u32,
+    /// When it begins at the sender.
+    pub at: Time,
+    /// How long it is on the air, preamble included.
+    pub airtime: Duration,
+    /// How long the medium stays reserved after the frame.
+    pub reserves: Duration,
+    /// Its kind.
+    pub kind: FrameKind,
+    /// Its rate after the preamble, bit/s.
+    pub rate: u64,
+    /// Its receivers: one, the two of an XOR frame (the one that answers first is first), or none for a broadcast.
+    pub to: [Option<u32>; 2],
+    /// The power at which the receiver gets the frame over the power at which it was sent. None if the frame has no
+    /// receiver, or two.
+    pub gain: Option<f64>,
+    /// Its packets, in the order of `to`.
+    pub packets: [Option<AirPacket<P>>; 2],
+}
+
+/// A packet in a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AirPacket<P> {
+    /// Its number on this medium, which it keeps at all stations. 0 for messages of the routing protocol.
+    pub id: u64,
+    /// Its size with its IP header, bytes, as the medium charges for it.
+    pub bytes: u32,
+    /// What it carries.
+    pub load: Load,
+    /// The station that sent it first.
+    pub source: u32,
+    /// The hops that it has passed before this frame.
+    pub forwards: u16,
+    /// How often this station has failed to send it before, failed RTS frames included.
+    pub failures: u32,
+    /// Its content.
+    pub content: AirContent<P>,
+}
+
+/// The content of a packet in a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AirContent<P> {
+    /// A packet of the layer above.
+    Packet(P),
+    /// A message of AODV.
+    Routing(AirMessage),
+    /// The receiver has the packet already, and its content with it. Its MAC ACK was lost, so the packet is sent again.
+    /// An earlier frame with the same `id` has the content.
+    HandedOver,
+}
+
+/// A message of AODV.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AirMessage(Message);
+
+impl AirMessage {
+    /// The message in the format of RFC 3561, section 5. `address` gives the IPv4 address of a station.
+    pub fn encode(&self, address: impl Fn(u32) -> [u8; 4]) -> Vec<u8> {
+        self.0.encode(address)
+    }
+
+    /// The station that the message is for in the end. None if it is for all neighbours.
+    pub fn destination(&self) -> Option<u32> {
+        match &self.0 {
+            Message::Reply(reply) => Some(reply.originator),
+            Message::Request(_) | Message::Error(_) => None,
+        }
+    }
+
+    /// How many more times the message may be sent, which is the TTL of its IP header (RFC 3561).
+    pub fn time_to_live(&self) -> u32 {
+        match &self.0 {
+            Message::Request(request) => request.time_to_live,
+            Message::Reply(reply) => reply.time_to_live,
+            Message::Error(_) => 1,
+        }
+    }
+}
+
+/// What became of a frame at a station that sensed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AirReception {
+    /// The station.
+    pub station: u32,
+    /// The sender of the frame.
+    pub sender: u32,
+    /// The kind of the frame.
+    pub kind: FrameKind,
+    /// When the frame begins at the station.
+    pub began: Time,
+    /// When it ends at the station.
+    pub ends: Time,
+    /// Whether the frame is for the station, and strong enough to decode there.
+    pub expected: bool,
+    /// Its fate.
+    pub fate: AirFate,
+}
+
+/// The fate of a frame at a station, as in [`StationCounters`](super::StationCounters).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AirFate {
+    /// It was decoded.
+    Decoded,
+    /// It was too weak to decode.
+    TooWeak,
+    /// The station was sending.
+    Deaf,
+    /// It was ignored beside a frame that was stronger by the capture ratio.
+    Ignored,
+    /// It collided with another frame.
+    Collided {
+        /// Whether the station could have decoded it without the other frames.
+        intact: bool,
+    },
+}
+
+impl AirReception {
+    /// Whether a collision took the frame from the station that it was for.
+    pub fn is_collision(&self) -> bool {
+        self.expected && self.fate == AirFate::Collided { intact: true }
+    }
+
+    /// Whether the frame was for the station, and the station missed it because it sent or followed another frame.
+    pub fn is_missed(&self) -> bool {
+        let missed = matches!(self.fate, AirFate::Deaf | AirFate::Ignored | AirFate::Collided { intact: false });
+        self.expected && missed
+    }
+}
+
+/// Why a station waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AirState {
+    /// Its back-off.
+    pub backoff: AirBackoff,
+    /// Until when its NAV keeps it silent. In the past if it does not.
+    pub nav: Time,
+    /// Until when EIFS keeps it silent. In the past if it does not.
+    pub eifs: Time,
+    /// Until when its protection timer runs (adaptive back-off). In the past if it does not run.
+    pub protection: Time,
+}
+
+/// The back-off of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AirBackoff {
+    /// There is none.
+    Off,
+    /// It stands still, because the medium is busy or the station is in an exchange.
+    Paused,
+    /// It counts slots.
+    Running {
+        /// When the first slot begins: DIFS after the medium became idle and the NAV and EIFS ended.
+        from: Time,
+        /// When the last slot ends, if nothing interrupts it.
+        ends: Time,
+    },
+}
+
+/// The events that were recorded and not taken yet.
+#[derive(Debug)]
+pub(super) struct AirLog<P> {
+    events: VecDeque<AirEvent<P>>,
+    /// The state of each station that was recorded last.
+    states: Vec<AirState>,
+}
+
+impl<P: Packet> Medium<P> {
+    /// Records what happens on the air from now on, for [`Medium::poll_air`]. A second call changes nothing.
+    pub fn record_air(&mut self) {
+        if self.air.is_none() {
+            let states = self.stations.iter().map(|station| state_of(station, self.config.slot)).collect();
+            self.air = Some(Box::new(AirLog { events: VecDeque::new(), states }));
+        }
+    }
+
+    /// The next event on the air. None when nothing is left, or when the medium does not record.
+    pub fn poll_air(&mut self) -> Option<AirEvent<P>> {
+        self.air.as_mut()?.events.pop_front()
+    }
+
+    /// Records that station `k` begins to send `frame`.
+    #[inline]
+    pub(super) fn record_frame(&mut self, k: usize, frame: Frame, now: Time) {
+        if self.air.is_some() {
+            let frame = self.air_frame(k, frame, now);
+            self.push_air(AirEvent::Sent(Box::new(frame)));
+        }
+    }
+
+    /// Records the state of station `k`, if it has changed.
+    #[inline]
+    pub(super) fn record_state(&mut self, k: usize, at: Time) {
+        let Some(log) = &mut self.air else { return };
+        let state = state_of(&self.stations[k], self.config.slot);
+        if log.states[k] != state {
+            log.states[k] = state;
+            log.events.push_back(AirEvent::Waits { station: k as u32, at, state });
+        }
+    }
+
+    /// The frame that the receiver of station `k` follows. None if the medium does not record.
+    #[inline]
+    pub(super) fn followed_for_record(&self, k: usize) -> Option<Reception> {
+        self.air.as_ref().and_then(|_| self.stations[k].receiver.followed().copied())
+    }
+
+    /// Records what the beginning of the frame `new` did at station `k`, which followed the frame `old`.
+    #[inline]
+    pub(super) fn record_beginning(&mut self, k: usize, old: Option<Reception>, new: Reception, beginning: Beginning) {
+        if self.air.is_none() {
+            return;
+        }
+        match (beginning, old) {
+            (Beginning::Ignored, _) => self.push_reception(k, new, AirFate::Ignored),
+            (Beginning::Collision { intact, .. }, Some(old)) => {
+                // The frame that ends first is lost now. The other one is followed, and recorded when it ends.
+                let lost = if new.ends <= old.ends { new } else { old };
+                self.push_reception(k, lost, AirFate::Collided { intact });
+            }
+            _ => {}
+        }
+    }
+
+    /// Records how station `k` received a frame that it followed to its end.
+    #[inline]
+    pub(super) fn record_ending(&mut self, k: usize, reception: Reception, ending: Ending) {
+        if self.air.is_none() {
+            return;
+        }
+        let fate = match ending {
+            Ending::Decoded => AirFate::Decoded,
+            Ending::TooWeak => AirFate::TooWeak,
+            Ending::Deaf => AirFate::Deaf,
+            Ending::Collided { intact } => AirFate::Collided { intact },
+        };
+        self.push_reception(k, reception, fate);
+    }
+
+    fn push_reception(&mut self, k: usize, reception: Reception, fate: AirFate) {
+        let Reception { sender, ends, decodes, frame, .. } = reception;
+        let began = ends.as_nanos().saturating_sub(frame.airtime.as_nanos() as u64);
+        self.push_air(AirEvent::Heard(AirReception {
+            station: k as u32,
+            sender,
+            kind: frame.kind,
+            began: Time::from_nanos(began),
+            ends,
+            expected: decodes && frame.is_for(k),
+            fate,
+        }));
+    }
+
+    fn push_air(&mut self, event: AirEvent<P>) {
+        if let Some(log) = &mut self.air {
+            log.events.push_back(event);
+        }
+    }
+
+    /// The frame of station `k` with its packets.
+    fn air_frame(&self, k: usize, frame: Frame, at: Time) -> AirFrame<P> {
+        let Frame { kind, to, reserves, airtime } = frame;
+        let carries = matches!(kind, FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast);
+        let exchange = self.stations[k].exchange.as_ref().filter(|_| carries);
+        let first = exchange.map(|exchange| &exchange.first);
+        let partner = exchange.and_then(|exchange| exchange.partner.as_ref()).filter(|_| kind == FrameKind::Xor);
+        let mut packets = [first, partner];
+        if first.is_some_and(|first| first.to != to[0]) {
+            packets.swap(0, 1);
+        }
+        let to = to.map(|to| (to != NOBODY).then_some(to));
+        let one = if let [Some(one), None] = to { Some(one) } else { None };
+        let gain = |hearer: &Hearer| (Some(hearer.station) == one).then_some(hearer.power);
+        let fast = matches!(kind, FrameKind::Data | FrameKind::Xor);
+        AirFrame {
+            station: k as u32,
+            at,
+            airtime,
+            reserves,
+            kind,
+            rate: if fast { self.config.data_rate } else { self.config.basic_rate },
+            to,
+            gain: self.hearers[k].iter().find_map(gain),
+            packets: packets.map(|packet| packet.map(air_packet)),
+        }
+    }
+}
+
+/// A packet as the record has it.
+fn air_packet<P: Packet>(packet: &Queued<P>) -> AirPacket<P> {
+    let content = match &packet.packet {
+        Some(Payload::Packet(packet)) => AirContent::Packet(packet.clone()),
+        Some(Payload::Message(message)) => AirContent::Routing(AirMessage(message.clone())),
+        None => AirContent::HandedOver,
+    };
+    AirPacket {
+        id: packet.id,
+        bytes: packet.bytes,
+        load: packet.load,
+        source: packet.source,
+        forwards: packet.forwards,
+        failures: packet.failures.iter().sum(),
+        content,
+    }
+}
+
+/// Why a station waits.
+fn state_of<P>(station: &Station<P>, slot: Duration) -> AirState {
+    let backoff = match station.countdown {
+        Countdown::Off => AirBackoff::Off,
+        Countdown::Paused { .. } => AirBackoff::Paused,
+        Countdown::Running { from, .. } => AirBackoff::Running { from, ends: station.countdown.ends(slot) },
+    };
+    let Station { nav, shy_until: eifs, .. } = *station;
+    AirState { backoff, nav, eifs, protection: station.contention.protected_until }
+}
