@@ -83,6 +83,7 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
         ("--nodes 1", &["--nodes", "2 to 1000"][..]),
         ("--nodes 3 --spacing 100m,100m,100m", &["--spacing", "3 distances for 2 gaps"]),
         ("--spacing 20s", &["--spacing", "`200m`"]),
+        ("--spacing asymmetric --nodes 8", &["--spacing", "--nodes 10"]),
         ("--spacing 300m", &["--spacing", "no links lead from `n0`"]),
         ("--spacing 0m", &["--spacing", "another station"]),
         ("--capture 0.5", &["--capture", "at least 1"]),

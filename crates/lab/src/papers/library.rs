@@ -292,6 +292,10 @@ mod tests {
             }
         }
         assert!(drawn.contains(&"002.table3"));
+        // Each figure of paper 002 that its simulations draw must have an experiment.
+        for one in ["fig14", "fig15", "fig17", "windows", "protection", "readings", "airtime"] {
+            assert!(library.experiments.iter().any(|e| e.id == format!("002.{one}")), "002.{one}");
+        }
         for figure in &library.figures {
             let chart = figure.compute(&library.published).unwrap();
             assert!(

@@ -9,7 +9,7 @@ use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
 use super::verdict::{JudgedStudies, PaperVerdict, worst_of};
 use crate::error::{LabError, LabResult};
 use crate::published::PublishedEntry;
-use crate::study::JudgedStudy;
+use crate::study::{ClaimVerdict, JudgedStudy};
 use ripstop_model::published::{agrees, evaluate};
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ pub(super) fn judge(
         }
         let (verdict, why) = match &one.needs {
             Some(needs) => (PaperVerdict::NotCheckable, Some(format!("needs {needs}"))),
-            None => by_experiments(&one.experiments, judged),
+            None => by_experiments(&one.published, &one.experiments, judged),
         };
         elsewhere.push(CheckedNumber { verdict, why, run: one.experiments.clone(), ..of_entry(entry) });
     }
@@ -101,10 +101,21 @@ pub(super) fn judge(
     Ok(all)
 }
 
-/// The joint verdict on all numbers and claims of the experiments `ids`, and the first reason for
-/// this verdict.
-fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
+/// The verdict of the experiments `ids` on the entry `entry`, and the reason for it.
+///
+/// If claims of these experiments have the entry's name as their `id`, they alone count, and their
+/// values are the evidence. Otherwise all numbers and claims of the experiments count together.
+fn by_experiments(entry: &str, ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
     let studies: Vec<&JudgedStudy> = ids.iter().filter_map(|id| judged.get(id)).collect();
+    let claims = studies.iter().flat_map(|study| &study.claims);
+    let own: Vec<&ClaimVerdict> = claims.filter(|claim| claim.id.as_deref() == Some(entry)).collect();
+    if !own.is_empty() {
+        let verdict = worst_of(own.iter().map(|claim| claim.verdict));
+        let values = own.iter().flat_map(|claim| &claim.assertions).map(|one| one.values.clone());
+        let reason = own.iter().find(|claim| PaperVerdict::from(claim.verdict) == verdict);
+        let words: Vec<String> = values.chain(reason.and_then(|claim| claim.why.clone())).collect();
+        return (verdict, (!words.is_empty()).then(|| words.join("; ")));
+    }
     let verdict = worst_of(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
     let numbers = studies.iter().flat_map(|study| study.entries.iter().map(|one| (one.verdict, &one.why)));
     let claims = studies.iter().flat_map(|study| study.claims.iter().map(|one| (one.verdict, &one.why)));
@@ -248,4 +259,46 @@ pub fn digits(ours: f64, number: &CheckedNumber) -> String {
     let printed = number.printed.as_deref().unwrap_or_default();
     let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());
     format!("{ours:.*}", decimals + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{AssertionVerdict, Verdict};
+
+    fn claim(id: Option<&str>, verdict: Verdict, values: &str, why: Option<&str>) -> ClaimVerdict {
+        ClaimVerdict {
+            id: id.map(str::to_owned),
+            text: "a claim".into(),
+            assertions: vec![AssertionVerdict { text: "1 < 2".into(), holds: Some(true), values: values.into() }],
+            verdict,
+            why: why.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_claim_with_the_name_of_an_entry_decides_this_entry_alone() {
+        let judged = |claims: Vec<ClaimVerdict>| {
+            let study = JudgedStudy {
+                id: "009.x".into(),
+                title: String::new(),
+                place: String::new(),
+                entries: Vec::new(),
+                claims,
+            };
+            JudgedStudies::from([("009.x".to_owned(), study)])
+        };
+        let of = |entry: &str, all: &JudgedStudies| by_experiments(entry, &["009.x".to_owned()], all);
+        let all = judged(vec![
+            claim(Some("009.gain"), Verdict::Differs, "0.4 and 1.4", Some("idle air")),
+            claim(Some("009.saturation"), Verdict::Reproduced, "5 % away", None),
+            claim(None, Verdict::Reproduced, "-", None),
+        ]);
+        assert_eq!(of("009.gain", &all), (PaperVerdict::Differs, Some("0.4 and 1.4; idle air".into())));
+        assert_eq!(of("009.saturation", &all), (PaperVerdict::Reproduced, Some("5 % away".into())));
+        // No claim has this name, so all of them count.
+        assert_eq!(of("009.other", &all), (PaperVerdict::Differs, Some("idle air".into())));
+        let failed = judged(vec![claim(Some("009.gain"), Verdict::Failed, "0.4 and 1.4", None)]);
+        assert!(of("009.gain", &failed).0.is_wrong());
+    }
 }

@@ -20,7 +20,7 @@ const FLOWS: &str = "The flows";
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("nodes", Kind::Count, "N", STRING, "The number of stations").or("10"),
-    Parameter::new("spacing", Kind::Other, "DISTANCE", STRING, "Distance between neighbours, or a list with one for each pair, such as `200m,100m,200m`").or("200m"),
+    Parameter::new("spacing", Kind::Other, "DISTANCE", STRING, "Distance between neighbours, or a list with one for each pair, such as `200m,100m,200m`; `asymmetric`: ten stations as in paper 002, fig. 16").or("200m"),
     Parameter::new("capture", Kind::Other, "RATIO", STRING, "A frame survives a later, overlapping frame if it is at least this many times stronger").or("10"),
     Parameter::new("receive-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is decoded [default: 250m]"),
     Parameter::new("sense-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is sensed and disturbs others [default: 550m]"),
@@ -114,6 +114,9 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
         return Err(PresetError::new("nodes", format!("{nodes} stations; write 2 to {MOST_NODES}")));
     }
     let text: String = given.value("spacing")?;
+    if text == ASYMMETRIC_NAME {
+        return asymmetric(nodes);
+    }
     let spacings: Vec<Distance> = text
         .split(',')
         .map(|one| one.trim().parse::<Distance>().map_err(|error| PresetError::new("spacing", error.to_string())))
@@ -125,6 +128,49 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
     }
     let gaps: Vec<Distance> = (0..gaps).map(|k| spacings[k.min(spacings.len() - 1)]).collect();
     Ok(StationSpec::string(&gaps))
+}
+
+/// The value of `spacing` that stands for [`ASYMMETRIC_M`].
+const ASYMMETRIC_NAME: &str = "asymmetric";
+/// The places of the stations of the asymmetric string, m: along the string, and across it.
+///
+/// Fig. 16 of paper 002 shows a string on which node 3 has k = 4 and node 8 has k = 2, counted from
+/// 1. The paper does not give the places. k is the number of hops to the farthest node within 550 m,
+/// on the side where it is larger, as in `ripstop model string`. With a reach of 250 m, no straight string has these two
+/// k: with the distances a to e from node 3 to node 8, a + b > 250 m keeps routes from leaving out
+/// a node, a + b + c + d <= 550 m gives node 3 its k, and c + d + e > 550 m gives node 8 its k. So e
+/// is more than 250 m.
+///
+/// This string has a right angle at its fifth station, with gaps of 180 m before it and 200 m after
+/// it. Node 3 is 538 m from node 7 and 700 m from node 8. With gaps of 170 m before the corner, the
+/// stations beside it are 262 m apart, and with 160 m 256 m. With 185 m, node 3 is 545 m from node
+/// 7, and with 190 m 552 m: its k would be 3.
+const ASYMMETRIC_M: [(f64, f64); 10] = [
+    (0.0, 720.0),
+    (0.0, 540.0),
+    (0.0, 360.0),
+    (0.0, 180.0),
+    (0.0, 0.0),
+    (200.0, 0.0),
+    (400.0, 0.0),
+    (600.0, 0.0),
+    (800.0, 0.0),
+    (1000.0, 0.0),
+];
+
+/// The stations `n0` to `n9` of the asymmetric string ([`ASYMMETRIC_M`]).
+fn asymmetric(nodes: u32) -> Result<Vec<StationSpec>, PresetError> {
+    let own = ASYMMETRIC_M.len();
+    if nodes as usize != own {
+        let problem = format!("`{ASYMMETRIC_NAME}` is a string of {own} stations, not {nodes}; write --nodes {own}");
+        return Err(PresetError::new("spacing", problem));
+    }
+    let station = |(k, (x, y)): (usize, &(f64, f64))| StationSpec {
+        name: format!("n{k}"),
+        x: Distance::from_meters(*x),
+        y: Distance::from_meters(*y),
+    };
+    Ok(ASYMMETRIC_M.iter().enumerate().map(station).collect())
 }
 
 /// The settings of the adaptive back-off that were given. The others keep their defaults.
@@ -219,4 +265,46 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(known, parameter)| field.starts_with(known).then_some(parameter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::Preset;
+
+    fn stations(given: &[(&str, &str)]) -> Result<Vec<StationSpec>, PresetError> {
+        let given: Vec<(String, String)> = given.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Preset::String.scenario(&given).map(|mut scenario| scenario.medium.remove(0).stations)
+    }
+
+    /// k of `stations[k]`, as `ripstop model string` counts it: the number of stations within 550 m,
+    /// on the side where it is larger.
+    fn reach(stations: &[StationSpec], k: usize) -> usize {
+        let near = |other: &&StationSpec| apart(&stations[k], other) <= 550.0;
+        let behind = stations[..k].iter().rev().take_while(near).count();
+        let ahead = stations[k + 1..].iter().take_while(near).count();
+        behind.max(ahead)
+    }
+
+    /// The distance between two stations, m.
+    fn apart(one: &StationSpec, other: &StationSpec) -> f64 {
+        (one.x.meters() - other.x.meters()).hypot(one.y.meters() - other.y.meters())
+    }
+
+    #[test]
+    fn the_asymmetric_string_has_the_k_of_the_paper() {
+        let asymmetric = stations(&[("spacing", "asymmetric")]).unwrap();
+        assert_eq!((reach(&asymmetric, 2), reach(&asymmetric, 7)), (4, 2));
+        let straight = stations(&[]).unwrap();
+        assert_eq!((reach(&straight, 2), reach(&straight, 7)), (2, 2));
+        // Only neighbours decode each other, so that a packet passes every station.
+        for (k, one) in asymmetric.iter().enumerate() {
+            for (other, two) in asymmetric.iter().enumerate().skip(k + 1) {
+                assert_eq!(apart(one, two) <= 250.0, other == k + 1, "{k} {other}");
+            }
+        }
+        let wrong = stations(&[("spacing", "asymmetric"), ("nodes", "8")]).unwrap_err();
+        assert_eq!(wrong.parameter.as_deref(), Some("spacing"));
+        assert!(wrong.problem.contains("--nodes 10"), "{}", wrong.problem);
+    }
 }

@@ -271,8 +271,9 @@ impl Study {
         for claim in &mut claims {
             if let Some(id) = &claim.id
                 && !published.has_trend(id.as_ref())
+                && published.entry(id.as_ref()).is_none()
             {
-                let problem = format!("`id`: `published.toml` has no trend `{}`", id.as_ref());
+                let problem = format!("`id`: `published.toml` has no trend `{}`, and no entry", id.as_ref());
                 return Err((id.span().start, problem));
             }
             if claim.holds.is_empty() || claim.fails != claim.because.is_some() {

@@ -131,7 +131,8 @@ pub enum ExpectedVerdict {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyClaim {
-    /// Name of the trend in `published.toml`, if a paper states it.
+    /// Name of the trend in `published.toml`, if a paper states it. It may also be the name of an
+    /// entry: a number such as a gain, which compares several cells.
     pub id: Option<Spanned<String>>,
     /// The claim in our words.
     pub text: String,
