@@ -134,17 +134,18 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
 const ASYMMETRIC_NAME: &str = "asymmetric";
 /// The places of the stations of the asymmetric string, m: along the string, and across it.
 ///
-/// Fig. 16 of paper 002 shows a string on which node 3 has k = 4 and node 8 has k = 2, counted from
-/// 1. The paper does not give the places. k is the number of hops to the farthest node within 550 m,
-/// on the side where it is larger, as in `ripstop model string`. With a reach of 250 m, no straight string has these two
-/// k: with the distances a to e from node 3 to node 8, a + b > 250 m keeps routes from leaving out
-/// a node, a + b + c + d <= 550 m gives node 3 its k, and c + d + e > 550 m gives node 8 its k. So e
-/// is more than 250 m.
+/// Fig. 16 of paper 002 shows a string on which the third node has k = 4 and the eighth has k = 2.
+/// The paper does not give the places. k is the number of hops to the farthest node within 550 m,
+/// on the side where it is larger, as in `ripstop model string`.
+///
+/// With a reach of 250 m, no straight string has these two k. Let a to e be the distances from the
+/// third node to the eighth. Then a + b > 250 m keeps routes from leaving out a node. The two k
+/// need a + b + c + d <= 550 m and c + d + e > 550 m. So e is more than 250 m.
 ///
 /// This string has a right angle at its fifth station, with gaps of 180 m before it and 200 m after
-/// it. Node 3 is 538 m from node 7 and 700 m from node 8. With gaps of 170 m before the corner, the
-/// stations beside it are 262 m apart, and with 160 m 256 m. With 185 m, node 3 is 545 m from node
-/// 7, and with 190 m 552 m: its k would be 3.
+/// it. The third node is 538 m from the seventh and 700 m from the eighth. With gaps of 170 m before
+/// the corner, the stations beside it are 262 m apart, and with 160 m 256 m. With 185 m, the third
+/// node is 545 m from the seventh, and with 190 m 552 m: its k would be 3.
 const ASYMMETRIC_M: [(f64, f64); 10] = [
     (0.0, 720.0),
     (0.0, 540.0),
