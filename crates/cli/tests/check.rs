@@ -234,14 +234,14 @@ fn a_bad_file_is_named() {
         ("000/model.toml", "[\"000.fig13\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
         ("000/model.toml", "status = \"exact\"", "status = \"wrong\"", "000/model.toml:"),
         ("000/trends.toml", "id = \"000.t.fig5\"", "id = \"000.t.fig55\"", "no trend `000.t.fig55`"),
-        ("000/trends.toml", "[\"000.fig12\"]", "[\"000.fig13\"]", "`000.fig13` has no claim with the id `000.t.fig12.jump`"),
-        ("000/trends.toml", "[\"000.fig12\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
         (
             "000/trends.toml",
-            "decided-by = \"simulation\"",
-            "decided-by = \"model\"",
-            "`holds` must have claims",
+            "[\"000.fig12\"]",
+            "[\"000.fig13\"]",
+            "`000.fig13` has no claim with the id `000.t.fig12.jump`",
         ),
+        ("000/trends.toml", "[\"000.fig12\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
+        ("000/trends.toml", "decided-by = \"simulation\"", "decided-by = \"model\"", "`holds` must have claims"),
         ("000/trends.toml", "\ndecided-by", "\ndecided-bye", "000/trends.toml:"),
     ] {
         let papers = altered(file, from, to);

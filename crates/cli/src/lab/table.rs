@@ -17,7 +17,8 @@ use std::time::Instant;
 
 /// Print the stored results of an experiment and the verdicts on its claims; run nothing
 ///
-/// Exit status 1 when a claim does not hold or cannot be evaluated. A claim about cells that are missing is `not run`.
+/// Exit status 1 when a claim does not hold or cannot be evaluated. A claim whose cells are missing has the verdict
+/// `not run`, which does not change the exit status.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TableFlags {

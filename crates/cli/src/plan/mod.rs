@@ -65,7 +65,8 @@ struct Ask {
     /// Long transfers, small requests, or both at the same time
     #[arg(long, value_name = "KIND", default_value = "bulk", help_heading = "What the link is for")]
     traffic: TrafficFlag,
-    /// What the sending hosts run: only CUBIC, only BBR, or CUBIC that can be changed on every host
+    /// Congestion control of the sending hosts. cubic or bbr: it cannot be changed; any: CUBIC now, and every host can be
+    /// switched to another one
     #[arg(long, value_name = "TCP", default_value = "any", help_heading = "What the link is for")]
     hosts: HostsFlag,
     /// The largest overhead (headers, repairs, retransmissions), as a share of the useful bytes
@@ -75,7 +76,8 @@ struct Ask {
     /// VII to X)
     #[arg(long, value_name = "N", help_heading = "What the link is for")]
     users: Option<u32>,
-    /// Simulate every scheme except `block`, and the requests of the TCPs, and print the results beside the predictions
+    /// Simulate every scheme except `block`, and small requests over each except `tcpnc`; print the results beside the
+    /// predictions
     #[arg(long)]
     verify: bool,
     /// Print one JSON object (docs/schemas/plan.schema.json) instead of a table

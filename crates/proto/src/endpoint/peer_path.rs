@@ -140,8 +140,8 @@ impl PeerPath {
         false
     }
 
-    /// The numbers that complete the truncated numbers in the peer's packets. None before the first
-    /// session.
+    /// The known numbers beside which the peer's truncated numbers are completed: of all values that
+    /// fit, the nearest counts. None before the first session.
     pub(super) fn expand(&self) -> Option<WireContext> {
         self.tunnel.as_ref().map(Tunnel::expand)
     }

@@ -20,7 +20,8 @@ pub struct LinkReport {
     pub dropped_policer_packets: Statistic,
     /// ECN-capable packets that the link marked with Congestion Experienced.
     pub marked_packets: Statistic,
-    /// Packets lost on the channel: one by one, with a whole code block of units, or in a blackout.
+    /// Packets lost on the channel: by the loss model, or in a blackout. With a block code, a packet is lost when one of
+    /// its blocks loses more units than the code repairs.
     pub lost_packets: Statistic,
     /// Packets delivered, without copies.
     pub delivered_packets: Statistic,
