@@ -11,6 +11,8 @@
 //! - `pairing` XORs packets that cross at a station.
 //! - `air` records what happens on the air, for captures and timelines.
 //! - `station` is the state of a station, with its `timers`, its interface `queue`, and its `counters`.
+//! - [`ideal`] is another kind of access to a medium, with the assumptions of the bounds of paper 002. `shared` joins
+//!   both kinds for the world.
 
 mod air;
 mod aodv;
@@ -21,6 +23,7 @@ mod countdown;
 mod counters;
 mod dcf;
 mod frame;
+pub mod ideal;
 mod link_layer;
 mod medium;
 mod pairing;
@@ -29,6 +32,7 @@ mod queue;
 mod receiver;
 mod reception;
 mod routing;
+mod shared;
 mod static_routes;
 mod station;
 mod timers;
@@ -43,4 +47,5 @@ pub use medium::{DropReason, Medium, MediumOutput};
 pub use pairing::XorConfig;
 pub use propagation::Position;
 pub use queue::{Load, Packet};
+pub use shared::SharedMedium;
 pub use static_routes::hop_counts;

@@ -9,7 +9,7 @@ use super::radio::RadioLink;
 use super::routes::{Hop, LinkId, Route, Routes};
 use super::session::UnderWay;
 use crate::engine::{Alarm, Scheduler};
-use crate::wifi::Medium;
+use crate::wifi::SharedMedium;
 use ripstop_base::Time;
 use ripstop_link::{Link, ShortFate};
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ pub(super) struct Fabric {
     /// The wired links with the packets on them.
     pub(super) pipes: Vec<Pipe>,
     /// The shared media with their stations.
-    pub(super) media: Vec<Medium<NetworkPacket>>,
+    pub(super) media: Vec<SharedMedium<NetworkPacket>>,
     /// The radio links. Each leads from one station of a medium to another.
     pub(super) radio_links: Vec<RadioLink>,
     pub(super) routes: Routes,

@@ -6,9 +6,10 @@ use super::node::NodeId;
 use super::observer::{Happening, Observer, Owner};
 use super::packet::{Body, NetworkPacket};
 use super::routes::LinkId;
+use crate::wifi::ideal::{Activity, IdealConfig, IdealMedium};
 use crate::wifi::{
-    AirContent, AirEvent, DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, StationCounters,
-    WifiConfig,
+    AirContent, AirEvent, DropReason, Load, Medium, MediumOutput, Packet, Position, RoutingCounters, SharedMedium,
+    StationCounters, WifiConfig,
 };
 use ripstop_link::LinkCounters;
 
@@ -27,7 +28,7 @@ pub(super) struct RadioLink {
 
 impl RadioLink {
     /// The packets in the queue of the link's first station, for all its links.
-    pub(super) fn waiting(&self, media: &[Medium<NetworkPacket>]) -> u64 {
+    pub(super) fn waiting(&self, media: &[SharedMedium<NetworkPacket>]) -> u64 {
         media[self.medium as usize].waiting(self.from as usize) as u64
     }
 }
@@ -39,7 +40,7 @@ pub struct StationStatus {
     pub counters: StationCounters,
     /// What its routing protocol has counted since the start.
     pub routing: RoutingCounters,
-    /// The hops over which its adaptive back-off protects a packet at present.
+    /// The hops over which its adaptive back-off protects a packet at present. With ideal access, the interference range.
     pub k: u32,
 }
 
@@ -65,7 +66,18 @@ impl World {
         let fabric = &mut self.fabric;
         let alarm = |station| fabric.alarm(Purpose::Station(number as u32, station));
         let medium = Medium::new(config, places, seed, alarm);
-        self.fabric.media.push(medium);
+        self.fabric.media.push(SharedMedium::Dcf(medium));
+        number
+    }
+
+    /// Adds a medium with ideal access and stations at these `places`, and returns its number among all media. `name`,
+    /// such as `medium/0`, selects the random streams of its links. Saturated links contend from now on.
+    pub fn add_ideal_medium(&mut self, config: IdealConfig, places: &[Position], name: &str) -> usize {
+        let number = self.fabric.media.len();
+        let alarm = self.fabric.alarm(Purpose::Station(number as u32, 0));
+        let mut medium = IdealMedium::new(config, places, self.seed.child(name), alarm);
+        medium.start(&mut self.fabric.scheduler);
+        self.fabric.media.push(SharedMedium::Ideal(medium));
         number
     }
 
@@ -107,6 +119,14 @@ impl World {
         (0..medium.stations()).map(status).collect()
     }
 
+    /// What the links of a medium with ideal access did since the start. None for other media.
+    ///
+    /// # Panics
+    /// If the medium was not added.
+    pub fn activity(&self, medium: usize) -> Option<Activity> {
+        self.fabric.media[medium].activity()
+    }
+
     /// Handles an alarm of a station, and passes on what comes out of its medium.
     #[inline]
     pub(super) fn wake_station(&mut self, medium: u32, station: u32, observer: &mut impl Observer) {
@@ -129,7 +149,7 @@ impl World {
     /// Lets the media record the air if the observer wants to know.
     pub(super) fn begin_air(&mut self, observer: &impl Observer) {
         if observer.hears_air() {
-            self.fabric.media.iter_mut().for_each(Medium::record_air);
+            self.fabric.media.iter_mut().for_each(SharedMedium::record_air);
         }
     }
 

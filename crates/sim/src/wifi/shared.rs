@@ -1,0 +1,132 @@
+//! A shared medium of either kind: with the rules of IEEE 802.11, or with ideal access.
+
+use super::ideal::{Activity, IdealMedium};
+use super::{AirEvent, Medium, MediumOutput, Packet, RoutingCounters, StationCounters};
+use crate::engine::Scheduler;
+use ripstop_base::Time;
+
+/// A medium that a world drives.
+#[derive(Debug)]
+pub enum SharedMedium<P> {
+    /// IEEE 802.11 with its distributed coordination function.
+    Dcf(Medium<P>),
+    /// Ideal access.
+    Ideal(IdealMedium<P>),
+}
+
+impl<P: Packet> SharedMedium<P> {
+    /// The number of stations.
+    pub fn stations(&self) -> usize {
+        match self {
+            SharedMedium::Dcf(medium) => medium.stations(),
+            SharedMedium::Ideal(medium) => medium.stations(),
+        }
+    }
+
+    /// The counters of station `station`.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn counters(&self, station: usize) -> &StationCounters {
+        match self {
+            SharedMedium::Dcf(medium) => medium.counters(station),
+            SharedMedium::Ideal(medium) => medium.counters(station),
+        }
+    }
+
+    /// What the routing protocol of station `station` has counted. All 0 with ideal access, which has static routes.
+    ///
+    /// # Panics
+    /// If there is no such station of a medium with DCF.
+    pub fn routing_counters(&self, station: usize) -> RoutingCounters {
+        match self {
+            SharedMedium::Dcf(medium) => medium.routing_counters(station),
+            SharedMedium::Ideal(_) => RoutingCounters::default(),
+        }
+    }
+
+    /// The hops over which station `station` protects a packet at present (DCF), or k of the interference constraints
+    /// (ideal access).
+    ///
+    /// # Panics
+    /// If there is no such station of a medium with DCF.
+    pub fn protection(&self, station: usize) -> u32 {
+        match self {
+            SharedMedium::Dcf(medium) => medium.protection(station),
+            SharedMedium::Ideal(medium) => medium.interference(),
+        }
+    }
+
+    /// The packets that wait at station `station`, without those that are sent.
+    ///
+    /// # Panics
+    /// If there is no such station of a medium with DCF.
+    pub fn waiting(&self, station: usize) -> usize {
+        match self {
+            SharedMedium::Dcf(medium) => medium.waiting(station),
+            SharedMedium::Ideal(medium) => medium.waiting(station),
+        }
+    }
+
+    /// What the links of a medium with ideal access did. None with DCF.
+    pub fn activity(&self) -> Option<Activity> {
+        match self {
+            SharedMedium::Dcf(_) => None,
+            SharedMedium::Ideal(medium) => Some(medium.activity()),
+        }
+    }
+
+    /// The next output. None when nothing is left.
+    #[inline]
+    pub fn poll(&mut self) -> Option<MediumOutput<P>> {
+        match self {
+            SharedMedium::Dcf(medium) => medium.poll(),
+            SharedMedium::Ideal(medium) => medium.poll(),
+        }
+    }
+
+    /// Takes a packet at station `from` for station `to`.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    #[inline]
+    pub fn send(&mut self, from: u32, to: u32, packet: P, scheduler: &mut Scheduler) {
+        match self {
+            SharedMedium::Dcf(medium) => medium.send(from, to, packet, scheduler),
+            SharedMedium::Ideal(medium) => medium.send(from, to, packet, scheduler),
+        }
+    }
+
+    /// Handles the alarm of station `station`. With ideal access, station 0 has the only alarm.
+    #[inline]
+    pub fn wake(&mut self, station: u32, scheduler: &mut Scheduler) {
+        match self {
+            SharedMedium::Dcf(medium) => medium.wake(station, scheduler),
+            SharedMedium::Ideal(medium) => medium.wake(scheduler),
+        }
+    }
+
+    /// Records what happens on the air from now on, for [`SharedMedium::poll_air`]. Ideal access sends no frames, so
+    /// there is nothing to record.
+    pub fn record_air(&mut self) {
+        if let SharedMedium::Dcf(medium) = self {
+            medium.record_air();
+        }
+    }
+
+    /// The next event on the air. None when nothing is left, or when the medium does not record.
+    pub fn poll_air(&mut self) -> Option<AirEvent<P>> {
+        match self {
+            SharedMedium::Dcf(medium) => medium.poll_air(),
+            SharedMedium::Ideal(_) => None,
+        }
+    }
+
+    /// Brings the counters up to date.
+    pub fn settle(&mut self, now: Time) {
+        match self {
+            SharedMedium::Dcf(medium) => medium.settle(now),
+            SharedMedium::Ideal(medium) => medium.settle(now),
+        }
+    }
+}
