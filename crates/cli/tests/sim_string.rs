@@ -98,6 +98,20 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
         ("--queue 0", &["--queue", "holds none"]),
         ("--traffic udp --acks off", &["--acks", "UDP has no acknowledgements"]),
         ("--sense-range 100m", &["--sense-range", "at least `receive-range`"]),
+        ("--access tdma", &["--access", "dcf, csma, scheduled"]),
+        ("--interference 2", &["--interference", "--access"]),
+        ("--access dcf --interference 2", &["--access", "DCF has no such settings"]),
+        ("--access csma --interference 0", &["--interference", "1 to 1000"]),
+        ("--access csma --mean-backoff 0s", &["--mean-backoff", "not 0"]),
+        ("--access csma --nodes 3 --mean-backoff 1ms,2ms", &["--mean-backoff", "2 times for 3 links", "n2>n1"]),
+        ("--access csma --nodes 3 --packet-time 1ms,2ms,0s", &["--packet-time", "not 0"]),
+        ("--access scheduled --mean-backoff 1ms", &["--mean-backoff", "no back-offs"]),
+        ("--access scheduled --packet-times exponential", &["--packet-times", "one length"]),
+        ("--access csma --xor on", &["--xor", "no such setting"]),
+        ("--access csma --capture 20", &["--capture", "no such setting"]),
+        ("--access csma --routing aodv", &["--routing", "no such setting"]),
+        ("--traffic saturated", &["--traffic", "--access csma"]),
+        ("--access csma --traffic saturated --direction both", &["--direction", "no flows"]),
         ("--rts maybe", &["--rts", "on, off"]),
     ] {
         let all: Vec<&str> = ["sim", "string"].into_iter().chain(flags.split(' ')).collect();
@@ -174,6 +188,10 @@ fn wrong_flags_of_the_air_are_named() {
         (string(&["--timeline", "/dev/null", "--timeline-for", "0s"]), "--timeline-for: a picture shows"),
         (string(&["--timeline", "/dev/null", "--timeline-from", "2s"]), "--timeline-from: the run ends at 2s"),
         (string(&["--timeline-from", "1s"]), "--timeline <FILE>"),
+        (
+            vec!["sim", "string", "--access", "csma", "--air-pcap", "/dev/null"],
+            "--air-pcap: ideal access sends no frames",
+        ),
         (vec!["sim", "tandem", "--air-pcap", "/dev/null"], "unexpected argument '--air-pcap'"),
     ] {
         let output = run(&words);
@@ -185,4 +203,56 @@ fn wrong_flags_of_the_air_are_named() {
         assert!(stderr(&output).contains("/dev/full: No space left"), "{}", stderr(&output));
         assert_eq!(output.status.code(), Some(1));
     }
+}
+
+/// The figure of each link with ideal access.
+fn links(result: &Value, figure: &str) -> Vec<f64> {
+    let links = result["media"][0]["ideal"]["links"].as_array().unwrap();
+    links.iter().map(|link| mean(&link[figure])).collect()
+}
+
+#[test]
+fn ideal_access_has_links_and_no_losses() {
+    // The optimum of table III for five nodes, as `ripstop model string --nodes 5` gives it: x is 3.163, 4.108 three
+    // times, and 0.2987. The loads are .2317, and .3027 of this.
+    let csma = ["sim", "string", "--nodes", "5", "--access", "csma", "--traffic", "saturated", "--runs", "2", "--json"];
+    let times = ["--mean-backoff", "468.2us,360.5us,360.5us,360.5us,1501us", "--packet-times", "exponential"];
+    let packets = ["--packet-time", "1481us,1481us,1481us,1481us,448.36us"];
+    let result = json(&run(&[&csma[..], &times, &packets].concat()));
+    schema::check("sim.schema.json", &result);
+    let loads = links(&result, "load");
+    assert_eq!(loads.len(), 5);
+    for (load, want) in loads.iter().zip([0.2317, 0.2317, 0.2317, 0.2317, 0.0701]) {
+        assert!((load / want - 1.0).abs() < 0.05, "{loads:?}");
+    }
+    assert!(links(&result, "deferrals").iter().all(|count| *count > 1000.0), "{result}");
+    assert!(result["throughput_ip_bps"].is_null() && result["goodput_bps"]["mean"].is_null(), "{result}");
+    let scheduled = string(&["--access", "scheduled", "--acks", "off", "--packet-time", "1ms", "--warmup", "1s"]);
+    // k = 2: a packet of 1500 bytes leaves in every fourth slot of 1 ms.
+    assert!((mean(&scheduled["throughput_ip_bps"]) / 3e6 - 1.0).abs() < 1e-3, "{}", scheduled["throughput_ip_bps"]);
+    let together = scheduled["media"][0]["ideal"]["together"].as_array().unwrap();
+    assert!(together.len() == 4 && (mean(&together[3]) - 0.25).abs() < 1e-3, "{together:?}");
+}
+
+#[test]
+fn every_flag_of_ideal_access_changes_the_result() {
+    let usual = ["--access", "csma", "--acks", "off"];
+    let before = mean(&string(&usual)["throughput_ip_bps"]);
+    for flags in [
+        "--interference 1",
+        "--mean-backoff 100us",
+        "--mean-backoff 1ms,1ms,1ms,1ms,1ms,1ms,1ms,1ms,100us",
+        "--packet-time 1ms",
+        "--packet-time 1ms,1ms,1ms,1ms,1ms,1ms,1ms,1ms,2ms",
+        "--packet-times exponential",
+        "--acks on",
+        "--direction both",
+    ] {
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let usual = if flags[0] == "--acks" { &usual[..2] } else { &usual[..] };
+        let changed = mean(&string(&[usual, &flags].concat())["throughput_ip_bps"]);
+        assert!((changed / before - 1.0).abs() > 1e-3, "{flags:?}: {changed} {before}");
+    }
+    let text = stdout(&run(&["sim", "string", "--access", "csma", "--traffic", "saturated", "--duration", "1s"]));
+    assert!(text.contains("deferrals") && text.contains("active together") && text.contains("n9>n8"), "{text}");
 }

@@ -4,7 +4,7 @@ use super::output::OutputFlags;
 use crate::failure::{Failure, Outcome};
 use ripstop_base::{Span, Time};
 use ripstop_lab::figure::timeline_picture;
-use ripstop_sim::scenario::{self, AirCapture, AirTimeline, Capture, Scenario, Trace};
+use ripstop_sim::scenario::{self, AccessName, AirCapture, AirTimeline, Capture, Scenario, Trace};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -41,6 +41,10 @@ impl AirFlags {
         for (flag, path) in [("--air-pcap", &self.air_pcap), ("--timeline", &self.timeline)] {
             if path.is_some() && scenario.medium.is_empty() {
                 let problem = "the scenario has no stations; add a `[[medium]]`, or record links with --pcap";
+                return Err(Failure::flag(flag, problem));
+            }
+            if path.is_some() && scenario.medium.iter().all(|medium| medium.access != AccessName::Dcf) {
+                let problem = "ideal access sends no frames; remove this flag, or set the medium's access to `dcf`";
                 return Err(Failure::flag(flag, problem));
             }
         }

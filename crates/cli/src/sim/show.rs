@@ -4,7 +4,7 @@ use crate::output::{self, Table, or_dash};
 use ripstop_lab::cell::CellResult;
 use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowReport, LinkReport, ScenarioReport, StationReport, TunnelReport};
+use ripstop_sim::scenario::{FlowReport, IdealReport, LinkReport, ScenarioReport, StationReport, TunnelReport};
 use serde_json::Value;
 
 /// Most rows of a table: further flows or links are not listed.
@@ -13,12 +13,15 @@ const MOST_ROWS: usize = 20;
 /// The result for people.
 pub(super) fn table(result: &CellResult<'_>) -> String {
     let report = result.report;
-    let mut text = flows("", &report.goodput_bps, &report.flows);
+    let mut text = String::new();
+    if !report.flows.is_empty() {
+        text += &flows("", &report.goodput_bps, &report.flows);
+    }
     if let Some(Statistic { mean: Some(mean), ci95, .. }) = report.throughput_units_per_s {
         let interval = ci95.map_or_else(String::new, |ci95| format!(" +-{ci95:.1}"));
         text += &format!("all flows together: {mean:.1}{interval} units/s\n");
     }
-    for interval in &report.intervals {
+    for interval in report.intervals.iter().filter(|interval| !interval.flows.is_empty()) {
         let name = format!("\n{} s to {} s\n", interval.from_s, interval.to_s);
         text += &flows(&name, &interval.goodput_bps, &interval.flows);
     }
@@ -119,7 +122,7 @@ fn links(links: &[LinkReport]) -> String {
     if links.len() > MOST_ROWS {
         table.row([format!("and {} more", links.len() - MOST_ROWS)]);
     }
-    format!("\n{}", table.render())
+    if links.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }
 
 /// The counters of the tunnels; empty without tunnels.
@@ -202,7 +205,25 @@ fn media(report: &ScenarioReport) -> String {
     if all.len() > MOST_ROWS {
         stations.row([format!("and {} more", all.len() - MOST_ROWS)]);
     }
-    if all.is_empty() { text } else { format!("{text}\n{}\n{}", table.render(), stations.render()) }
+    let ideal: String = report.media.iter().filter_map(|medium| medium.ideal.as_ref()).map(ideal).collect();
+    if all.is_empty() { text } else { format!("{text}\n{}\n{}{ideal}", table.render(), stations.render()) }
+}
+
+/// The links of a medium with ideal access, and how many were active together.
+fn ideal(report: &IdealReport) -> String {
+    let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
+    let load = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.4}"));
+    let mut table = Table::titled(["link", "packets/s", "load", "attempts", "deferrals"]);
+    for link in report.links.iter().take(MOST_ROWS) {
+        let [per_s, attempts, deferrals] = [&link.packets_per_s, &link.attempts, &link.deferrals].map(number);
+        table.row([link.name.clone(), per_s, load(&link.load), attempts, deferrals]);
+    }
+    if report.links.len() > MOST_ROWS {
+        table.row([format!("and {} more", report.links.len() - MOST_ROWS)]);
+    }
+    let together = report.together.iter().enumerate().map(|(m, share)| format!("{m}: {}", load(share)));
+    let together: Vec<String> = together.collect();
+    format!("\n{}links active together, share of time: {}\n", table.render(), together.join(", "))
 }
 
 fn flows(title: &str, goodput: &Statistic, flows: &[FlowReport]) -> String {

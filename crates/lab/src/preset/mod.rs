@@ -7,6 +7,7 @@
 
 mod fec;
 mod given;
+mod ideal;
 mod measure;
 mod string;
 mod tandem;
@@ -156,14 +157,15 @@ impl Preset {
         }
     }
 
-    /// The preset's own parameters, followed by [`MEASURE`].
+    /// The preset's own parameters, for a string also those of ideal access, followed by [`MEASURE`].
     pub fn parameters(self) -> impl Iterator<Item = &'static Parameter> {
         let own = match self {
             Preset::Tandem => tandem::PARAMETERS,
             Preset::Fec => fec::PARAMETERS,
             Preset::String => string::PARAMETERS,
         };
-        own.iter().chain(MEASURE)
+        let ideal = if self == Preset::String { ideal::PARAMETERS } else { &[] };
+        own.iter().chain(ideal).chain(MEASURE)
     }
 
     /// The parameter with this name or alias.

@@ -1,11 +1,11 @@
 //! The preset `string`: TCP or UDP over a string of 802.11 stations (paper 002). A preset is a
 //! network that a few parameters describe (see `mod.rs`).
 
-use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
+use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, ideal, measure};
 use ripstop_base::{Bytes, Distance, Rate, Span};
 use ripstop_sim::scenario::{
-    AdaptiveSpec, BackoffName, FlowSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, RunSpec, Scenario, StationSpec,
-    UdpSpec,
+    AccessName, AdaptiveSpec, BackoffName, FlowSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, RunSpec, Scenario,
+    StationSpec, UdpSpec,
 };
 use ripstop_sim::wifi::{PostBackoff, Residual, Routing, TimerStart};
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("post-backoff", Kind::Other, "ruled|small", BACKOFF, "How the back-off after an exchange is drawn"),
     Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The back-off window for frames with TCP acknowledgements"),
     Parameter::new("doubling", Kind::Other, "on|off", BACKOFF, "Whether the window also doubles with each failure"),
-    Parameter::new("traffic", Kind::Other, "tcp|udp", FLOWS, "TCP, or UDP datagrams that are sent faster than the medium can carry them").or("tcp"),
+    Parameter::new("traffic", Kind::Other, "KIND", FLOWS, "tcp; udp: datagrams that are sent faster than the medium can carry them; saturated: no flow, every link always has a packet (with ideal access)").or("tcp"),
     Parameter::new("direction", Kind::Other, "one|both", FLOWS, "one: a flow from the first station to the last; both: also a flow back").or("one"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("newreno"),
     Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window").or("20").or_named("wmax"),
@@ -63,16 +63,22 @@ const UDP_IP: u64 = 28;
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let on_off = [("on", true), ("off", false)];
     let stations = stations(given)?;
-    let medium = MediumSpec {
+    let access = given.choice("access", ideal::ACCESSES)?;
+    let is_dcf = access == AccessName::Dcf;
+    // The defaults of settings that only the DCF has.
+    let retry = |name| if is_dcf { given.value(name).map(Some) } else { given.optional(name) };
+    let capture = if is_dcf { given.value("capture").map(Some) } else { given.optional("capture") };
+    let mut medium = MediumSpec {
+        access,
         preset: given.choice("preset", &[("ns2", MediumPreset::Ns2), ("standard", MediumPreset::Standard)])?,
-        capture: Some(given.value("capture").map_err(|wrong| with_example("capture", wrong, "10"))?),
+        capture: capture.map_err(|wrong| with_example("capture", wrong, "10"))?,
         data_rate: given.optional::<Rate>("data-rate")?,
         basic_rate: given.optional::<Rate>("basic-rate")?,
         receive_range: given.optional::<Distance>("receive-range")?,
         sense_range: given.optional::<Distance>("sense-range")?,
         rts: given.choice("rts", &on_off)?,
-        short_retry: Some(given.value("short-retry")?),
-        long_retry: Some(given.value("long-retry")?),
+        short_retry: retry("short-retry")?,
+        long_retry: retry("long-retry")?,
         queue: Some(given.value("queue")?),
         routing: given.choice("routing", &[("static", Routing::Static), ("aodv", Routing::Aodv)])?,
         xor: given.choice("xor", &on_off)?,
@@ -80,6 +86,9 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
         adaptive: adaptive(given)?,
         ..MediumSpec::new(stations)
     };
+    let is_saturated = traffic(given)? == Traffic::Saturated;
+    let acks = given.choice("acks", &on_off)?;
+    medium.ideal = ideal::settings(given, &medium, is_saturated, acks)?;
     let mut run = RunSpec { duration: Span::from(Duration::from_secs(100)), ..RunSpec::default() };
     measure::apply(given, &mut run)?;
     let flow = flows(given, &medium)?;
@@ -213,14 +222,35 @@ fn choice<T: Clone>(given: &GivenParameters<'_>, name: &str, words: &[(&str, T)]
     if given.is_given(name) { given.choice(name, words).map(Some) } else { Ok(None) }
 }
 
+/// What uses the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Traffic {
+    /// TCP flows.
+    Tcp,
+    /// Datagrams.
+    Udp,
+    /// No flows: the links always have packets.
+    Saturated,
+}
+
+fn traffic(given: &GivenParameters<'_>) -> Result<Traffic, PresetError> {
+    given.choice("traffic", &[("tcp", Traffic::Tcp), ("udp", Traffic::Udp), ("saturated", Traffic::Saturated)])
+}
+
 /// The flow from the first station to the last, and perhaps the flow back.
 fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpec>, PresetError> {
     let [first, last] = [medium.stations.first(), medium.stations.last()].map(|s| s.map_or("", |s| s.name.as_str()));
     let packet: Bytes = given.value("packet")?;
-    let is_udp = given.choice("traffic", &[("tcp", false), ("udp", true)])?;
+    let traffic = traffic(given)?;
+    let is_udp = traffic == Traffic::Udp;
     let out_of_band = !given.choice("acks", &[("on", true), ("off", false)])?;
     if is_udp && out_of_band {
         return Err(PresetError::new("acks", "UDP has no acknowledgements; remove --acks or write --traffic tcp"));
+    }
+    let is_both = given.choice("direction", &[("one", false), ("both", true)])?;
+    if traffic == Traffic::Saturated {
+        let problem = "links that always have packets carry no flows; remove --direction, or write --traffic tcp";
+        return if is_both { Err(PresetError::new("direction", problem)) } else { Ok(Vec::new()) };
     }
     let flow = |name: &str, from: &str, to: &str| -> Result<FlowSpec, PresetError> {
         let mut flow = FlowSpec { name: name.to_owned(), ..FlowSpec::new(from, to) };
@@ -236,7 +266,7 @@ fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpe
         Ok(flow)
     };
     let mut flows = vec![flow("flow", first, last)?];
-    if given.choice("direction", &[("one", false), ("both", true)])? {
+    if is_both {
         flows[0].name = "there".to_owned();
         flows.push(flow("back", last, first)?);
     }
@@ -245,7 +275,7 @@ fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpe
 
 /// The parameter that sets a field of the scenario. None if no parameter of this preset does.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
-    [
+    let known = [
         ("medium[0].stations", "spacing"),
         ("medium[0].capture", "capture"),
         ("medium[0].data-rate", "data-rate"),
@@ -255,6 +285,10 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
         ("medium[0].short-retry", "short-retry"),
         ("medium[0].long-retry", "long-retry"),
         ("medium[0].queue", "queue"),
+        ("medium[0].rts", "rts"),
+        ("medium[0].routing", "routing"),
+        ("medium[0].xor", "xor"),
+        ("medium[0].backoff", "backoff"),
         ("medium[0].adaptive.k", "k"),
         ("medium[0].adaptive.most-k", "most-k"),
         ("medium[0].adaptive.small-window", "small-window"),
@@ -263,9 +297,9 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
         ("flow[0].packet", "packet"),
         ("flow[0].window", "window"),
         ("flow[0].to", "spacing"),
-    ]
-    .into_iter()
-    .find_map(|(known, parameter)| field.starts_with(known).then_some(parameter))
+    ];
+    let known = known.into_iter().find_map(|(known, parameter)| field.starts_with(known).then_some(parameter));
+    known.or_else(|| ideal::parameter_of(field))
 }
 
 #[cfg(test)]

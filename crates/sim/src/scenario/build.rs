@@ -95,7 +95,11 @@ fn add_media(
     world: &mut World,
 ) -> Result<Vec<(Leg, usize)>, ScenarioError> {
     for (k, medium) in scenario.medium.iter().enumerate() {
-        world.add_medium(medium.config(), &medium.places(), &format!("medium/{k}"));
+        let (places, name) = (medium.places(), format!("medium/{k}"));
+        match medium.ideal_config() {
+            Some(config) => world.add_ideal_medium(config, &places, &name),
+            None => world.add_medium(medium.config(), &places, &name),
+        };
     }
     let legs = scenario.radio_legs(topology)?.into_iter();
     Ok(legs

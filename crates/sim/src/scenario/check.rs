@@ -2,7 +2,7 @@
 
 use super::error::{ScenarioError, refuse};
 use super::routes::{Leg, Topology};
-use super::spec::{FlowSpec, Scenario, SourceSpec};
+use super::spec::{FlowSpec, MediumSpec, Scenario, SourceSpec};
 use crate::tcp::{Reassembly, Variant};
 use crate::world::TCP_IP_HEADERS;
 use ripstop_base::Span;
@@ -48,7 +48,7 @@ impl Scenario {
         for (k, medium) in self.medium.iter().enumerate() {
             medium.check().map_err(|(field, problem)| ScenarioError::new(format!("medium[{k}].{field}"), problem))?;
         }
-        if self.flow.is_empty() {
+        if self.flow.is_empty() && !self.medium.iter().any(MediumSpec::has_saturated_links) {
             return refuse("flow", "there is no flow; add a section [[flow]]");
         }
         let topology = Topology::of(self);

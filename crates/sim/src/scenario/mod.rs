@@ -25,14 +25,15 @@ pub use error::ScenarioError;
 pub use file::FileError;
 pub use preset::{FecPath, Tandem};
 pub use report::{
-    CadenceReport, DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, MediaSummary,
-    MediumReport, NcReport, NcSeries, RoutingReport, ScenarioReport, Series, StationReport, StationSeries,
-    TunnelReport, delay_statistic,
+    CadenceReport, DirectionReport, FlowReport, FlowSeries, IdealLinkReport, IdealReport, IntervalReport, LinkReport,
+    LinkSeries, MediaSummary, MediumReport, NcReport, NcSeries, RoutingReport, ScenarioReport, Series, StationReport,
+    StationSeries, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    AdaptiveSpec, BackoffName, CadenceSpec, ExpectSpec, FlowSpec, KSpec, LearnedWord, LinkSpec, MediumPreset,
-    MediumSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
+    AccessName, AdaptiveSpec, BackoffName, CadenceSpec, ExpectSpec, FlowSpec, IdealLinkSpec, IdealSpec, KSpec,
+    LearnedWord, LinkSpec, MediumPreset, MediumSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec,
+    StationSpec, TunnelSpec, UdpSpec,
 };
 pub use timeline::{AirTimeline, Timeline, TimelineKind, TimelineRow, TimelineSpan};
 pub use totals::RunTotals;

@@ -5,6 +5,7 @@
 
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
+use crate::wifi::ideal::Activity;
 use crate::world::{FlowDelays, FlowTotals, LinkTotals, NcMoment, NcStatus, Observer, StationStatus, World};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::Status;
@@ -47,6 +48,8 @@ pub(super) struct SpanTotals {
     pub(super) tunnels: Vec<TunnelSpan>,
     /// The stations of each medium.
     pub(super) media: Vec<MediumSpan>,
+    /// What the links of each medium with ideal access did, at the start and at the end. None for other media.
+    pub(super) activities: Vec<Option<ActivitySpan>>,
 }
 
 /// Measurements of a flow in a reported span that [`FlowTotals`] does not have.
@@ -63,6 +66,9 @@ pub(super) type LinkSpan = (LinkTotals, LinkTotals);
 
 /// The status of a medium's stations at the start and at the end of a span of one run.
 pub(super) type MediumSpan = Vec<(StationStatus, StationStatus)>;
+
+/// What the links of a medium with ideal access did, at the start and at the end of a span of one run.
+pub(super) type ActivitySpan = (Activity, Activity);
 
 /// The status of each end at the start and at the end of a span of one run.
 pub(super) type TunnelSpan = [(Status, Status); 2];
@@ -121,6 +127,7 @@ fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &
         let links = (0..world.links()).map(|link| world.link_totals(link));
         let tunnels = (0..world.tunnels()).map(|tunnel| world.tunnel(tunnel));
         let media = (0..world.media()).map(|medium| world.stations(medium));
+        let activities = (0..world.media()).map(|medium| world.activity(medium));
         if *from == at {
             let both = |flow| world.mechanisms(flow).map(|mechanisms| (mechanisms, mechanisms));
             let detail = |flow| FlowDetail { mechanisms: both(flow), ..FlowDetail::default() };
@@ -129,6 +136,8 @@ fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &
             span.tunnels = tunnels.map(|ends| ends.map(|status| (status.clone(), status))).collect();
             span.media =
                 media.map(|stations| stations.into_iter().map(|station| (station, station)).collect()).collect();
+            span.activities =
+                activities.map(|activity| activity.map(|activity| (activity.clone(), activity))).collect();
         } else if *to == at {
             for (flow, detail) in span.flows.iter_mut().enumerate() {
                 if let Some((pair, now)) = detail.mechanisms.as_mut().zip(world.mechanisms(flow)) {
@@ -138,6 +147,11 @@ fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &
             span.links.iter_mut().zip(links).for_each(|(pair, now)| pair.1 = now);
             for (pairs, ends) in span.tunnels.iter_mut().zip(tunnels) {
                 pairs.iter_mut().zip(ends).for_each(|(pair, now)| pair.1 = now);
+            }
+            for (pair, now) in span.activities.iter_mut().zip(activities) {
+                if let Some((pair, now)) = pair.as_mut().zip(now) {
+                    pair.1 = now;
+                }
             }
             for (pairs, stations) in span.media.iter_mut().zip(media) {
                 pairs.iter_mut().zip(stations).for_each(|(pair, now)| pair.1 = now);

@@ -1,8 +1,9 @@
 //! The report of a shared medium: how its stations used it.
 
+use super::ideal::IdealReport;
 use crate::engine::{Sample, Statistic};
 use crate::scenario::spec::{BackoffName, MediumSpec};
-use crate::scenario::totals::{MediumSpan, ReadTimes, RunTotals};
+use crate::scenario::totals::{ActivitySpan, MediumSpan, ReadTimes, RunTotals};
 use crate::wifi::{Routing, RoutingCounters, StationCounters};
 use crate::world::StationStatus;
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub struct MediumReport {
     pub cadence: Option<CadenceReport>,
     /// What AODV did, all stations together. None with static routing.
     pub routing: Option<RoutingReport>,
+    /// What ideal access did. None with the DCF.
+    pub ideal: Option<IdealReport>,
     /// The stations.
     pub stations: Vec<StationReport>,
 }
@@ -80,7 +83,8 @@ pub struct StationReport {
     /// The name of the node.
     pub name: String,
     /// k at the end of the measured time: the hops over which a transmission disturbs others. The adaptive back-off
-    /// protects a packet for k+1 data times. A data time is the duration of one data exchange.
+    /// protects a packet for k+1 data times. A data time is the duration of one data exchange. With ideal access, k of the
+    /// interference constraints.
     pub k: Statistic,
     /// Frames sent that carry packets: data, TCP ACKs, and broadcasts, retransmissions included.
     pub data_frames: Statistic,
@@ -104,7 +108,7 @@ pub struct StationReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MediaSummary {
     /// Packets that arrived in order after the warm-up, IP and TCP headers included, bit/s, summed over all flows. None
-    /// without media.
+    /// without media or without flows.
     pub throughput_ip_bps: Option<Statistic>,
     /// XOR frames divided by frames with data ([`MediumReport::gamma`]). None without media.
     pub gamma: Option<Statistic>,
@@ -162,8 +166,13 @@ fn grown(runs: &[&MediumSpan], stations: Range<usize>, value: impl Fn(&StationSt
 }
 
 impl MediumReport {
-    /// The report of a medium over a span of `seconds` of each run.
-    pub(super) fn new(spec: &MediumSpec, runs: &[&MediumSpan], seconds: f64) -> MediumReport {
+    /// The report of a medium over a span of `seconds` of each run. `activities` is empty with the DCF.
+    pub(super) fn new(
+        spec: &MediumSpec,
+        runs: &[&MediumSpan],
+        activities: &[&ActivitySpan],
+        seconds: f64,
+    ) -> MediumReport {
         let rate = |value: fn(&StationCounters) -> u64| -> Statistic {
             runs.iter().map(|span| did(span, value) / seconds).collect::<Sample>().statistic()
         };
@@ -185,6 +194,7 @@ impl MediumReport {
                 rider_losses_per_s: rate(|c| c.rider_losses),
             }),
             routing: RoutingReport::new(spec, 0..spec.stations.len(), runs),
+            ideal: IdealReport::new(spec, activities, seconds),
             stations: spec
                 .stations
                 .iter()

@@ -1,19 +1,21 @@
 //! The report of a scenario: figures over all runs, for flows, links and tunnels.
 
 mod flow;
+mod ideal;
 mod link;
 mod medium;
 mod series;
 mod tunnel;
 
 pub use flow::{FlowReport, NcReport, delay_statistic};
+pub use ideal::{IdealLinkReport, IdealReport};
 pub use link::LinkReport;
 pub use medium::{CadenceReport, MediaSummary, MediumReport, RoutingReport, StationReport};
 pub use series::{FlowSeries, LinkSeries, NcSeries, Series, StationSeries};
 pub use tunnel::{DirectionReport, TunnelReport};
 
 use super::spec::{FlowSpec, MediumSpec, Scenario, TunnelSpec};
-use super::totals::{MediumSpan, ReadTimes, RunTotals, TunnelSpan};
+use super::totals::{ActivitySpan, MediumSpan, ReadTimes, RunTotals, TunnelSpan};
 use crate::engine::{Sample, Statistic};
 use flow::FlowSpan;
 use serde::Serialize;
@@ -21,7 +23,7 @@ use serde::Serialize;
 /// The measurements of all runs of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScenarioReport {
-    /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows.
+    /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows. There is no value without flows.
     pub goodput_bps: Statistic,
     /// Units per second in packets that arrived in order, headers included, summed over all flows. `run.unit` of the
     /// scenario is the size of a unit; None without it.
@@ -75,7 +77,8 @@ impl ScenarioReport {
             goodput_bps: whole.goodput_bps,
             throughput_units_per_s: scenario.run.unit.map(|unit| throughput(scenario, &times, unit.get() as f64, runs)),
             summary: MediaSummary {
-                throughput_ip_bps: (!whole.media.is_empty()).then(|| throughput(scenario, &times, 0.125, runs)),
+                throughput_ip_bps: (!whole.media.is_empty() && !whole.flows.is_empty())
+                    .then(|| throughput(scenario, &times, 0.125, runs)),
                 timeouts: timeouts(&times, runs),
                 ..MediaSummary::new(&whole.media, runs, &times)
             },
@@ -136,7 +139,7 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
     };
     let mean_of_flows = |run: &RunTotals| {
         let bits = (0..named.len()).map(|k| part(run, k).0.bytes as f64 * 8.0);
-        bits.sum::<f64>() / named.len() as f64 / seconds
+        (!named.is_empty()).then(|| bits.sum::<f64>() / named.len() as f64 / seconds)
     };
     let link = |(k, name): (usize, String)| {
         let totals: Vec<_> = runs.iter().map(|run| run.spans[index].links[k]).collect();
@@ -158,12 +161,14 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
     };
     let medium = |(k, spec): (usize, &MediumSpec)| {
         let spans: Vec<&MediumSpan> = runs.iter().map(|run| &run.spans[index].media[k]).collect();
-        MediumReport::new(spec, &spans, seconds)
+        let activities: Vec<&ActivitySpan> =
+            runs.iter().filter_map(|run| run.spans[index].activities[k].as_ref()).collect();
+        MediumReport::new(spec, &spans, &activities, seconds)
     };
     IntervalReport {
         from_s: from.as_secs_f64(),
         to_s: to.as_secs_f64(),
-        goodput_bps: runs.iter().map(mean_of_flows).collect::<Sample>().statistic(),
+        goodput_bps: runs.iter().filter_map(mean_of_flows).collect::<Sample>().statistic(),
         flows: named
             .iter()
             .enumerate()

@@ -1,5 +1,6 @@
 //! A shared medium in a scenario: its stations, their places, and the rules of its MAC.
 
+use super::ideal::{AccessName, IdealSpec};
 use crate::wifi::{
     AdaptiveBackoff, BackoffRule, Cadence, Position, PostBackoff, ProtectionK, Residual, Routing, TimerEffect,
     TimerStart, WifiConfig, XorConfig,
@@ -24,6 +25,12 @@ pub struct MediumSpec {
     /// Where parameters that are left out come from: ns-2, or IEEE 802.11.
     #[serde(default)]
     pub preset: MediumPreset,
+    /// How stations get the medium: `dcf`, or one of the two kinds of ideal access.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub access: AccessName,
+    /// The settings of ideal access.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ideal: IdealSpec,
     /// A frame survives a later frame that overlaps it if it is at least this many times stronger; 10 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<f64>,
@@ -230,6 +237,8 @@ impl MediumSpec {
             name: defaults::name(),
             stations,
             preset: MediumPreset::default(),
+            access: AccessName::default(),
+            ideal: IdealSpec::default(),
             capture: None,
             data_rate: None,
             basic_rate: None,
@@ -357,7 +366,8 @@ impl MediumSpec {
         if self.cadence.window == Some(0) {
             return wrong("cadence.window", "a window of 0 slots has no slot to draw; write at least 1, for example 8");
         }
-        self.check_adaptive()
+        self.check_adaptive()?;
+        self.check_access()
     }
 
     fn check_adaptive(&self) -> Result<(), (String, String)> {

@@ -1,10 +1,12 @@
 //! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger parts of a flow.
 
+mod ideal;
 mod medium;
 mod nc;
 mod source;
 mod udp;
 
+pub use ideal::{AccessName, IdealLinkSpec, IdealSpec};
 pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use source::SourceSpec;
