@@ -413,3 +413,18 @@ fn capture_10_lets_two_links_be_active_that_k_2_forbids() {
     assert!(captured.iter().sum::<f64>() > 1.1 * bound, "{captured:?} {bound}, seed {SEED}");
     assert!(lost.iter().sum::<f64>() < bound, "{lost:?} {bound}, seed {SEED}");
 }
+
+#[test]
+fn one_flow_with_capture_10_stays_below_table_iii_for_k_2() {
+    let config = WifiConfig { capture: 10.0, ..WifiConfig::ns2() };
+    let mut nearest = 0.0f64;
+    for nodes in 3..=12 {
+        for load in [Load::Udp, Load::FreeAcks(2), Load::FreeAcks(20), Load::Tcp(20)] {
+            let ratio = dcf(&config, nodes, load) / bounds(nodes, 2, 20, true)[1];
+            assert!(ratio < 1.0, "{nodes} nodes, {load:?}: {ratio:.3} of table III, seed {SEED}");
+            nearest = nearest.max(ratio);
+        }
+    }
+    println!("capture 10: at most {nearest:.3} of table III for k = 2");
+    assert!(nearest > 0.95, "{nearest}, seed {SEED}");
+}
