@@ -76,6 +76,15 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
+    /// Whether [`SharedMedium::poll`] has something to hand out.
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        match self {
+            SharedMedium::Dcf(medium) => !medium.outputs.is_empty(),
+            SharedMedium::Ideal(medium) => medium.has_output(),
+        }
+    }
+
     /// The next output. None when nothing is left.
     #[inline]
     pub fn poll(&mut self) -> Option<MediumOutput<P>> {

@@ -129,14 +129,17 @@ impl World {
 
     /// Handles an alarm of a station, and passes on what comes out of its medium.
     #[inline]
-    pub(super) fn wake_station(&mut self, medium: u32, station: u32, observer: &mut impl Observer) {
+    pub(super) fn wake_station<O: Observer>(&mut self, medium: u32, station: u32, observer: &mut O) {
         let fabric = &mut self.fabric;
-        fabric.media[medium as usize].wake(station, &mut fabric.scheduler);
-        self.take_outputs(medium as usize, observer);
+        let shared = &mut fabric.media[medium as usize];
+        shared.wake(station, &mut fabric.scheduler);
+        // A fast path: most alarms of stations bring nothing out of the medium.
+        if O::LOOKS || shared.has_output() {
+            self.take_outputs(medium as usize, observer);
+        }
     }
 
     /// Passes on what comes out of a medium.
-    #[inline]
     pub(super) fn take_outputs(&mut self, medium: usize, observer: &mut impl Observer) {
         while let Some(output) = self.fabric.media[medium].poll() {
             if let Some((packet, node)) = self.fabric.leave_medium(output, observer) {

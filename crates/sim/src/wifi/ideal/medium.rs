@@ -101,6 +101,11 @@ impl<P: Packet> IdealMedium<P> {
         Activity { links, ..self.activity.clone() }
     }
 
+    /// Whether [`IdealMedium::poll`] has something to hand out.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// The next output. None when nothing is left.
     pub fn poll(&mut self) -> Option<MediumOutput<P>> {
         self.outputs.pop_front()
@@ -114,8 +119,7 @@ impl<P: Packet> IdealMedium<P> {
         self.enqueue(from, Parcel { packet, destination: to });
         let due = self.contend(scheduler.now());
         // The caller polls after an alarm, so an output such as a dropped packet needs one.
-        let has_output = !self.outputs.is_empty();
-        self.set_alarm(if has_output { scheduler.now() } else { due }, scheduler);
+        self.set_alarm(if self.has_output() { scheduler.now() } else { due }, scheduler);
     }
 
     /// Handles the alarm.
