@@ -97,6 +97,7 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
         ("--data-rate 0", &["--data-rate", "never ends"]),
         ("--queue 0", &["--queue", "holds none"]),
         ("--traffic udp --acks off", &["--acks", "UDP has no acknowledgements"]),
+        ("--flows 0", &["--flows", "1"]),
         ("--sense-range 100m", &["--sense-range", "at least `receive-range`"]),
         ("--access tdma", &["--access", "dcf, csma, scheduled"]),
         ("--interference 2", &["--interference", "--access"]),

@@ -181,7 +181,7 @@ fn wait_for_results(store: &Path, child: &mut std::process::Child) {
     panic!("nothing was kept");
 }
 
-/// A plan with so many cells that the sweep can be killed in the middle.
+/// An experiment that takes long enough to be killed before all its cells have results.
 fn long() -> String {
     PLAN.replace("duration = \"20s\"", "duration = \"100s\"").replace("steps = 3", "steps = 11")
 }
@@ -340,14 +340,17 @@ fn cells_that_cannot_be_are_refused_or_passed_over() {
 }
 
 #[test]
-fn the_plan_of_the_documentation_is_right() {
-    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/example-sweep.toml");
+fn the_experiments_of_the_documentation_are_right() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("a.redb");
-    let output = run(&["sweep", plan, "--dry-run", "--store", store.to_str().unwrap()]);
-    assert!(stdout(&output).contains("35 cells: 0 done, 35 to do"), "{}{}", stdout(&output), stderr(&output));
-    // Nothing was run, and no store was created.
-    assert!(output.status.success() && !store.exists());
+    for (file, cells) in [("example-sweep.toml", 35), ("cadence.toml", 560)] {
+        let experiment = format!("{}/../../docs/researchers/{file}", env!("CARGO_MANIFEST_DIR"));
+        let output = run(&["sweep", &experiment, "--dry-run", "--store", store.to_str().unwrap()]);
+        let words = format!("{cells} cells: 0 done, {cells} to do");
+        assert!(stdout(&output).contains(&words), "{file}: {}{}", stdout(&output), stderr(&output));
+        // Nothing was run, and no store was created.
+        assert!(output.status.success() && !store.exists());
+    }
 }
 
 #[test]

@@ -37,15 +37,9 @@ fn run(scenario: &Scenario, observer: &mut impl Observer) -> World {
     let there = [world.add_radio_link(number, 0, last)];
     let back = [world.add_radio_link(number, last, 0)];
     let tcp = TcpConfig {
-        variant: Variant::NewReno,
         sender: SenderConfig { window: 20, ..SenderConfig::default() },
-        reassembly: Reassembly::default(),
-        hosts: Hosts::Agents,
-        ack_every: 1,
         payload: 1460,
-        pattern: Pattern::Endless,
-        start: Time::ZERO,
-        stop: Time::NEVER,
+        ..TcpConfig::default()
     };
     world.add_tcp(tcp, &Carrier::Links(&there, &back), "flow/there").unwrap();
     // Counters are read in the middle as well, as a scenario does after its warm-up.

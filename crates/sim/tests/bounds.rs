@@ -140,17 +140,7 @@ fn scheduled(k: u32) -> IdealConfig {
 
 /// A TCP flow with window `window`, and one acknowledgement for each packet.
 fn tcp(window: u32) -> TcpConfig {
-    TcpConfig {
-        variant: Variant::NewReno,
-        sender: SenderConfig { window, ..SenderConfig::default() },
-        reassembly: Reassembly::default(),
-        hosts: Hosts::Agents,
-        ack_every: 1,
-        payload: 1460,
-        pattern: Pattern::Endless,
-        start: Time::ZERO,
-        stop: Time::NEVER,
-    }
+    TcpConfig { sender: SenderConfig { window, ..SenderConfig::default() }, payload: 1460, ..TcpConfig::default() }
 }
 
 #[test]

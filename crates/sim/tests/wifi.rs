@@ -24,17 +24,8 @@ fn string(config: &WifiConfig, nodes: usize, window: u32, both: bool, seconds: f
     let medium = world.add_medium(config.clone(), &places(nodes, 200.0), "medium/0");
     let there = [world.add_radio_link(medium, 0, nodes - 1)];
     let back = [world.add_radio_link(medium, nodes - 1, 0)];
-    let tcp = TcpConfig {
-        variant: Variant::NewReno,
-        sender: SenderConfig { window, ..SenderConfig::default() },
-        reassembly: Reassembly::default(),
-        hosts: Hosts::Agents,
-        ack_every: 1,
-        payload: 1460,
-        pattern: Pattern::Endless,
-        start: Time::ZERO,
-        stop: Time::NEVER,
-    };
+    let tcp =
+        TcpConfig { sender: SenderConfig { window, ..SenderConfig::default() }, payload: 1460, ..TcpConfig::default() };
     world.add_tcp(tcp.clone(), &Carrier::Links(&there, &back), "flow/there").unwrap();
     if both {
         world.add_tcp(tcp, &Carrier::Links(&back, &there), "flow/back").unwrap();

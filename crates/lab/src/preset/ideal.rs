@@ -8,7 +8,7 @@ use ripstop_sim::wifi::ideal::PacketTimes;
 /// Heading of the group in the help text.
 const IDEAL: &str = "Ideal access: the assumptions of the bounds of paper 002";
 
-/// The parameters: name, kind, placeholder, heading and help text.
+/// The parameters for ideal access.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("access", Kind::Other, "NAME", IDEAL, "dcf (IEEE 802.11), csma (exponential back-offs without collisions) or scheduled (a perfect schedule)").or("dcf"),

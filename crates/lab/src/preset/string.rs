@@ -16,7 +16,7 @@ const MAC: &str = "The medium access";
 const BACKOFF: &str = "The adaptive back-off: what paper 002 leaves open";
 const FLOWS: &str = "The flows";
 
-/// The parameters of this preset alone: name, kind, placeholder, heading and help text.
+/// The parameters of this preset alone.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("nodes", Kind::Count, "N", STRING, "The number of stations").or("10"),
@@ -44,6 +44,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The back-off window for frames with TCP acknowledgements"),
     Parameter::new("doubling", Kind::Other, "on|off", BACKOFF, "Whether the window also doubles with each failure"),
     Parameter::new("traffic", Kind::Other, "KIND", FLOWS, "tcp; udp: datagrams that are sent faster than the medium can carry them; saturated: no flow, every link always has a packet (with ideal access)").or("tcp"),
+    Parameter::new("flows", Kind::Count, "N", FLOWS, "The number of flows in each direction").or("1"),
     Parameter::new("direction", Kind::Other, "one|both", FLOWS, "one: a flow from the first station to the last; both: also a flow back").or("one"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("newreno"),
     Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window").or("20").or_named("wmax"),
@@ -237,7 +238,7 @@ fn traffic(given: &GivenParameters<'_>) -> Result<Traffic, PresetError> {
     given.choice("traffic", &[("tcp", Traffic::Tcp), ("udp", Traffic::Udp), ("saturated", Traffic::Saturated)])
 }
 
-/// The flow from the first station to the last, and perhaps the flow back.
+/// The flows from the first station to the last, and perhaps flows back.
 fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpec>, PresetError> {
     let [first, last] = [medium.stations.first(), medium.stations.last()].map(|s| s.map_or("", |s| s.name.as_str()));
     let packet: Bytes = given.value("packet")?;
@@ -254,6 +255,7 @@ fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpe
     }
     let flow = |name: &str, from: &str, to: &str| -> Result<FlowSpec, PresetError> {
         let mut flow = FlowSpec { name: name.to_owned(), ..FlowSpec::new(from, to) };
+        flow.count = given.value("flows")?;
         flow.packet = packet;
         if is_udp {
             flow.packet = Bytes::new((packet.get() + TCP_IP).saturating_sub(UDP_IP));
@@ -294,6 +296,7 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
         ("medium[0].adaptive.small-window", "small-window"),
         ("medium[0].adaptive.large-window", "large-window"),
         ("medium[0].adaptive", "backoff"),
+        ("flow[0].count", "flows"),
         ("flow[0].packet", "packet"),
         ("flow[0].window", "window"),
         ("flow[0].to", "spacing"),

@@ -10,8 +10,8 @@
 //!   sent as one XOR frame. The *backlog* bit of data packets tells this: the first station sets the bit if more
 //!   packets for the same neighbour wait behind it, and relays pass it on. Without backlog, holding would only
 //!   lengthen the round trip.
-//! - **One MAC ACK.** The receiver of the TCP acknowledgement in an XOR frame sends no MAC ACK, if the frame also
-//!   carries data. A lost acknowledgement is replaced by the next one of its flow.
+//! - **One MAC ACK.** If an XOR frame carries a TCP acknowledgement, only its forward receiver sends a MAC ACK. The
+//!   other receiver gets a TCP acknowledgement. If it is lost, the next one of its flow replaces it.
 //! - **Small window.** Few stations contend at a time, so back-offs are drawn from a small window. Each failure
 //!   makes the window four times as large: after two failures it is longer than a frame, and stations that do not hear
 //!   each other no longer collide.
@@ -39,13 +39,17 @@ pub struct Cadence {
 }
 
 impl Default for Cadence {
-    /// - A window of 8 slots, since two or three stations contend at a time. With 16 slots the string of ten stations
-    ///   carries 8 % less.
+    /// The figures are for ten stations, capture 20, and TCP windows W of 20 and of 5 packets (`ripstop sim string`,
+    /// docs/researchers/cadence.md): 1525 and 793 kbit/s with these values.
+    ///
+    /// - A window of 8 slots, since two or three stations contend at a time. Half: 1546 and 778 kbit/s. Double: 1363 and
+    ///   757.
     /// - A lag of three data times of paper 002, (k + 1) 1481 us with k = 2: the packet is then three hops beyond the
-    ///   next hop. With 6 ms the string carries 17 % less.
-    /// - A time-out of 15 ms, two periods of four exchanges of 1.9 ms. With 25 ms, windows of a few packets carry 16 %
-    ///   less; larger windows do not change.
-    /// - A hold of 10 ms, longer than the period of 8 ms in which data packets come. 16 ms carry the same.
+    ///   next hop. Half: 752 and 650. Double: 974 and 725.
+    /// - A time-out of 15 ms, two periods of four exchanges of 1.9 ms. Half: 1407 (some runs collapse) and 902. Double:
+    ///   1525 and 593.
+    /// - A hold of 10 ms, longer than the period of 8 ms in which data packets come. Half: 1525 and 807. Double: 1525 and
+    ///   853.
     fn default() -> Cadence {
         Cadence {
             window: 8,

@@ -7,10 +7,15 @@ use crate::wifi::{
 };
 use ripstop_base::{Distance, Rate, Span};
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// The most stations of a medium. The table of ways between stations grows with the square of the number of stations:
 /// 1000 stations need some 30 MB. Half the value needs a quarter of this memory, double the value four times as much.
 const MOST_STATIONS: usize = 1000;
+
+/// The contention windows that can be set, slots. At 20 us a slot, a back-off from the largest window takes 0.7 s on
+/// average. A larger one would keep a station silent for seconds; the standard's largest window has 1024 slots.
+const WINDOWS: RangeInclusive<u32> = 1..=65_536;
 
 /// A medium that stations share (IEEE 802.11). Two stations that decode each other are neighbours. Any two stations
 /// that a chain of neighbours joins can exchange packets. With AODV, any two stations can be named as ends.
@@ -363,8 +368,8 @@ impl MediumSpec {
         if self.backoff != BackoffName::Cadence && self.cadence != CadenceSpec::default() {
             return wrong("cadence", "only Cadence has such settings; set `backoff = \"cadence\"`, or remove them");
         }
-        if self.cadence.window == Some(0) {
-            return wrong("cadence.window", "a window of 0 slots has no slot to draw; write at least 1, for example 8");
+        if self.cadence.window.is_some_and(|window| !WINDOWS.contains(&window)) {
+            return wrong("cadence.window", "a window has 1 to 65536 slots");
         }
         self.check_adaptive()?;
         self.check_access()
@@ -382,7 +387,7 @@ impl MediumSpec {
             return Ok(());
         }
         for (field, window) in [("small-window", change.small_window), ("large-window", change.large_window)] {
-            if window.is_some_and(|window| !(1..=65_536).contains(&window)) {
+            if window.is_some_and(|window| !WINDOWS.contains(&window)) {
                 return wrong(field, "a window has 1 to 65536 slots");
             }
         }
