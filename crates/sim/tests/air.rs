@@ -3,9 +3,9 @@
 
 use ripstop_base::{Seed, Time};
 use ripstop_sim::scenario::{AirCapture, AirTimeline, Scenario, Timeline, TimelineKind};
-use ripstop_sim::tcp::{Pattern, Reassembly, SenderConfig, Variant};
+use ripstop_sim::tcp::SenderConfig;
 use ripstop_sim::wifi::{AirEvent, AirFate, FrameKind, StationCounters};
-use ripstop_sim::world::{Carrier, Happening, Hosts, Observer, StationStatus, TcpConfig, World};
+use ripstop_sim::world::{Carrier, Happening, Observer, StationStatus, TcpConfig, World};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::Command;

@@ -5,10 +5,10 @@ use ripstop_base::{Seed, Time};
 use ripstop_model::string::airtime::{Airtime, Exchange};
 use ripstop_model::string::bound::{equal_load, scheduling_bound};
 use ripstop_model::string::sets::{Conflicts, most_active};
-use ripstop_sim::tcp::{Pattern, Reassembly, SenderConfig, Variant};
+use ripstop_sim::tcp::SenderConfig;
 use ripstop_sim::wifi::ideal::{Activity, IdealAccess, IdealConfig, IdealLinkConfig, PacketTimes};
 use ripstop_sim::wifi::{AdaptiveBackoff, BackoffRule, Position, WifiConfig, XorConfig};
-use ripstop_sim::world::{Carrier, Hosts, TcpConfig, UdpConfig, UdpPattern, World};
+use ripstop_sim::world::{Carrier, TcpConfig, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
 /// The master seed of all tests here.

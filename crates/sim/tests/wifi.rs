@@ -5,9 +5,9 @@ use ripstop_sim::scenario::{
     AdaptiveSpec, BackoffName, FlowSpec, KSpec, MediumPreset, MediumSpec, RunSpec, Scenario, ScenarioReport,
     StationSpec, run,
 };
-use ripstop_sim::tcp::{Pattern, Reassembly, SenderConfig, Variant};
+use ripstop_sim::tcp::SenderConfig;
 use ripstop_sim::wifi::{AdaptiveBackoff, BackoffRule, Position, StationCounters, WifiConfig, XorConfig};
-use ripstop_sim::world::{Carrier, Hosts, StationStatus, TcpConfig, UdpConfig, UdpPattern, World};
+use ripstop_sim::world::{Carrier, StationStatus, TcpConfig, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
 /// The master seed of all tests here.
