@@ -118,31 +118,33 @@ impl Packet for Datagram {
 fn overload(config: WifiConfig) -> (Medium<Datagram>, u64, u64, BTreeMap<String, u64>) {
     let places: Vec<Position> = (0..6).map(|k| Position { x: 200.0 * f64::from(k), y: 0.0 }).collect();
     let mut scheduler = Scheduler::new();
-    let mut alarms = Vec::new();
-    let mut medium = Medium::new(config, &places, Seed::new(7), |station| {
-        alarms.push(station);
-        scheduler.add()
-    });
-    let source = scheduler.add();
+    let mut medium = Medium::new(config, &places, Seed::new(7));
+    let (source, stations) = (scheduler.add(), scheduler.add());
     scheduler.set(source, Time::ZERO);
     let (mut offered, mut delivered, mut dropped) = (0, 0, BTreeMap::new());
-    while let Some(alarm) = scheduler.next_until(Time::from_millis(40_000)) {
-        if alarm == source {
-            let (from, to) = if offered % 3 == 0 { (5, 0) } else { (0, 5) };
-            medium.send(from, to, Datagram, &mut scheduler);
-            offered += 1;
-            scheduler.set(source, scheduler.now() + Duration::from_millis(4));
-        } else {
-            medium.wake(alarms[alarm.index()], &mut scheduler);
-        }
+    let mut take = |medium: &mut Medium<Datagram>| {
         while let Some(output) = medium.poll() {
             match output {
                 MediumOutput::Delivered(_) => delivered += 1,
                 MediumOutput::Dropped(_, reason) => *dropped.entry(format!("{reason:?}")).or_insert(0) += 1,
             }
         }
+    };
+    while let Some(alarm) = scheduler.next_until(Time::from_millis(40_000)) {
+        let now = scheduler.now();
+        if alarm == source {
+            let (from, to) = if offered % 3 == 0 { (5, 0) } else { (0, 5) };
+            medium.send(from, to, Datagram, now);
+            offered += 1;
+            scheduler.set(source, now + Duration::from_millis(4));
+        } else {
+            medium.run(now, now);
+        }
+        take(&mut medium);
+        scheduler.set(stations, medium.next_due());
     }
     medium.settle(scheduler.now());
+    take(&mut medium);
     (medium, offered, delivered, dropped)
 }
 

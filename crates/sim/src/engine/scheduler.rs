@@ -125,6 +125,20 @@ impl Scheduler {
         if self.stale == Some(alarm) { Time::NEVER } else { moment(self.keys[alarm.index()]) }
     }
 
+    /// When the next alarm rings. [`Time::NEVER`] if none is set.
+    #[inline]
+    pub fn next_due(&mut self) -> Time {
+        self.settle();
+        moment(self.keys[self.tree[1] as usize])
+    }
+
+    /// Moves the clock forward to `now`, but not past the next alarm.
+    #[inline]
+    pub fn advance(&mut self, now: Time) {
+        let next = self.next_due();
+        self.now = self.now.max(now.min(next));
+    }
+
     /// Takes the next alarm at or before `end`: clears it, and moves the clock to its time.
     ///
     /// If there is no such alarm, the clock moves to `end`, and the result is None.

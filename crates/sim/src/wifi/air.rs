@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// Something that happened on the air.
 ///
-/// The events of one station come in the order of their times. [`AirEvent::Sent`] also comes in order among all
-/// stations. The other events come late, because a station applies what it hears only when it has something to do.
+/// [`AirEvent::Sent`] comes in the order of the times, over all stations. The other events of one station come in the
+/// order of their times, but late, because a station applies what it hears only when it has something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AirEvent<P> {
     /// A station begins to send a frame.
@@ -205,6 +205,8 @@ pub(super) struct AirLog<P> {
     events: VecDeque<AirEvent<P>>,
     /// The state of each station that was recorded last.
     states: Vec<AirState>,
+    /// Frames that were not taken yet, the earliest first. A MAC ACK is known before it begins.
+    frames: VecDeque<Box<AirFrame<P>>>,
 }
 
 impl<P: Packet> Medium<P> {
@@ -212,21 +214,28 @@ impl<P: Packet> Medium<P> {
     pub fn record_air(&mut self) {
         if self.air.is_none() {
             let states = self.stations.iter().map(|station| state_of(station, self.config.slot)).collect();
-            self.air = Some(Box::new(AirLog { events: VecDeque::new(), states }));
+            self.air = Some(Box::new(AirLog { events: VecDeque::new(), states, frames: VecDeque::new() }));
         }
     }
 
-    /// The next event on the air. None when nothing is left, or when the medium does not record.
-    pub fn poll_air(&mut self) -> Option<AirEvent<P>> {
-        self.air.as_mut()?.events.pop_front()
+    /// The next event on the air until `now`. None when nothing is left, or when the medium does not record.
+    pub fn poll_air(&mut self, now: Time) -> Option<AirEvent<P>> {
+        let log = self.air.as_mut()?;
+        if log.frames.front().is_some_and(|frame| frame.at <= now) {
+            return log.frames.pop_front().map(AirEvent::Sent);
+        }
+        log.events.pop_front()
     }
 
-    /// Records that station `k` begins to send `frame`.
+    /// Records that station `k` begins to send `frame` at `at`.
     #[inline]
-    pub(super) fn record_frame(&mut self, k: usize, frame: Frame, now: Time) {
+    pub(super) fn record_frame(&mut self, k: usize, frame: Frame, at: Time) {
         if self.air.is_some() {
-            let frame = self.air_frame(k, frame, now);
-            self.push_air(AirEvent::Sent(Box::new(frame)));
+            let frame = Box::new(self.air_frame(k, frame, at));
+            if let Some(log) = &mut self.air {
+                let place = log.frames.partition_point(|earlier| earlier.at <= at);
+                log.frames.insert(place, frame);
+            }
         }
     }
 

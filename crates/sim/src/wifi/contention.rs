@@ -8,7 +8,6 @@
 
 use super::cadence::Cadence;
 use super::config::Growth;
-use super::countdown::Countdown;
 use super::medium::Medium;
 use super::queue::{Load, Packet};
 use super::station::Station;
@@ -264,7 +263,7 @@ impl<P: Packet> Medium<P> {
         if station.contention.is_large && station.countdown.is_on() {
             station.contention.is_large = false;
             let slots = station.draws.below(u64::from(rule.small_window)) as u32;
-            station.countdown = Countdown::Paused { slots };
+            station.set_countdown(slots);
             self.resume_countdown(k, now);
         }
     }

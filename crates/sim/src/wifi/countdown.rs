@@ -40,18 +40,59 @@ impl Countdown {
     /// Stops a running countdown at `now`. Whole slots that have passed do not count again.
     pub(super) fn pause(&mut self, now: Time, slot: Duration) {
         if let Countdown::Running { slots, from } = *self {
-            let passed = now.nanos_since(from) / (slot.as_nanos() as u64).max(1);
-            *self = Countdown::Paused { slots: slots.saturating_sub(passed as u32) };
+            *self = Countdown::Paused { slots: slots.saturating_sub(whole_slots(from, now, slot)) };
         }
     }
 
-    /// Lets a paused countdown run. Its first slot begins at `from`. Returns when it ends.
-    pub(super) fn run(&mut self, from: Time, slot: Duration) -> Time {
+    /// Lets a paused countdown run. Its first slot begins at `from`.
+    pub(super) fn run(&mut self, from: Time) {
         if let Countdown::Paused { slots } = *self {
             *self = Countdown::Running { slots, from };
         }
-        self.ends(slot)
     }
+}
+
+/// The earliest end of a back-off, from the frames that are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EarliestEnd {
+    /// When slots begin to pass, at the earliest.
+    from: Time,
+    /// Slots that remain at that time.
+    slots: u32,
+}
+
+impl EarliestEnd {
+    /// After `slots` slots from `from` on.
+    pub(super) fn new(from: Time, slots: u32) -> EarliestEnd {
+        EarliestEnd { from, slots }
+    }
+
+    /// When the back-off ends, at the earliest.
+    #[inline]
+    pub(super) fn at(self, slot: Duration) -> Time {
+        self.from + slot * self.slots
+    }
+
+    /// A frame comes: no slot passes from `begins` to `resumes`.
+    #[inline]
+    pub(super) fn delay(&mut self, begins: Time, resumes: Time, slot: Duration) {
+        if resumes > self.from {
+            self.slots = self.slots.saturating_sub(whole_slots(self.from, begins, slot));
+            self.from = resumes;
+        }
+    }
+
+    /// Slots may begin to pass at `from` already.
+    #[inline]
+    pub(super) fn advance(&mut self, from: Time) {
+        self.from = self.from.min(from);
+    }
+}
+
+/// The whole slots from `from` to `to`.
+#[inline]
+fn whole_slots(from: Time, to: Time, slot: Duration) -> u32 {
+    (to.nanos_since(from) / (slot.as_nanos() as u64).max(1)) as u32
 }
 
 #[cfg(test)]
@@ -63,12 +104,27 @@ mod tests {
     #[test]
     fn whole_slots_count_and_parts_of_slots_do_not() {
         let mut countdown = Countdown::Paused { slots: 5 };
-        assert_eq!(countdown.run(Time::from_micros(50), SLOT), Time::from_micros(150));
+        countdown.run(Time::from_micros(50));
+        assert_eq!(countdown.ends(SLOT), Time::from_micros(150));
         countdown.pause(Time::from_micros(99), SLOT);
         assert_eq!(countdown, Countdown::Paused { slots: 3 });
-        countdown.run(Time::from_micros(1050), SLOT);
+        countdown.run(Time::from_micros(1050));
         // Busy again before the first slot begins.
         countdown.pause(Time::from_micros(1010), SLOT);
         assert_eq!(countdown, Countdown::Paused { slots: 3 });
+    }
+
+    #[test]
+    fn a_frame_delays_the_earliest_end_by_the_slots_that_it_takes() {
+        let mut earliest = EarliestEnd::new(Time::from_micros(100), 5);
+        assert_eq!(earliest.at(SLOT), Time::from_micros(200));
+        // Two slots have passed when the frame begins.
+        earliest.delay(Time::from_micros(159), Time::from_micros(300), SLOT);
+        assert_eq!(earliest.at(SLOT), Time::from_micros(360));
+        // A frame that begins and ends within the first changes nothing.
+        earliest.delay(Time::from_micros(200), Time::from_micros(250), SLOT);
+        assert_eq!(earliest.at(SLOT), Time::from_micros(360));
+        earliest.advance(Time::from_micros(250));
+        assert_eq!(earliest.at(SLOT), Time::from_micros(310));
     }
 }

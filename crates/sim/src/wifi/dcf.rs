@@ -14,7 +14,7 @@ use super::frame::{Frame, FrameKind, NOBODY};
 use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Payload, Queued};
-use super::station::{Exchange, Phase, Response};
+use super::station::{Exchange, Flight, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -44,12 +44,12 @@ impl<P: Packet> Medium<P> {
         let rts_due = self.needs_rts(&packet);
         let station = &mut self.stations[k];
         station.exchange = Some(Exchange::new(packet, rts_due));
-        if station.countdown.is_on() || station.timers.runs(Timer::Defer) {
+        if station.countdown.is_on() || station.timers.runs(Timer::Defer) || station.is_about_to_answer() {
             return;
         }
         if self.config.immediate_access && station.is_idle(now) {
             station.immediate = true;
-            station.countdown = Countdown::Paused { slots: 0 };
+            station.set_countdown(0);
             self.resume_countdown(k, now);
         } else {
             self.back_off(k, DrawReason::Access, now);
@@ -74,28 +74,34 @@ impl<P: Packet> Medium<P> {
         let slots = self.draw(k, reason, now);
         let station = &mut self.stations[k];
         station.immediate = false;
-        station.countdown = Countdown::Paused { slots };
+        station.set_countdown(slots);
         self.resume_countdown(k, now);
     }
 
     /// Lets the countdown of station `k` run if the station is quiet. It runs from DIFS after the NAV on.
     ///
-    /// The timer of the back-off never ends late, but it may end early, because no pause moves it. While a frame keeps
-    /// the countdown waiting, the timer ends when the back-off ends if no further frame comes.
+    /// The timer of the back-off never ends late, but it may end early. While a frame keeps the countdown waiting, the
+    /// timer ends when the back-off ends if no further frame comes.
     pub(super) fn resume_countdown(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         let Countdown::Paused { slots } = station.countdown else { return };
-        if station.phase != Phase::Idle {
-            return;
-        }
-        let ends = if station.receiver.is_idle() {
+        let difs = self.config.difs;
+        let mut from = None;
+        if station.phase == Phase::Idle && station.receiver.is_idle() {
             let idle = if station.immediate { station.quiet_since } else { now };
-            let from = (idle.max(station.reserved_until()) + self.config.difs).max(now);
-            station.countdown.run(from, self.config.slot)
-        } else {
-            station.receiver.quiet_from(self.config.shyness()) + self.config.difs + self.config.slot * slots
-        };
-        station.timers.set_at_most(Timer::Backoff, ends);
+            let first = (idle.max(station.reserved_until()) + difs).max(now);
+            station.countdown.run(first);
+            from = Some(first);
+        }
+        if station.answers != Time::NEVER {
+            // The station owes or sends a MAC ACK.
+            from = Some(station.flight.ends() + difs);
+        } else if from.is_none() && station.phase == Phase::Idle {
+            from = Some(station.receiver.quiet_from(k, self.config.shyness()) + difs);
+        }
+        if let Some(from) = from {
+            station.expect_backoff(from, slots, &self.config);
+        }
     }
 
     /// The medium has become busy for station `k`: its countdown stands still.
@@ -107,17 +113,17 @@ impl<P: Packet> Medium<P> {
         station.countdown.pause(now, self.config.slot);
         if std::mem::take(&mut station.immediate) {
             let slots = self.draw(k, DrawReason::Access, now);
-            self.stations[k].countdown = Countdown::Paused { slots };
+            self.stations[k].set_countdown(slots);
+            self.resume_countdown(k, now);
         }
     }
 
     /// The timer of station `k`'s back-off has ended. If the back-off has ended too, the station sends.
     pub(super) fn on_backoff_timer(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
-        let Countdown::Running { .. } = station.countdown else { return self.resume_countdown(k, now) };
-        let ends = station.countdown.ends(self.config.slot);
-        if ends > now {
-            return station.timers.set(Timer::Backoff, ends);
+        let Countdown::Running { slots, from } = station.countdown else { return self.resume_countdown(k, now) };
+        if station.countdown.ends(self.config.slot) > now {
+            return station.expect_backoff(from, slots, &self.config);
         }
         station.countdown = Countdown::Off;
         station.immediate = false;
@@ -197,7 +203,10 @@ impl<P: Packet> Medium<P> {
         let cleared = self.stations[k].exchange.as_ref().is_some_and(|e| !e.rts_due && self.needs_rts(&e.first));
         let station = &mut self.stations[k];
         if let Some(response) = station.response {
-            station.timers.set(Timer::Defer, now + response.after);
+            match response.kind {
+                FrameKind::Cts => station.timers.set(Timer::Defer, now + response.after),
+                _ => self.answer(k, response, now + response.after),
+            }
         } else if station.exchange.is_some() {
             if station.countdown.is_on() {
                 // The station contends already.
@@ -217,27 +226,51 @@ impl<P: Packet> Medium<P> {
         self.resume_countdown(k, now);
     }
 
-    /// SIFS has passed: station `k` sends its response, or the data that a CTS has cleared.
+    /// SIFS has passed: station `k` sends its CTS, or the data that a CTS has cleared.
     pub(super) fn on_defer_end(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         let Some(response) = station.response else { return self.contend(k, now) };
-        let (phase, airtime, wait) = if response.kind == FrameKind::Cts {
-            if !station.is_idle(now) {
-                station.response = None;
-                return self.resume(k, now);
-            }
-            let airtime = self.config.control_airtime(self.config.cts_bytes);
-            let margin = 2 * self.config.propagation_margin;
-            // The data must have begun, and ended, before this time.
-            let wait = airtime + response.reserves + margin - self.config.sifs - self.config.ack_airtime();
-            (Phase::Cts, airtime, wait)
-        } else {
-            (Phase::Ack, self.config.ack_airtime(), self.config.ack_airtime())
-        };
-        self.begin_phase(k, phase, now);
+        if !station.is_idle(now) {
+            station.response = None;
+            return self.resume(k, now);
+        }
+        let airtime = self.config.control_airtime(self.config.cts_bytes);
+        let margin = 2 * self.config.propagation_margin;
+        // The data must have begun, and ended, before this time.
+        let wait = airtime + response.reserves + margin - self.config.sifs - self.config.ack_airtime();
+        self.begin_phase(k, Phase::Cts, now);
         self.stations[k].timers.set(Timer::Wait, now + wait);
-        let frame = Frame { kind: response.kind, to: [response.to, NOBODY], reserves: response.reserves, airtime };
+        let frame = Frame { kind: FrameKind::Cts, to: [response.to, NOBODY], reserves: response.reserves, airtime };
         self.transmit(k, frame, now);
+    }
+
+    /// Station `k` owes a MAC ACK, which begins at `when`. Nothing can stop this frame, so it goes on its way now. The
+    /// station does not wake for its beginning and its end: `hear` applies both.
+    fn answer(&mut self, k: usize, response: Response, when: Time) {
+        let airtime = self.config.ack_airtime();
+        let frame = Frame { kind: FrameKind::Ack, to: [response.to, NOBODY], reserves: response.reserves, airtime };
+        let station = &mut self.stations[k];
+        debug_assert!(!station.is_sending(when), "a station sends one frame at a time");
+        station.flight = Flight { frame, began: when };
+        station.answers = when;
+        self.record_frame(k, frame, when);
+        self.radiate(k, frame, when);
+    }
+
+    /// Station `k` begins or ends its MAC ACK.
+    pub(super) fn go_on_answering(&mut self, k: usize, now: Time) {
+        let station = &mut self.stations[k];
+        if station.phase == Phase::Idle {
+            station.answers = station.flight.ends();
+            station.receiver.deafen();
+            station.counters.control_frames += 1;
+            self.begin_phase(k, Phase::Ack, now);
+        } else {
+            station.answers = Time::NEVER;
+            station.response = None;
+            self.resume(k, now);
+        }
+        self.record_state(k, now);
     }
 
     /// The response that station `k` waited for did not come, or its own response has ended.
@@ -246,8 +279,8 @@ impl<P: Packet> Medium<P> {
             Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Xor => self.end_xor(k, now),
             Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Broadcast => self.end_broadcast(k, now),
             Phase::Rts | Phase::Data => self.on_failure(k, now),
-            Phase::Cts | Phase::Ack => self.stations[k].response = None,
-            Phase::Idle => {}
+            Phase::Cts => self.stations[k].response = None,
+            Phase::Ack | Phase::Idle => {}
         }
         self.resume(k, now);
     }

@@ -1,6 +1,6 @@
 //! The link layer of a station: packets take some time between the interface queue and the layer above.
 //!
-//! A packet that joins a queue behind others changes nothing until the MAC takes the next packet. So no alarm rings for
+//! A packet that joins a queue behind others changes nothing until the MAC takes the next packet. So no timer is set for
 //! it: [`Medium::hear`] lets packets leave the link layer in order of time, before anything else happens at the station.
 //! A timer is set only for packets that are delivered, or that a free MAC takes at once.
 
@@ -76,16 +76,19 @@ impl<P: Packet> Medium<P> {
             (packet, _) => (now + delay, packet),
         };
         self.stations[k].link_layer.push(when, packet);
-        self.await_link_layer(k);
+        self.await_local(k);
     }
 
-    /// Sets the timer of station `k` for the next packet whose time matters.
+    /// Sets the timer of station `k` for what happens at the station itself and matters: a packet that is delivered, a
+    /// packet that a free MAC takes, and the end of the station's MAC ACK if the next packet then begins to contend.
     #[inline]
-    pub(super) fn await_link_layer(&mut self, k: usize) {
+    pub(super) fn await_local(&mut self, k: usize) {
         let station = &mut self.stations[k];
         let is_free = station.exchange.is_none();
-        let when = if is_free { station.link_layer.leaves() } else { station.link_layer.delivers() };
-        station.timers.set(Timer::LinkLayer, when);
+        let leaves = if is_free { station.link_layer.leaves() } else { station.link_layer.delivers() };
+        let is_next_due = if is_free { station.queue.len() > 0 } else { !station.countdown.is_on() };
+        let answered = if station.answers != Time::NEVER && is_next_due { station.flight.ends() } else { Time::NEVER };
+        station.timers.set(Timer::Local, leaves.min(answered));
     }
 
     /// Takes the first packet out of the link layer of station `k`, at its time.

@@ -9,29 +9,31 @@ use super::queue::{Packet, Payload, Queued};
 use super::routing::Routes;
 use super::station::{Flight, Station};
 use super::timers::Timer;
-use crate::engine::{Alarm, Scheduler};
+use super::wakes::Wakes;
 use ripstop_base::{Seed, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A medium that stations share, with its stations.
 ///
-/// The caller owns the clock. It offers packets with [`Medium::send`], calls [`Medium::wake`] when an alarm of a
-/// station rings, and takes what comes out with [`Medium::poll`] until nothing is left.
+/// The caller owns the clock. It offers packets with [`Medium::send`], calls [`Medium::run`] when the medium is due
+/// ([`Medium::next_due`]), and takes what comes out with [`Medium::poll`] until nothing is left.
 #[derive(Debug)]
 pub struct Medium<P> {
     pub(super) config: WifiConfig,
     pub(super) stations: Vec<Station<P>>,
     /// For each station, the stations that hear it, the nearest first.
     pub(super) hearers: Vec<Vec<Hearer>>,
-    /// Stations whose timers have changed in this step.
-    pub(super) touched: Vec<u32>,
+    /// When each station has something to do.
+    pub(super) wakes: Wakes,
     pub(super) routes: Routes<P>,
     pub(super) outputs: VecDeque<MediumOutput<P>>,
     /// What has happened on the air, if it is recorded.
     pub(super) air: Option<Box<AirLog<P>>>,
     /// How many packets entered the medium.
     entered: u64,
+    /// How often a station had something to do.
+    steps: u64,
 }
 
 /// What a medium hands out.
@@ -67,15 +69,15 @@ pub enum DropReason {
 }
 
 impl<P: Packet> Medium<P> {
-    /// A medium with stations at these `places`. `alarm` makes the alarm of each station. Station k draws its
-    /// back-offs from the stream `station/k` of `seed`, and the jitter of AODV from `aodv/k`.
-    pub fn new(config: WifiConfig, places: &[Position], seed: Seed, mut alarm: impl FnMut(u32) -> Alarm) -> Medium<P> {
-        let station = |k: usize| Station::new(&config, alarm(k as u32), seed.stream(&format!("station/{k}")));
+    /// A medium with stations at these `places`. Station k draws its back-offs from the stream `station/k` of `seed`, and
+    /// the jitter of AODV from `aodv/k`.
+    pub fn new(config: WifiConfig, places: &[Position], seed: Seed) -> Medium<P> {
+        let station = |k: usize| Station::new(&config, seed.stream(&format!("station/{k}")));
         let stations = (0..places.len()).map(station).collect();
         let hearers = hearers(&config, places);
         let routes = Routes::new(&config, &hearers, seed);
-        let (touched, outputs) = (Vec::new(), VecDeque::new());
-        Medium { config, stations, hearers, touched, routes, outputs, air: None, entered: 0 }
+        let (wakes, outputs) = (Wakes::new(places.len()), VecDeque::new());
+        Medium { config, stations, hearers, wakes, routes, outputs, air: None, entered: 0, steps: 0 }
     }
 
     /// The counters of station `station`.
@@ -129,13 +131,13 @@ impl<P: Packet> Medium<P> {
     ///
     /// # Panics
     /// If there is no such station.
-    pub fn send(&mut self, from: u32, to: u32, packet: P, scheduler: &mut Scheduler) {
+    pub fn send(&mut self, from: u32, to: u32, packet: P, now: Time) {
         let (bytes, load) = (packet.bytes(), packet.load());
         self.entered += 1;
         let id = self.entered;
         let packet = Some(Payload::Packet(packet));
         let (source, destination, failures) = (from, to, [0; 2]);
-        let (since, is_backlogged, forwards) = (scheduler.now(), false, 0);
+        let (since, is_backlogged, forwards) = (now, false, 0);
         let queued = Queued {
             packet,
             id,
@@ -150,15 +152,39 @@ impl<P: Packet> Medium<P> {
             forwards,
             failures,
         };
-        self.route(from as usize, queued, scheduler.now());
-        self.touched.push(from);
-        self.set_alarms(scheduler);
+        self.route(from as usize, queued, now);
+        self.set_wake(from as usize);
     }
 
-    /// Handles the alarm of a station.
-    pub fn wake(&mut self, station: u32, scheduler: &mut Scheduler) {
-        let (k, now) = (station as usize, scheduler.now());
-        self.stations[k].rings = Time::NEVER;
+    /// When a station has something to do next. [`Time::NEVER`] if no station has.
+    pub fn next_due(&mut self) -> Time {
+        self.wakes.first().1
+    }
+
+    /// How often a station had something to do so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Handles everything that is due at `now`. Then goes on with what is due before `until`, as long as nothing comes
+    /// out. Returns the time that the medium has reached.
+    pub fn run(&mut self, now: Time, until: Time) -> Time {
+        let mut reached = now;
+        loop {
+            let (station, due) = self.wakes.first();
+            if due > reached {
+                if due >= until || !self.outputs.is_empty() {
+                    return reached;
+                }
+                reached = due;
+            }
+            self.steps += 1;
+            self.wake(station, reached);
+        }
+    }
+
+    /// Handles what is due at station `k`.
+    fn wake(&mut self, k: usize, now: Time) {
         // A frame that begins in this nanosecond comes after the timers. They were set before the frame was sent, so two
         // stations whose back-offs end together both send, and collide.
         self.hear(k, now, now);
@@ -171,33 +197,29 @@ impl<P: Packet> Medium<P> {
                     Timer::Backoff => self.on_backoff_timer(k, now),
                     Timer::Protection => self.on_protection_end(k, now),
                     Timer::Release => self.on_release(k, now),
-                    // The packet has left the link layer in `hear`.
-                    Timer::LinkLayer => {}
+                    // `hear` has done it.
+                    Timer::Local => {}
                     Timer::Routing => self.wake_router(k, now),
                 }
             }
         }
-        self.await_link_layer(k);
+        self.await_local(k);
         self.record_state(k, now);
-        self.touched.push(station);
-        self.set_alarms(scheduler);
+        self.set_wake(k);
     }
 
     /// Applies to all stations what has reached them by `now`, so that their counters are up to date.
     pub fn settle(&mut self, now: Time) {
-        (0..self.stations.len()).for_each(|k| self.hear(k, now + Duration::from_nanos(1), now));
+        for k in 0..self.stations.len() {
+            self.hear(k, now + Duration::from_nanos(1), now);
+            self.set_wake(k);
+        }
     }
 
-    /// Sets the alarms of the stations whose timers have changed.
-    fn set_alarms(&mut self, scheduler: &mut Scheduler) {
-        while let Some(k) = self.touched.pop() {
-            let station = &mut self.stations[k as usize];
-            let earliest = station.timers.earliest();
-            if earliest != station.rings {
-                station.rings = earliest;
-                scheduler.set(station.alarm, earliest);
-            }
-        }
+    /// Lets station `k` wake at its first timer.
+    #[inline]
+    fn set_wake(&mut self, k: usize) {
+        self.wakes.set(k, self.stations[k].timers.earliest());
     }
 
     /// Puts a frame of station `k` on the air. The caller has set the station's phase.

@@ -2,7 +2,8 @@
 //!
 //! - `config` has the parameters, with the presets of ns-2 and of the standard.
 //! - `propagation` tells which stations hear a sender. `receiver` tells which of the frames they receive.
-//! - `medium` is the type that a world drives, [`Medium`]. `reception` carries frames to all stations that sense them.
+//! - `medium` is the type that a world drives, [`Medium`]. `wakes` tells which station has something to do next.
+//!   `reception` carries frames to all stations that sense them.
 //! - `dcf` has the rules of the distributed coordination function. `contention` draws back-offs, and `countdown` counts
 //!   their slots.
 //! - `link_layer` delays packets between the queue and the layer above.
@@ -36,6 +37,7 @@ mod shared;
 mod static_routes;
 mod station;
 mod timers;
+mod wakes;
 
 pub use air::{AirBackoff, AirContent, AirEvent, AirFate, AirFrame, AirMessage, AirPacket, AirReception, AirState};
 pub use cadence::Cadence;

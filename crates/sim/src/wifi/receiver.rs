@@ -94,10 +94,12 @@ impl Receiver {
         self.followed.map_or(Time::NEVER, |reception| reception.ends)
     }
 
-    /// The earliest time at which a station that sends nothing may count slots after the frame that is followed, without
-    /// DIFS. A frame that is decoded reserves the medium. After any other frame the station is silent for `shyness`.
-    pub(super) fn quiet_from(&self, shyness: Duration) -> Time {
-        self.followed.map_or(Time::NEVER, |reception| reception.ends + reception.frame.reserves.min(shyness))
+    /// The earliest time at which station `k` may count slots after the frame that is followed, without DIFS. The station
+    /// sends nothing. A frame that it decodes reserves the medium, unless the frame is for station `k`. After any other
+    /// frame the station is silent for `shyness`.
+    pub(super) fn quiet_from(&self, k: usize, shyness: Duration) -> Time {
+        let Some(Reception { ends, frame, .. }) = self.followed else { return Time::NEVER };
+        if frame.is_for(k) { ends } else { ends + frame.reserves.min(shyness) }
     }
 
     /// Takes the beginning of a frame. `sending`: this station is sending. `capture` is the ratio by which a later

@@ -1,9 +1,9 @@
 //! How frames reach a station.
 //!
-//! A frame that begins or ends at a station changes only this station, unless it is for the station. So no alarm rings
-//! for it. The beginning waits in the station's list of frames under way, and [`Medium::hear`] applies beginnings and
-//! ends, in their order and with their own times, before anything else happens at the station. A station that sends a
-//! frame sets only the timers of the frame's receivers.
+//! A frame that begins or ends at a station changes only this station, unless it is for the station. So the station does
+//! not wake for it. The beginning waits in the station's list of frames under way. [`Medium::hear`] applies beginnings and
+//! ends before anything else happens at the station, in their order and with their own times. A frame on its way sets a
+//! timer only at its receivers, and delays the back-offs of all stations that sense it.
 
 use super::frame::Frame;
 use super::medium::Medium;
@@ -26,14 +26,21 @@ impl UnderWay {
         UnderWay { frames: VecDeque::with_capacity(4) }
     }
 
-    /// Adds a frame that begins at `begins`. Of frames that begin at the same time, the one that was added first is
-    /// first.
+    /// Adds a frame that begins at `begins`. Of frames that begin at the same time, the one that was sent first is first:
+    /// it comes from farther away.
     fn push(&mut self, begins: Time, frame: Reception) {
+        let is_later =
+            |(time, other): &(Time, Reception)| *time > begins || (*time == begins && other.power > frame.power);
         let mut at = self.frames.len();
-        while at > 0 && self.frames[at - 1].0 > begins {
+        while at > 0 && is_later(&self.frames[at - 1]) {
             at -= 1;
         }
         self.frames.insert(at, (begins, frame));
+    }
+
+    /// The frames that are strong enough to decode.
+    pub(super) fn decodable(&self) -> impl Iterator<Item = &Reception> {
+        self.frames.iter().map(|(_, frame)| frame).filter(|frame| frame.decodes)
     }
 
     /// When the first frame begins. [`Time::NEVER`] if no frame is under way.
@@ -50,33 +57,42 @@ impl<P: Packet> Medium<P> {
             let begins = now + delay;
             let ends = begins + frame.airtime;
             let hearer = &mut self.stations[station as usize];
+            let mut is_changed = hearer.meet_frame(begins, ends, decodes, &self.config);
             hearer.under_way.push(begins, Reception { sender: sender as u32, power, ends, decodes, frame });
             let is_awaited = frame.is_for(station as usize) || hearer.rhythm.watches(sender as u32);
             if decodes && is_awaited {
                 hearer.timers.set_at_most(Timer::Reception, ends);
-                self.touched.push(station);
+                is_changed = true;
+            }
+            if is_changed {
+                self.wakes.set(station as usize, hearer.timers.earliest());
             }
         }
     }
 
     /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and up to `now` the ends
-    /// of frames and the packets that leave the link layer.
+    /// of frames, the packets that leave the link layer, and the beginning and the end of the station's own MAC ACK.
     #[inline]
     pub(super) fn hear(&mut self, k: usize, begin_before: Time, now: Time) {
         loop {
             let station = &mut self.stations[k];
             let (begins, ends) = (station.under_way.begins(), station.receiver.ends());
-            let leaves = station.link_layer.leaves();
-            if leaves <= ends.min(begins) {
+            let (leaves, answers) = (station.link_layer.leaves(), station.answers);
+            if leaves <= ends.min(answers).min(begins) {
                 if leaves > now {
                     return;
                 }
                 self.leave_link_layer(k);
-            } else if ends <= begins {
+            } else if ends <= answers.min(begins) {
                 if ends > now {
                     return;
                 }
                 self.end_reception(k, ends);
+            } else if answers <= begins {
+                if answers > now {
+                    return;
+                }
+                self.go_on_answering(k, answers);
             } else {
                 if begins >= begin_before {
                     return;

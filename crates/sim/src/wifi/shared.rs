@@ -2,7 +2,6 @@
 
 use super::ideal::{Activity, IdealMedium};
 use super::{AirEvent, Medium, MediumOutput, Packet, RoutingCounters, StationCounters};
-use crate::engine::Scheduler;
 use ripstop_base::Time;
 
 /// A medium that a world drives.
@@ -99,19 +98,35 @@ impl<P: Packet> SharedMedium<P> {
     /// # Panics
     /// If there is no such station.
     #[inline]
-    pub fn send(&mut self, from: u32, to: u32, packet: P, scheduler: &mut Scheduler) {
+    pub fn send(&mut self, from: u32, to: u32, packet: P, now: Time) {
         match self {
-            SharedMedium::Dcf(medium) => medium.send(from, to, packet, scheduler),
-            SharedMedium::Ideal(medium) => medium.send(from, to, packet, scheduler),
+            SharedMedium::Dcf(medium) => medium.send(from, to, packet, now),
+            SharedMedium::Ideal(medium) => medium.send(from, to, packet, now),
         }
     }
 
-    /// Handles the alarm of station `station`. With ideal access, station 0 has the only alarm.
+    /// When the medium has something to do next. [`Time::NEVER`] if it has not.
     #[inline]
-    pub fn wake(&mut self, station: u32, scheduler: &mut Scheduler) {
+    pub fn next_due(&mut self) -> Time {
         match self {
-            SharedMedium::Dcf(medium) => medium.wake(station, scheduler),
-            SharedMedium::Ideal(medium) => medium.wake(scheduler),
+            SharedMedium::Dcf(medium) => medium.next_due(),
+            SharedMedium::Ideal(medium) => medium.next_due(),
+        }
+    }
+
+    /// Handles what is due at `now`. A medium with DCF then goes on with what is due before `until`, as long as nothing
+    /// comes out. Returns the time that the medium has reached, and the number of steps.
+    #[inline]
+    pub fn run(&mut self, now: Time, until: Time) -> (Time, u64) {
+        match self {
+            SharedMedium::Dcf(medium) => {
+                let before = medium.steps();
+                (medium.run(now, until), medium.steps() - before)
+            }
+            SharedMedium::Ideal(medium) => {
+                medium.run(now);
+                (now, 1)
+            }
         }
     }
 
@@ -123,10 +138,10 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// The next event on the air. None when nothing is left, or when the medium does not record.
-    pub fn poll_air(&mut self) -> Option<AirEvent<P>> {
+    /// The next event on the air until `now`. None when nothing is left, or when the medium does not record.
+    pub fn poll_air(&mut self, now: Time) -> Option<AirEvent<P>> {
         match self {
-            SharedMedium::Dcf(medium) => medium.poll_air(),
+            SharedMedium::Dcf(medium) => medium.poll_air(now),
             SharedMedium::Ideal(_) => None,
         }
     }

@@ -4,7 +4,7 @@ use super::aodv::Message;
 use super::cadence::Rhythm;
 use super::config::WifiConfig;
 use super::contention::Contention;
-use super::countdown::Countdown;
+use super::countdown::{Countdown, EarliestEnd};
 use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind, NOBODY};
 use super::link_layer::LinkLayer;
@@ -12,8 +12,7 @@ use super::pairing::Sent;
 use super::queue::{InterfaceQueue, Queued};
 use super::receiver::Receiver;
 use super::reception::UnderWay;
-use super::timers::Timers;
-use crate::engine::Alarm;
+use super::timers::{Timer, Timers};
 use ripstop_base::{Stream, Time};
 use std::time::Duration;
 
@@ -77,10 +76,6 @@ impl Flight {
 /// One station.
 #[derive(Debug)]
 pub(super) struct Station<P> {
-    /// The station's alarm.
-    pub(super) alarm: Alarm,
-    /// When the alarm rings.
-    pub(super) rings: Time,
     pub(super) timers: Timers,
     /// Frames that have not begun at the station yet.
     pub(super) under_way: UnderWay,
@@ -99,6 +94,8 @@ pub(super) struct Station<P> {
     /// Since when the station has sensed no frame and sent none.
     pub(super) quiet_since: Time,
     pub(super) response: Option<Response>,
+    /// When the MAC ACK that the station owes begins, or, while it is sent, when it ends. [`Time::NEVER`] without one.
+    pub(super) answers: Time,
     pub(super) exchange: Option<Exchange<P>>,
     pub(super) queue: InterfaceQueue<P>,
     /// The packets that the station has sent lately, for decoding.
@@ -107,6 +104,8 @@ pub(super) struct Station<P> {
     /// What the station knows of its neighbours (Cadence).
     pub(super) rhythm: Rhythm,
     pub(super) countdown: Countdown,
+    /// The time of the timer of the back-off, while it runs.
+    earliest_end: EarliestEnd,
     /// Whether the countdown is the wait of DIFS for immediate access. A busy medium turns it into a back-off.
     pub(super) immediate: bool,
     /// Packets between the queue and the layer above.
@@ -116,11 +115,9 @@ pub(super) struct Station<P> {
 }
 
 impl<P> Station<P> {
-    pub(super) fn new(config: &WifiConfig, alarm: Alarm, draws: Stream) -> Station<P> {
+    pub(super) fn new(config: &WifiConfig, draws: Stream) -> Station<P> {
         let frame = Frame { kind: FrameKind::Ack, to: [NOBODY; 2], reserves: Duration::ZERO, airtime: Duration::ZERO };
         Station {
-            alarm,
-            rings: Time::NEVER,
             timers: Timers::new(),
             under_way: UnderWay::new(),
             receiver: Receiver::new(),
@@ -132,12 +129,14 @@ impl<P> Station<P> {
             shy_until: Time::ZERO,
             quiet_since: Time::ZERO,
             response: None,
+            answers: Time::NEVER,
             exchange: None,
             queue: InterfaceQueue::new(config.queue),
             sent: Sent::new(config.xor),
             contention: Contention::new(config.contention_window[0], &config.backoff),
             rhythm: Rhythm::default(),
             countdown: Countdown::Off,
+            earliest_end: EarliestEnd::new(Time::ZERO, 0),
             immediate: false,
             link_layer: LinkLayer::new(),
             draws,
@@ -145,10 +144,57 @@ impl<P> Station<P> {
         }
     }
 
-    /// Whether the station sends a frame at `now`, which is not before the frame began.
+    /// Whether the station sends a frame at `now`.
     #[inline]
     pub(super) fn is_sending(&self, now: Time) -> bool {
-        now < self.flight.ends()
+        now < self.flight.ends() && !self.is_about_to_answer()
+    }
+
+    /// Whether the station is about to send a MAC ACK, without contention.
+    #[inline]
+    pub(super) fn is_about_to_answer(&self) -> bool {
+        self.phase == Phase::Idle && self.answers != Time::NEVER
+    }
+
+    /// A new back-off begins with this many slots.
+    pub(super) fn set_countdown(&mut self, slots: u32) {
+        self.countdown = Countdown::Paused { slots };
+        self.timers.stop(Timer::Backoff);
+    }
+
+    /// The back-off does not end before `slots` slots have passed from `from` on. Sets its timer, unless the timer ends
+    /// later already, because of a frame that is to come.
+    pub(super) fn expect_backoff(&mut self, from: Time, slots: u32, config: &WifiConfig) {
+        let slot = config.slot;
+        let mut earliest = EarliestEnd::new(from, slots);
+        if config.immediate_access {
+            self.under_way.decodable().for_each(|frame| earliest.advance(frame.ends + config.difs));
+        }
+        if !self.timers.runs(Timer::Backoff) || earliest.at(slot) > self.earliest_end.at(slot) {
+            self.earliest_end = earliest;
+            self.timers.set(Timer::Backoff, earliest.at(slot));
+        }
+    }
+
+    /// A frame comes that this station senses from `begins` to `ends`. Moves the timer of the back-off, and returns
+    /// whether it has.
+    ///
+    /// With the rules of ns-2, no slot passes before DIFS after the end. With those of the standard, a frame that is
+    /// decoded ends the wait of EIFS, so slots may pass earlier than without the frame.
+    #[inline]
+    pub(super) fn meet_frame(&mut self, begins: Time, ends: Time, decodes: bool, config: &WifiConfig) -> bool {
+        let slot = config.slot;
+        if !self.timers.runs(Timer::Backoff) || self.earliest_end.at(slot) <= begins {
+            return false;
+        }
+        let resumes = ends + config.difs;
+        if !config.immediate_access {
+            self.earliest_end.delay(begins, resumes, slot);
+        } else if decodes {
+            self.earliest_end.advance(resumes);
+        }
+        self.timers.set(Timer::Backoff, self.earliest_end.at(slot));
+        true
     }
 
     /// Whether the station senses no frame and its sender does nothing. The NAV does not count.

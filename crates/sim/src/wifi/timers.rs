@@ -1,7 +1,7 @@
 //! The timers of a station.
 //!
-//! A station has one alarm in the scheduler, for its earliest timer. So the scheduler's work does not grow with the
-//! number of timers, and moving a timer back and forth within one step costs nothing.
+//! The medium knows only when the earliest timer of each station ends. So its work does not grow with the number of
+//! timers, and moving a timer back and forth within one step costs nothing.
 
 use ripstop_base::Time;
 
@@ -20,8 +20,8 @@ pub(super) enum Timer {
     Protection,
     /// A packet in the queue may be sent (Cadence).
     Release,
-    /// A packet has passed the link layer, on its way down to the queue or up to the layer above.
-    LinkLayer,
+    /// A packet leaves the link layer, or the station's MAC ACK ends, and the station has something to do then.
+    Local,
     /// The routing protocol has something to do.
     Routing,
 }
@@ -35,7 +35,7 @@ impl Timer {
         Timer::Backoff,
         Timer::Protection,
         Timer::Release,
-        Timer::LinkLayer,
+        Timer::Local,
         Timer::Routing,
     ];
 }

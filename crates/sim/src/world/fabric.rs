@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 pub(super) enum Purpose {
     /// A packet arrives at the end of this link.
     Arrival(u32),
-    /// This alarm of this station of this medium rings.
-    Station(u32, u32),
+    /// This medium has something to do.
+    Medium(u32),
     /// This timer of this node is due.
     Timer(NodeId, TimerKind),
     /// This incident happens.
@@ -50,6 +50,8 @@ pub(super) struct Fabric {
     pub(super) pipes: Vec<Pipe>,
     /// The shared media with their stations.
     pub(super) media: Vec<SharedMedium<NetworkPacket>>,
+    /// The alarm of each medium.
+    pub(super) media_alarms: Vec<Alarm>,
     /// The radio links. Each leads from one station of a medium to another.
     pub(super) radio_links: Vec<RadioLink>,
     pub(super) routes: Routes,
@@ -61,9 +63,9 @@ pub(super) struct Fabric {
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     pub(super) spare: Vec<Box<Combination>>,
     /// The end of the present run. No packet is moved ahead past this time.
-    horizon: Time,
-    /// Arrivals that needed no alarm, because [`Fabric::forward`] moved the packet ahead.
-    passed: u64,
+    pub(super) horizon: Time,
+    /// Events that needed no alarm: arrivals of packets that [`Fabric::forward`] moved ahead, and steps of a medium.
+    pub(super) passed: u64,
 }
 
 impl Fabric {
@@ -75,6 +77,7 @@ impl Fabric {
             links: Vec::new(),
             pipes: Vec::new(),
             media: Vec::new(),
+            media_alarms: Vec::new(),
             radio_links: Vec::new(),
             routes: Routes::default(),
             handoffs: VecDeque::with_capacity(64),

@@ -134,7 +134,7 @@ impl World {
                         self.go_on(packet, node, observer);
                     }
                 }
-                Purpose::Station(medium, station) => self.wake_station(medium, station, observer),
+                Purpose::Medium(medium) => self.wake_medium(medium, observer),
                 Purpose::Timer(NodeId::Tcp(k), timer) => {
                     self.tcp.wake(k, timer, alarm, &mut self.fabric, observer);
                 }

@@ -63,10 +63,9 @@ impl World {
     pub fn add_medium(&mut self, config: WifiConfig, places: &[Position], name: &str) -> usize {
         let number = self.fabric.media.len();
         let seed = self.seed.child(name);
-        let fabric = &mut self.fabric;
-        let alarm = |station| fabric.alarm(Purpose::Station(number as u32, station));
-        let medium = Medium::new(config, places, seed, alarm);
-        self.fabric.media.push(SharedMedium::Dcf(medium));
+        let alarm = self.fabric.alarm(Purpose::Medium(number as u32));
+        self.fabric.media.push(SharedMedium::Dcf(Medium::new(config, places, seed)));
+        self.fabric.media_alarms.push(alarm);
         number
     }
 
@@ -74,10 +73,12 @@ impl World {
     /// such as `medium/0`, selects the random streams of its links. Saturated links contend from now on.
     pub fn add_ideal_medium(&mut self, config: IdealConfig, places: &[Position], name: &str) -> usize {
         let number = self.fabric.media.len();
-        let alarm = self.fabric.alarm(Purpose::Station(number as u32, 0));
-        let mut medium = IdealMedium::new(config, places, self.seed.child(name), alarm);
-        medium.start(&mut self.fabric.scheduler);
+        let alarm = self.fabric.alarm(Purpose::Medium(number as u32));
+        let mut medium = IdealMedium::new(config, places, self.seed.child(name));
+        medium.start(self.fabric.now());
         self.fabric.media.push(SharedMedium::Ideal(medium));
+        self.fabric.media_alarms.push(alarm);
+        self.fabric.await_medium(number);
         number
     }
 
@@ -127,15 +128,22 @@ impl World {
         self.fabric.media[medium].activity()
     }
 
-    /// Handles an alarm of a station, and passes on what comes out of its medium.
+    /// Handles the alarm of a medium, and passes on what comes out. The medium goes on until something comes out, or until
+    /// the next alarm of something else.
     #[inline]
-    pub(super) fn wake_station<O: Observer>(&mut self, medium: u32, station: u32, observer: &mut O) {
-        let fabric = &mut self.fabric;
-        let shared = &mut fabric.media[medium as usize];
-        shared.wake(station, &mut fabric.scheduler);
-        // A fast path: most alarms of stations bring nothing out of the medium.
-        if O::LOOKS || shared.has_output() {
-            self.take_outputs(medium as usize, observer);
+    pub(super) fn wake_medium<O: Observer>(&mut self, medium: u32, observer: &mut O) {
+        let (medium, fabric) = (medium as usize, &mut self.fabric);
+        let now = fabric.scheduler.now();
+        // An observer is told at once what happens on the air.
+        let until = if O::LOOKS { now } else { fabric.scheduler.next_due().min(fabric.horizon) };
+        let shared = &mut fabric.media[medium];
+        let (reached, steps) = shared.run(now, until);
+        let has_output = shared.has_output();
+        fabric.passed += steps.saturating_sub(1);
+        fabric.scheduler.advance(reached);
+        fabric.await_medium(medium);
+        if O::LOOKS || has_output {
+            self.take_outputs(medium, observer);
         }
     }
 
@@ -161,6 +169,7 @@ impl World {
         let now = self.fabric.scheduler.now();
         for medium in 0..self.fabric.media.len() {
             self.fabric.media[medium].settle(now);
+            self.fabric.await_medium(medium);
             self.take_outputs(medium, observer);
         }
     }
@@ -173,7 +182,7 @@ impl Fabric {
         if !O::LOOKS {
             return;
         }
-        while let Some(event) = self.media[medium].poll_air() {
+        while let Some(event) = self.media[medium].poll_air(self.scheduler.now()) {
             let mut owners = [None; 2];
             if let AirEvent::Sent(frame) = &event {
                 owners = frame.packets.each_ref().map(|packet| match packet.as_ref().map(|packet| &packet.content) {
@@ -197,7 +206,16 @@ impl Fabric {
         counters.offered += 1;
         let (link, first) = (*number as usize, packet.hop == 0);
         observer.note(self.scheduler.now(), Happening::Offered { link, packet: &packet, owner, first, fate: None });
-        self.media[*medium as usize].send(*from, *to, packet, &mut self.scheduler);
+        let medium = *medium as usize;
+        self.media[medium].send(*from, *to, packet, self.scheduler.now());
+        self.await_medium(medium);
+    }
+
+    /// Sets the alarm of a medium to the time at which it is due.
+    #[inline]
+    fn await_medium(&mut self, medium: usize) {
+        let due = self.media[medium].next_due();
+        self.scheduler.set(self.media_alarms[medium], due);
     }
 
     /// Counts what came out of a medium. The result is as for [`Fabric::arrive`]; None for a dropped packet.

@@ -5,7 +5,6 @@ use super::config::{IdealAccess, IdealConfig};
 use super::conflicts::Conflicts;
 use super::link::{Link, Parcel};
 use super::schedule::Slot;
-use crate::engine::{Alarm, Scheduler};
 use crate::wifi::propagation::hearers;
 use crate::wifi::static_routes::StaticRoutes;
 use crate::wifi::{DropReason, Load, MediumOutput, Packet, Position, StationCounters};
@@ -16,7 +15,7 @@ use std::time::Duration;
 /// A medium with ideal access, with its stations.
 ///
 /// The caller drives it like [`Medium`](crate::wifi::Medium): it offers packets with [`IdealMedium::send`], calls
-/// [`IdealMedium::wake`] when the alarm rings, and takes what comes out with [`IdealMedium::poll`] until nothing is
+/// [`IdealMedium::run`] when the medium is due, and takes what comes out with [`IdealMedium::poll`] until nothing is
 /// left. Before the first packet it calls [`IdealMedium::start`].
 #[derive(Debug)]
 pub struct IdealMedium<P> {
@@ -32,16 +31,15 @@ pub struct IdealMedium<P> {
     active: usize,
     /// Until when `activity` has been brought up to date.
     counted: Time,
-    alarm: Alarm,
-    /// When the alarm rings.
-    rings: Time,
+    /// When the next step is due.
+    due: Time,
     outputs: VecDeque<MediumOutput<P>>,
 }
 
 impl<P: Packet> IdealMedium<P> {
     /// A medium with stations at these `places`. The link from station a to station b draws from the stream
     /// `link/a/b` of `seed`.
-    pub fn new(config: IdealConfig, places: &[Position], seed: Seed, alarm: Alarm) -> IdealMedium<P> {
+    pub fn new(config: IdealConfig, places: &[Position], seed: Seed) -> IdealMedium<P> {
         let config = IdealConfig { interference: config.interference.max(1), ..config };
         let mut conflicts = Conflicts::new(&config.wifi, places, config.interference);
         let with = std::mem::take(&mut conflicts.with);
@@ -57,17 +55,15 @@ impl<P: Packet> IdealMedium<P> {
             counters: vec![StationCounters::default(); places.len()],
             active: 0,
             counted: Time::ZERO,
-            alarm,
-            rings: Time::NEVER,
+            due: Time::NEVER,
             outputs: VecDeque::new(),
             config,
         }
     }
 
     /// Lets saturated links contend from now on.
-    pub fn start(&mut self, scheduler: &mut Scheduler) {
-        let due = self.contend(scheduler.now());
-        self.set_alarm(due, scheduler);
+    pub fn start(&mut self, now: Time) {
+        self.due = self.contend(now);
     }
 
     /// The number of stations.
@@ -115,22 +111,24 @@ impl<P: Packet> IdealMedium<P> {
     ///
     /// # Panics
     /// If there is no such station.
-    pub fn send(&mut self, from: u32, to: u32, packet: P, scheduler: &mut Scheduler) {
+    pub fn send(&mut self, from: u32, to: u32, packet: P, now: Time) {
         self.enqueue(from, Parcel { packet, destination: to });
-        let due = self.contend(scheduler.now());
-        // The caller polls after an alarm, so an output such as a dropped packet needs one.
-        self.set_alarm(if self.has_output() { scheduler.now() } else { due }, scheduler);
+        let due = self.contend(now);
+        // The caller polls after a step, so an output such as a dropped packet needs one.
+        self.due = if self.has_output() { now } else { due };
     }
 
-    /// Handles the alarm.
-    pub fn wake(&mut self, scheduler: &mut Scheduler) {
-        let now = scheduler.now();
-        self.rings = Time::NEVER;
-        let due = match self.config.access {
+    /// When the next step is due. [`Time::NEVER`] if there is none.
+    pub fn next_due(&self) -> Time {
+        self.due
+    }
+
+    /// Handles what is due at `now`.
+    pub fn run(&mut self, now: Time) {
+        self.due = match self.config.access {
             IdealAccess::Csma => self.step_csma(now),
             IdealAccess::Scheduled => self.step_schedule(now),
         };
-        self.set_alarm(due, scheduler);
     }
 
     /// Counts the time until `now`.
@@ -190,13 +188,6 @@ impl<P: Packet> IdealMedium<P> {
         match self.config.access {
             IdealAccess::Csma => self.begin_backoffs(now),
             IdealAccess::Scheduled => self.want_slot(now),
-        }
-    }
-
-    fn set_alarm(&mut self, due: Time, scheduler: &mut Scheduler) {
-        if due != self.rings {
-            self.rings = due;
-            scheduler.set(self.alarm, due);
         }
     }
 }
