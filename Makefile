@@ -25,11 +25,11 @@ test: ## run every check: format, lints, documentation, unit, property, integrat
 	@tools/need.sh cargo cc ip
 	@tools/test.sh
 
-accept: ## measure the figures that the product is to reach (about 22 minutes on a quiet machine); RUNS=1 for a quick look
+accept: ## check that the program reaches its target figures (about 22 minutes on an idle machine); RUNS=1 makes a quick check
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
 
-oracle: ## compare the simulator with ns-2's results, cell by cell (3 minutes)
+oracle: ## compare the simulator with recorded results of ns-2, cell by cell (3 minutes)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --exact every_cell_agrees_with_ns2
 
@@ -39,7 +39,7 @@ papers: ## compute the papers' models and experiments again, and write pages and
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(ARGS)
 	$(TARGET)/release/ripstop papers check --dir papers --pages docs/papers > /dev/null
 
-plan-report: ## fit the planner to simulations of one seed, and report its errors on another in crates/model/data and docs/plan-report.md (two hours)
+plan-report: ## fit the planner to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (two hours)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
@@ -47,12 +47,12 @@ plan-report: ## fit the planner to simulations of one seed, and report its error
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
 
-deny: ## check the dependency tree for advisories, licences, duplicate and foreign crates (cargo-deny, built once)
+deny: ## check the dependency tree for advisories, licences, duplicate crates and crates from unknown sources (the first call builds cargo-deny)
 	@tools/need.sh cargo cc
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
 
-bench: ## time kernels and coders (criterion), compare them with reference speeds (ripstop speed), and the simulator with ns-2 (7 minutes)
+bench: ## time kernels and coders (criterion), compare kernels and coders with reference speeds (ripstop speed), and compare the simulator's speed with ns-2's (7 minutes)
 	@tools/need.sh cargo cc
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
@@ -60,11 +60,11 @@ bench: ## time kernels and coders (criterion), compare them with reference speed
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
 
-soak: ## run 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 from seed 7 on
+soak: ## run 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 sessions, from seed 7 on
 	@tools/need.sh cargo cc
 	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0)
 
-flags: ## write docs/flags.md from the program's definitions
+flags: ## write docs/flags.md from the definitions of the program's flags
 	@tools/need.sh cargo cc
 	UPDATE_FLAGS=1 cargo test --locked -p ripstop-cli --bin ripstop flag_reference
 
@@ -72,5 +72,5 @@ fmt: ## format the code
 	@tools/need.sh cargo
 	cargo fmt --all
 
-clean: ## remove what was built
+clean: ## remove the directory with everything that was built
 	rm -rf "$(TARGET)"

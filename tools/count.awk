@@ -1,9 +1,9 @@
 # Sums the totals that the test harness prints. Output: "passed failed skipped".
 #
 # Some tests run their own test program again in a network namespace. This inner run prints a line
-# of totals too, in which all other tests are "filtered out". Such a line is left out here, because
-# the outer run counts the test. A test that cannot run prints "SKIPPED name: reason". The harness
-# counts it as passed, so it is moved from passed to skipped here.
+# of totals too, in which all other tests are "filtered out". This script ignores such a line,
+# because the outer run counts the test. A test that cannot run prints "SKIPPED name: reason". The
+# harness counts such a test as passed. This script moves the test from passed to skipped.
 
 /^test result: / && / 0 filtered out/ {
     for (i = 2; i <= NF; i++) {

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests the messages of need.sh: for each distribution if a tool is missing, and if cargo is too old.
+# Tests the messages of need.sh. If a tool is missing, the message depends on the distribution. Another message says
+# that cargo is too old.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bare=$(mktemp -d)
@@ -10,7 +11,7 @@ for tool in sh cat cut dirname head printf sed sort tr; do
 done
 
 failed=0
-expect() { # content of os-release, tool, words that need.sh must print
+expect() { # arguments: content of os-release, tool, words that need.sh must print
     echo "$1" >"$bare/os-release"
     said=$(PATH=$bare OS_RELEASE=$bare/os-release sh "$here/need.sh" "$2" 2>&1)
     status=$?

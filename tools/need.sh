@@ -1,12 +1,12 @@
 #!/bin/sh
-# Checks that the tools named as arguments (cargo, cc, ip) are installed. For a missing tool it prints the command that
-# installs it.
+# Checks that the tools named as arguments (cargo, cc, ip) are installed. If a tool is missing, prints the command that
+# installs the tool.
 set -u
 
 # The Rust version that the workspace needs.
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
 
-command_for() { # tool, distribution: prints the command that installs the tool
+command_for() { # arguments: tool, distribution. Prints the command that installs the tool.
     case "$1 $2" in
     "cargo debian") echo "apt install rustup && rustup default stable" ;;
     "cargo fedora") echo "dnf install rustup && rustup-init -y" ;;
@@ -23,7 +23,7 @@ command_for() { # tool, distribution: prints the command that installs the tool
     esac
 }
 
-distribution() { # prints the distribution that decides the command; nothing if it is unknown
+distribution() { # Prints the distribution by which command_for chooses. Prints nothing if the distribution is unknown.
     release=$(cat "${OS_RELEASE:-/etc/os-release}" 2>/dev/null)
     for id in $(echo "$release" | sed -n 's/^ID=//p; s/^ID_LIKE=//p' | tr -d '"'); do
         case $id in
@@ -34,8 +34,8 @@ distribution() { # prints the distribution that decides the command; nothing if 
     done
 }
 
-missing() { # tool, problem: prints the problem and the commands that solve it
-    echo "error: $2. Install it:" >&2
+missing() { # arguments: tool, problem. Prints the problem and the commands that solve the problem.
+    echo "error: $2. To install \`$1\`, run:" >&2
     here=$(distribution)
     for system in ${here:-debian fedora arch alpine}; do
         echo "  $(command_for "$1" "$system")    ($system)" >&2
@@ -43,7 +43,7 @@ missing() { # tool, problem: prints the problem and the commands that solve it
     status=1
 }
 
-old() { # version: succeeds if it is below the required version
+old() { # argument: version. Succeeds if this version is below the required version.
     [ "$(printf '%s\n%s\n' "$rust" "$1" | sort -t . -k 1,1n -k 2,2n | head -n 1)" != "$rust" ]
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every check. The last line says how many checks and tests passed, failed and were skipped. The exit status is 0
-# if none failed.
+# if no check and no test failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 target=${CARGO_TARGET_DIR:-target}
@@ -11,7 +11,7 @@ trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT TERM
 passed=0 failed=0 built=0
 
-check() { # name, command...: runs one check
+check() { # arguments: name, command... Runs one check.
     name=$1
     shift
     echo "== $name"
@@ -41,7 +41,7 @@ if check build cargo test --workspace --no-run --locked; then
     { cargo test --workspace --no-fail-fast --locked 2>&1; echo "cargo's exit status: $?"; } | tee "$log"
     # shellcheck disable=SC2046
     set -- $(awk -f tools/count.awk "$log")
-    # A test program that dies prints no totals. If cargo failed and no failure was counted, count one.
+    # A test program that dies prints no totals. If cargo failed and no failure was counted, count one failure.
     if [ "$2" = 0 ] && ! grep -q "^cargo's exit status: 0$" "$log"; then set -- "$1" 1 "$3"; fi
     grep -E '^(SKIPPED |test .* FAILED$)' "$log"
 else

@@ -1,5 +1,6 @@
-//! The body of a datagram of any kind. It either parses to a packet that is written as the same bytes, or is
-//! rejected. The first byte is the kind; the next eight are the number near which low numbers lie.
+//! The body of a datagram of any kind. The parser either rejects the body, or returns a packet that is written as the
+//! same bytes. The first byte of the input selects the kind. The next eight bytes are the number with which truncated
+//! numbers are completed.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Feedback bodies only, because their sets have the most complex form.
+//! Bodies of reports. They have a target of their own, because their sets have the most complex
+//! form.
 
 #![no_main]
 

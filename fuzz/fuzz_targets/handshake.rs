@@ -1,6 +1,9 @@
-//! Datagrams sent to a peer set that has a handshake in progress and an open session. Nothing may panic, and
-//! a datagram that does not authenticate gets no answer. The input is divided into datagrams. The first byte
-//! of each chooses the genuine datagram that is changed, if any; the second is a length.
+//! Datagrams to an end that has an open session with one peer, and a handshake in progress with another. The end must
+//! not panic, and must not answer a datagram that does not authenticate.
+//!
+//! The input is a list of changes. Two bytes precede each change. The first byte selects the genuine datagram to which
+//! the change is applied; without such a datagram, the change itself is the datagram. The second byte is the length of
+//! the change.
 
 #![no_main]
 
@@ -26,8 +29,8 @@ fuzz_target!(|data: &[u8]| {
         end.handle_timeout(now);
         while end.poll_transmit().is_some() {}
         let incoming = end.handle_datagram(now, SocketAddr::from(([10, 0, 0, 1], 7)), &mut datagram);
-        // A changed transport datagram (shorter than a handshake message) is never accepted. A rejected
-        // datagram gets no answer except a cookie under load.
+        // Transport datagrams here are shorter than handshake messages. A changed transport datagram is never accepted.
+        // A rejected datagram gets no answer, except a cookie if the end is under load.
         assert!(untouched || datagram.len() > 100 || matches!(incoming, Incoming::Rejected(_)));
         if matches!(incoming, Incoming::Rejected(reason) if reason != Rejected::CookieDemanded) {
             assert!(end.poll_transmit().is_none());
@@ -36,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A peer set with a session with one peer and a handshake with another, and genuine datagrams for it.
+/// An end that has a session with one peer and a handshake with another, and genuine datagrams to this end.
 fn end() -> (Peers, Vec<Vec<u8>>) {
     let address = |n: u8| SocketAddr::from(([127, 0, 0, n], 1));
     let make = |name: &str| {

@@ -1,5 +1,5 @@
-//! Inner packets and symbols. Parsing stays within their bounds, and clamping the MSS does not change their
-//! length.
+//! Inner packets and symbols. The parsers must not read past the end of the input. Clamping the MSS must not change the
+//! length of a packet.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
         let _ = (inner.flow(), inner.is_bare_ack(), inner.tcp());
         let mut changed = data.to_vec();
         clamp_mss(&mut changed, 1400);
-        assert!(!clamp_mss(&mut changed, 1400), "clamping once is enough");
+        assert!(!clamp_mss(&mut changed, 1400), "a second clamping must change nothing");
         let again = Inner::parse(&changed).expect("still a packet");
         assert_eq!((again.flow(), again.bytes.len()), (inner.flow(), inner.bytes.len()));
     }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the simulator with ns-2 on settings drawn at random, beyond those of the recorded tables.
+"""Compares the simulator with ns-2 on settings that are drawn at random and go beyond the recorded tables.
 
     tools/ns2/beside.py target/release/ripstop --seed 1 --settings 50
 
 Needs only `ns` (Debian's package ns2) and Python 3. Each setting runs 20 times on both simulators. The two means agree
 if they differ by at most 5 %, or by at most twice h, whichever is larger. h is the root of the sum of the squares of
-the half-widths of both 95 % confidence intervals. `make oracle` uses the same rule. The exit status is 1 if the means
-of a setting do not agree.
+the half-widths of both 95 % confidence intervals. `make oracle` uses the same rule. The exit status is 1 if the two
+means of any setting do not agree.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 VARIANTS = {"Tahoe": "tahoe", "Reno": "reno", "Newreno": "newreno", "Sack1": "sack", "Vegas": "vegas"}
-# Runs of each setting on each simulator.
+# Number of runs of each setting on each simulator.
 RUNS = 20
 # Student's t for a 95 % interval and RUNS - 1 = 19 degrees of freedom.
 T = 2.093
@@ -79,7 +79,7 @@ def fec(draw):
 
 
 def on_ns2(script, options, key, unit):
-    """Runs ns-2, and returns the mean over the runs and half the width of its 95 % confidence interval."""
+    """Runs ns-2. Returns the mean over the runs, and half the width of the mean's 95 % confidence interval."""
     results = []
     for seed in range(1, RUNS + 1):
         flags = [text for name, value in {**options, "seed": seed}.items() for text in (f"-{name}", str(value))]

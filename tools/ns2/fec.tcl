@@ -1,11 +1,12 @@
-# Cases 003-F5, F6 and F9 on ns-2.35: TCP over one link whose packets are coded (paper 003).
+# Cases 003-F5, 003-F6 and 003-F9 of crates/sim/tests/oracle/ns2.csv, on ns-2.35: TCP over one link with a block code
+# (paper 003).
 #
 #   ns fec.tcl -variant Reno -k 20 -n 22 -p 0.01 -flows 1 -duration 1000 -seed 3
 #
-# A packet has `k` units of 53 bytes, which include 40 bytes of header. It is sent as `n` units, at `mu` units a second.
-# Each unit is lost independently with probability p, and the packet is lost if more than n-k of its units are lost. So
-# packets are lost independently too. The script computes their loss probability, and ns-2 draws the losses of packets.
-# Like tandem.tcl, this script is written for speed. It prints one line of `key value` pairs:
+# A packet has `k` units of 53 bytes, which include 40 bytes of header. A packet is sent as `n` units, at `mu` units a
+# second. Each unit is lost independently with probability p. A packet is lost if more than n-k of its units are lost.
+# So packets are lost independently too. The script computes the loss probability of a packet, and ns-2 draws the losses
+# of packets. Like tandem.tcl, this script is written for speed. It prints one line of `key value` pairs:
 #   simulated (seconds), cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU
 #   second), loss (probability for a packet), throughput (units of data in order per second from `cut` on, all flows
 #   together), timeouts (mean over the flows).
@@ -31,7 +32,8 @@ proc loss {n k p} {
     set term [expr {pow(1.0 - $p, $n)}]
     set sum 0.0
     for {set lost 0} {$lost <= $n} {incr lost} {
-        # Sum the terms for lost packets. As 1 minus the other terms, a small result would lose its digits.
+        # Sum the terms in which the packet is lost. If the sum were computed as 1 minus the other terms, a small result
+        # would lose its digits.
         if {$lost > $n - $k} { set sum [expr {$sum + $term}] }
         set term [expr {$term * ($n - $lost) / ($lost + 1.0) * $p / (1.0 - $p)}]
     }
@@ -81,7 +83,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns at 0 "$ftp($i) start"
 }
 
-# User and system time of this process in seconds. The kernel counts it in ticks of 10 ms (proc(5)).
+# User and system time of this process in seconds. The kernel counts this time in ticks of 10 ms (proc(5)).
 proc cpu {} {
     set file [open /proc/self/stat]
     set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
@@ -109,7 +111,8 @@ proc collect {} {
 proc report {} {
     global ns duration cut k bytes loss flows tcp began before
     set cpu [expr {[cpu] - $began}]
-    # ns-2 numbers events as they are scheduled, so the number of a new event is the count.
+    # ns-2 numbers events in the order in which events are scheduled. So the number of a new event is the number of
+    # events.
     set events [$ns at $duration {}]
     set throughput [expr {([arrived] - $before) / $bytes * $k / ($duration - $cut)}]
     set timeouts 0.0

@@ -1,7 +1,8 @@
 # Reads the command line of the scripts in this folder. Each script sources this file.
 #
-# Before, the script sets the array `option` to the default of each option, by name. Each `-name value` on the command
-# line replaces one default. Afterwards, each option is a variable with the option's name.
+# Before this, the script fills the array `option`: the index is the name of an option, the value is the option's
+# default. Each `-name value` on the command line replaces one default. Afterwards, each option is a variable with the
+# option's name.
 
 if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
 foreach {key value} $argv {

@@ -1,4 +1,4 @@
-# Cases 002-* on ns-2.35: TCP or UDP over a string of 802.11 nodes (paper 002).
+# Cases 002-* of crates/sim/tests/oracle/ns2.csv, on ns-2.35: TCP or UDP over a string of 802.11 nodes (paper 002).
 #
 #   ns string.tcl -n 10 -window 20 -capture 20 -routing static -duration 100 -seed 3
 #
@@ -6,21 +6,21 @@
 # are needed. The last line that it prints has `key value` pairs:
 #   simulated (measured seconds), cpu (seconds, warm-up included), events (scheduled, warm-up included), rate (events
 #   per CPU second), thr1500 (kbit/s in order at the sinks, counted with 1500 bytes a packet), sent and retransmits
-#   (packets of TCP), timeouts (of TCP), queuedrops (packets). All but cpu, events and rate are counted over the
-#   measured interval, and summed over the flows and nodes. allretransmits and alltimeouts are counted from the start of
-#   the flows, as in ns2.csv. thr1500.0 and thr1500.1 are the throughputs of the two flows of -traffic both.
+#   (packets of TCP), timeouts (of TCP), queuedrops (packets). All these values except cpu, events and rate are counted
+#   over the measured interval, and summed over the flows and nodes. allretransmits and alltimeouts are counted from the
+#   start of the flows, as in ns2.csv. thr1500.0 and thr1500.1 are the throughputs of the two flows of -traffic both.
 # With -drops 1, ns-2 traces the frames that the MAC drops, and is a third slower. The line then also has, over the
 #   measured interval: macdrops (datagrams given up after the last retry), collisions and duplicates (data frames that
 #   were lost or received again at their addressee), control (dropped RTS, CTS and MAC ACK frames). The trace does not
-#   show a frame that is lost because it is too weak, or because the station is sending.
-# With -mactrace FILE, ns-2 writes its own trace of the MAC and of the packets that enter the queues to FILE. It
+#   show a frame that is lost because the frame is too weak, or because the station is sending.
+# With -mactrace FILE, ns-2 writes its own trace of the MAC and of the packets that enter the queues to FILE. This trace
 #   shows single frames. queuedrops is 0 then.
 #
-# Static routing needs no routing protocol. A node has one LL object for each neighbour. The object has no ARP table, so
-# it uses its fixed macDA_. The node's address classifier passes a datagram for any node farther right (left) to the
-# object of the right (left) neighbour. A relayed packet has the direction `up', with which the LL object would return
-# it. So a NetworkInterface object in front of the LL object clears the direction. With static routing there is no
-# warm-up of routes, no ARP and no routing header, and no routing protocol learns of a MAC drop.
+# Static routing needs no routing protocol. A node has one LL object for each neighbour. The LL object has no ARP table,
+# so it uses its fixed macDA_. The node's address classifier passes a datagram for any node farther right (left) to the
+# LL object of the right (left) neighbour. A relayed packet has the direction `up'. An LL object returns a packet with
+# this direction to the node. So a NetworkInterface object in front of the LL object clears the direction. With static
+# routing there is no warm-up of routes, no ARP and no routing header, and no routing protocol learns of a MAC drop.
 
 array set option {
     n 10  spacing 200  capture 20  rts off  routing static
@@ -49,8 +49,8 @@ if {$routing eq "aodv"} { add-packet-header ARP AODV }
 if {$traffic eq "udp"} { add-packet-header RTP }
 set ns [new Simulator]
 $ns use-scheduler $scheduler
-# One generator draws the back-offs, AODV's jitter and the starts of -gap. Move it to the part of its stream that
-# belongs to run `seed`, as in tandem.tcl.
+# One generator draws the back-offs, AODV's jitter and the starts of -gap. Move this generator to the part of its stream
+# that belongs to run `seed`, as in tandem.tcl.
 for {set k 1} {$k < $seed} {incr k} { $defaultRNG next-substream }
 
 Mac/802_11 set dataRate_ $datarate
@@ -62,7 +62,8 @@ foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial m
     Agent/TCP set $name $value
 }
 
-# ns-2 requires a trace file for its nodes. Without -drops and -mactrace, it writes only a line about each node to it.
+# ns-2 requires a trace file for its nodes. Without -drops and -mactrace, ns-2 writes only one line about each node to
+# this file.
 set drop_file [expr {$mactrace ne "" ? $mactrace : $drops ? "/tmp/string.[pid]" : "/dev/null"}]
 set sink_file [open $drop_file w]
 $ns trace-all $sink_file
@@ -148,7 +149,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns at [expr {$start + ($gap > 0 ? [$jitter value] : 0)}] "$application($i) start"
 }
 
-# User and system time of this process in seconds. The kernel counts it in ticks of 10 ms (proc(5)).
+# User and system time of this process in seconds. The kernel counts this time in ticks of 10 ms (proc(5)).
 proc cpu {} {
     set file [open /proc/self/stat]
     set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
@@ -156,7 +157,7 @@ proc cpu {} {
     expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
 }
 
-# All counts since the start.
+# Returns all counts since the start.
 proc counts {} {
     global flows traffic end source monitor
     foreach sum {sent again timeouts} { set $sum 0 }
@@ -176,8 +177,8 @@ proc begin {} {
     global before
     array set before [counts]
 }
-# Prints the number of drops in the measured interval by kind. They are read from the trace file, because ns-2's MAC
-# tells the kind of a drop only to trace objects.
+# Prints the number of drops in the measured interval by kind. The drops are read from the trace file, because ns-2's
+# MAC tells the kind of a drop only to trace objects.
 proc report_drops {} {
     global ns start warm mactrace sink_file drop_file
     $ns flush-trace
@@ -198,7 +199,8 @@ proc report_drops {} {
 proc report {} {
     global ns flows duration start warm began before payload drops
     set cpu [expr {[cpu] - $began}]
-    # ns-2 numbers events as they are scheduled, so the number of a new event is the count.
+    # ns-2 numbers events in the order in which events are scheduled. So the number of a new event is the number of
+    # events.
     set events [$ns at [expr {$start + $warm + $duration}] {}]
     array set now [counts]
     array set all [array get now]

@@ -1,8 +1,9 @@
-# Case 000-T1 on ns-2.35: TCP flows over a chain of links that erase packets (paper 000, fig. 8).
+# Case 000-T1 of crates/sim/tests/oracle/ns2.csv, on ns-2.35: TCP flows over a chain of links that erase packets (paper
+# 000, fig. 8).
 #
 #   ns tandem.tcl -variant Reno -q 0.05 -errack 1 -duration 1000 -seed 3
 #
-# The script is written for speed, because the speed of Ripstop's simulator is compared with it. It writes no trace
+# The script is written for speed, because Ripstop's simulator is compared with the speed of ns-2. It writes no trace
 # files, runs no Tcl per packet, and enables only the headers that TCP needs. It prints one line of `key value` pairs:
 #   simulated (seconds), cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU
 #   second), goodput (payload in order at the sinks, Mbit/s), sent (packets), retransmits (packets), timeouts. The last
@@ -44,15 +45,15 @@ proc stream {generator} {
 }
 stream $defaultRNG
 
-# Set the values of the class before agents exist. An agent derives its clock and thresholds from them when it is
-# created and reset.
+# Set the values of the class before agents exist. An agent derives its clock and thresholds from these values when the
+# agent is created and reset.
 foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial minrto_ $minrto maxrto_ $maxrto \
         packetSize_ $payload] {
     Agent/TCP set $name $value
 }
 foreach {name value} [list v_alpha_ $alpha v_beta_ $beta v_gamma_ $gamma] { Agent/TCP/Vegas set $name $value }
 
-# Makes one direction of one hop. A packet that is erased has taken its time on the link.
+# Makes one direction of one hop. An erased packet still takes its transmission time on the link.
 proc hop {from to erases} {
     global ns rate delay queue q
     $ns simplex-link $from $to $rate $delay DropTail
@@ -86,7 +87,7 @@ for {set i 0} {$i < $flows} {incr i} {
     if {[info exists stop$i] && [set stop$i] >= 0} { $ns at [set stop$i] "$ftp($i) stop" }
 }
 
-# User and system time of this process in seconds. The kernel counts it in ticks of 10 ms (proc(5)).
+# User and system time of this process in seconds. The kernel counts this time in ticks of 10 ms (proc(5)).
 proc cpu {} {
     set file [open /proc/self/stat]
     set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
@@ -109,11 +110,12 @@ for {set i 0} {$i < $flows} {incr i} { set total($i) 0.0 }
 proc report {} {
     global ns variant duration flows payload tcp total began
     set cpu [expr {[cpu] - $began}]
-    # ns-2 numbers events as they are scheduled, so the number of a new event is the count.
+    # ns-2 numbers events in the order in which events are scheduled. So the number of a new event is the number of
+    # events.
     set events [$ns at $duration {}]
     collect
-    # All agents except Vegas count a header of 40 bytes in each packet. Vegas sends bare payloads, and a payload
-    # instead of the SYN.
+    # All agents except Vegas count a header of 40 bytes in each packet. The first packet is a bare header, the SYN.
+    # Vegas counts only the payload of a packet. The first packet of Vegas is a payload instead of the SYN.
     set vegas [expr {$variant eq "Vegas"}]
     set first [expr {$vegas ? $payload : 40}]
     set each [expr {$vegas ? $payload : $payload + 40}]

@@ -1,14 +1,17 @@
-//! A histogram of delays. The width of a bucket is about proportional to the delays in it. So
-//! quantiles are wrong by at most .8 %, or .5 us for delays below 64 us. The mean is exact.
+//! A histogram of delays. The width of a bucket is about proportional to the delays in the bucket.
+//! Quantiles are therefore wrong by at most .8 %, or by at most .5 us for delays below 64 us. The
+//! mean is exact.
 
 use std::time::Duration;
 
-/// How many bits of a delay select its bucket within an octave (the delays from one power of two to
-/// the next). 6 bits make 64 buckets per octave, so a quantile is wrong by at most .8 % (above 64
-/// us). One bit more halves the error and doubles the memory; one bit less does the opposite.
+/// The number of bits of a delay that select the bucket within an octave. An octave is the range of
+/// delays from one power of two to the next. 6 bits make 64 buckets per octave, so a quantile is
+/// wrong by at most .8 % (above 64 us). One bit more halves the error and doubles the memory. One
+/// bit less does the opposite.
 const SUB_BITS: u32 = 6;
 /// The number of the last bucket. This bucket counts all delays from 2^45 us (1.1 years) on. With
-/// half the value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
+/// half the value, the last bucket would count all delays from 2^25 us (34 s) on. Double the value
+/// has no use.
 const LAST_BUCKET: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
 /// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the
@@ -58,7 +61,7 @@ impl DelayHistogram {
         self.count
     }
 
-    /// The longest delay; None if none was recorded.
+    /// The longest delay; None if no delay was recorded.
     pub fn max(&self) -> Option<Duration> {
         self.range.map(|(_, longest)| longest)
     }
@@ -68,9 +71,9 @@ impl DelayHistogram {
         (self.count > 0).then(|| self.sum_nanos as f64 / (self.count as f64 * 1e9))
     }
 
-    /// The `q`-quantile in seconds, for `q` from 0 to 1: a share `q` of all delays is at most this
-    /// long (nearest-rank definition). The quantile is wrong by at most .8 %, or .5 us for delays
-    /// below 64 us. None if no delay was recorded.
+    /// The `q`-quantile in seconds, for `q` from 0 to 1. A share `q` of all delays is at most as
+    /// long as the quantile (nearest-rank definition). The quantile is wrong by at most .8 %, or by
+    /// at most .5 us for delays below 64 us. None if no delay was recorded.
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;

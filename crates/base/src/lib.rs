@@ -9,7 +9,7 @@
 //! * [`readable`]: numbers as text for people.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.
 //!
-//! Nothing here reads a clock or a source of entropy.
+//! Nothing in this crate reads a clock or a source of entropy.
 
 mod delay_histogram;
 mod plain;

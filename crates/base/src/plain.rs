@@ -27,14 +27,14 @@ pub fn plain_words(error: &str) -> String {
 }
 
 /// Replaces the type names in a message. `struct Duplicate` and `tuple struct Pair` become `a
-/// table`. `enum Loss` becomes `one of its words`.
+/// table`. `enum Loss` becomes `one of the allowed words`.
 fn without_type_names(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut words = text.split(' ').peekable();
     while let Some(word) = words.next() {
         let plain = match word {
             "struct" => "a table",
-            "enum" => "one of its words",
+            "enum" => "one of the allowed words",
             _ => {
                 out.push(word.to_owned());
                 continue;

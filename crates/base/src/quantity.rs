@@ -21,7 +21,8 @@ pub struct QuantityError {
     pub example: &'static str,
 }
 
-/// Splits `5.5Mbit/s` into (5.5, `Mbit/s`). None when there is no finite, non-negative number.
+/// Splits `5.5Mbit/s` into (5.5, `Mbit/s`). None if the text does not begin with a finite,
+/// non-negative number.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     // An `e` is part of the number only in texts such as `1e6`; otherwise it begins the unit.
@@ -93,8 +94,8 @@ impl Rate {
         self.0
     }
 
-    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. A rate of
-    /// zero means "unlimited" wherever a rate may be left out, so it gives a time of zero.
+    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. Rate zero
+    /// means "unlimited" wherever a rate is optional. At rate zero the time is therefore zero.
     pub fn time_for(self, bytes: usize) -> Duration {
         if self.0 == 0 {
             return Duration::ZERO;
@@ -167,8 +168,8 @@ impl FromStr for Span {
                 "h" => 3600e9,
                 _ => return Err(Span::wrong(s)),
             };
-        // The limit is about 32 years. A longer span must be a typing error, and more than 584
-        // years do not fit into 64-bit nanoseconds.
+        // The limit is about 32 years. A longer span must be a typing error. More than 584 years do
+        // not fit into 64-bit nanoseconds.
         if nanos > 1e18 { Err(Span::wrong(s)) } else { Ok(Span(Duration::from_nanos(nanos.round() as u64))) }
     }
 }
@@ -212,8 +213,8 @@ impl FromStr for Fraction {
     fn from_str(s: &str) -> Result<Fraction, QuantityError> {
         let (number, unit) = split(s).ok_or_else(|| Fraction::wrong(s))?;
         let value = match unit {
-            // Divides by 100 in the decimal text, not in binary. So `23.38%` gives exactly the same
-            // number as `0.2338`.
+            // Divides by 100 in the decimal text, not in binary. `23.38%` therefore gives exactly
+            // the same number as `0.2338`.
             "%" => {
                 let digits = s.trim().trim_end_matches('%').trim_end();
                 format!("{digits}e-2").parse().unwrap_or(number / 100.0)
@@ -227,9 +228,9 @@ impl FromStr for Fraction {
 
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Percent, rounded to nine decimals. This avoids 0.07 * 100 = 7.000000000000001, and is
-        // exact for all values that people write. If the text does not read back as the same
-        // number, the fraction itself is written.
+        // Percent, rounded to nine decimals. Without the rounding, 0.07 would be written as
+        // 7.000000000000001%. The rounded percentage is exact for all values that people write. If
+        // parsing the text gives another number, the fraction is written without `%` instead.
         let text = format!("{}%", (self.0 * 1e11).round() / 1e9);
         match text.parse::<Fraction>() {
             Ok(same) if same == *self => f.write_str(&text),

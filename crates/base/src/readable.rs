@@ -1,4 +1,5 @@
-//! Numbers as text for people: three significant digits and a unit; shares with three decimals.
+//! Prints numbers for people. A quantity has three significant digits and a unit. A share has three
+//! decimals.
 
 /// A share of a whole with three decimals, without a leading zero: `.022`, `1.014`.
 pub fn share(value: f64) -> String {
@@ -21,10 +22,12 @@ pub fn bytes(count: f64) -> String {
     scaled(count, [(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")])
 }
 
-/// `value` with three significant digits, in the largest unit in which the rounded value is at
-/// least 1, or else in the smallest unit. `units` lists scales and names, largest first.
+/// Prints `value` with three significant digits, in the largest unit in which the rounded value is
+/// at least 1. A value below 1 in every unit is printed in the smallest unit. `units` lists scales
+/// and names, largest first.
 fn scaled(value: f64, units: [(f64, &str); 4]) -> String {
-    // From 0.9995 of a unit on, rounding would give 1000 of the next smaller unit.
+    // A value of 0.9995 units or more is written in this unit: in the next smaller unit it would be
+    // rounded to 1000.
     let (scale, unit) = units.into_iter().find(|(s, _)| value >= 0.9995 * s).unwrap_or(units[3]);
     let number = value / scale;
     let decimals = match number {

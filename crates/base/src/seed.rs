@@ -1,23 +1,23 @@
 //! One master seed, many independent random streams.
 //!
 //! A stream is named by three values: the master seed, the run index, and a name such as
-//! `link/2/loss`. They are hashed to a 64-bit state, which SplitMix64 expands to the state of
-//! xoshiro256++ (Blackman and Vigna 2019). The same three values give the same numbers on every
-//! machine and with every number of threads. A new stream does not change the numbers of the
-//! others.
+//! `link/2/loss`. The three values are hashed to a 64-bit state, which SplitMix64 expands to the
+//! state of xoshiro256++ (Blackman and Vigna 2019). The same three values give the same numbers on
+//! every machine and with every number of threads. A new stream does not change the numbers of
+//! other streams.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt;
 use std::str::FromStr;
 
-/// A master seed and the index of an independent run. The text form is the master seed alone, in
+/// A master seed and the index of an independent run. The text form is only the master seed, in
 /// decimal digits. A text with `0x` and hexadecimal digits can be read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seed {
     /// The number that the user chooses.
     master: u64,
-    /// The index of the run: 0 for the first.
+    /// The index of the run. The first run is 0.
     run: u64,
 }
 
@@ -32,7 +32,8 @@ impl Seed {
         Seed { run, ..self }
     }
 
-    /// The master seed: the number that the user gave, or for a [`Seed::child`] a hash.
+    /// The master seed. For a [`Seed::child`] the master seed is a hash, not the number that the
+    /// user gave.
     pub const fn master(self) -> u64 {
         self.master
     }
@@ -42,7 +43,7 @@ impl Seed {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.hash(name)))
     }
 
-    /// A new seed derived from this one, for a part of the program that makes its own streams.
+    /// A new seed derived from this seed, for a part of the program that makes its own streams.
     pub fn child(self, name: &str) -> Seed {
         Seed { master: self.hash(name), run: self.run }
     }
@@ -107,7 +108,7 @@ impl Stream {
         self.unit() < p
     }
 
-    /// Uniform on `0..n`; 0 for n = 0. The bias is below n / 2^64.
+    /// Uniform on `0..n`. For n = 0 the result is 0. The bias is below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64

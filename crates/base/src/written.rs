@@ -1,5 +1,5 @@
-//! Values in files that may be written as a text or as a number ([`Word`], [`mod@word`]), and
-//! positions in files ([`Place`]).
+//! Values that a file may contain as a text or as a number ([`Word`], [`mod@word`]), and positions
+//! in files ([`Place`]).
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 use std::fmt;
@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 /// The text of a value in a file. A number is turned into text: `0.25` and `"0.25"` are equal.
 ///
-/// For types that can be parsed from text, `#[serde(with = "ripstop_base::word")]` reads both forms
-/// in the same way.
+/// Any other type that can be parsed from text reads both forms in the same way with the attribute
+/// `#[serde(with = "ripstop_base::word")]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(String);
 
@@ -105,7 +105,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The position of the byte at `offset`. If the text is shorter, the position of its end.
+    /// The position of the byte at `offset`. If `offset` is beyond the end of the text, the
+    /// position of the end.
     pub fn of(text: &str, offset: usize) -> Place {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -17,22 +17,23 @@ use std::time::Instant;
 
 /// Put a lossy link between two network namespaces
 ///
-/// Each namespace gets a TUN device. A packet that enters one device leaves the other as the link decides.
-/// "Forth" is the direction from left to right. Runs until Ctrl-C or for --seconds, then prints the link's
-/// counters. The devices disappear when the process ends.
+/// Each namespace gets a TUN device. The emulated link carries packets between the two devices, and loses and
+/// delays packets as the flags say. The data direction ("forth") is from left to right. Runs until Ctrl-C or
+/// for --seconds, then prints the link's counters. The devices disappear when the process ends.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// One end: a name of `ip netns`, pid:NUMBER, or a path such as /proc/NUMBER/ns/net
+    /// Namespace of the left end: a name of `ip netns`, pid:NUMBER, or a path such as /proc/NUMBER/ns/net
     #[arg(long, value_name = "NAMESPACE")]
     left: String,
-    /// The other end, in the same form
+    /// Namespace of the right end, in the same form as --left
     #[arg(long, value_name = "NAMESPACE")]
     right: String,
-    /// Address of the left device, with the prefix that is reached through it; may be repeated for IPv6
+    /// Address of the left device, with the prefix that is reached through the device. May be repeated to add an
+    /// IPv6 address
     #[arg(long, value_name = "ADDRESS/PREFIX", default_value = "198.18.0.1/24", value_parser = address)]
     left_address: Vec<IpNet>,
-    /// Address of the right device
+    /// Address of the right device, in the same form as --left-address
     #[arg(long, value_name = "ADDRESS/PREFIX", default_value = "198.18.0.2/24", value_parser = address)]
     right_address: Vec<IpNet>,
     /// Name of the left device, at most 15 characters
@@ -86,7 +87,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     if !netns::is_privileged() {
         return Err(Failure::Work(
             "entering the namespaces needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run this as root \
-             (`sudo ripstop emulate ...`), or inside the user namespace that owns them"
+             (`sudo ripstop emulate ...`), or inside the user namespace that owns the namespaces"
                 .to_owned(),
         ));
     }

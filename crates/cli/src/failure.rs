@@ -1,4 +1,4 @@
-//! Why a command failed, and its exit status.
+//! The reasons for which a command fails, and the exit status for each reason.
 
 use std::fmt::Display;
 use std::io;
@@ -21,12 +21,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The failure for an invalid value. `problem` says what is wrong and what would be right.
+    /// The failure for a flag with an invalid value. `problem` says what is wrong and which value would be valid.
     pub(crate) fn flag(flag: &str, problem: impl Display) -> Failure {
         Failure::Usage(format!("{flag}: {problem}"))
     }
 
-    /// The failure of the work: what was tried, and why it failed.
+    /// The failure of the command's work. `what` names the step that failed. `why` is the reason.
     pub(crate) fn work(what: impl Display, why: impl Display) -> Failure {
         Failure::Work(format!("{what}: {why}"))
     }
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// An error while printing the result.
+    /// The failure for an error that occurred while the result was printed.
     pub(crate) fn printing(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::OutputClosed,
@@ -99,7 +99,7 @@ impl From<ripstop_net::daemon::DaemonConfigError> for Failure {
 pub(crate) struct WrongFlag {
     /// The flag with its dashes; None when no flag is to blame.
     pub(crate) flag: Option<String>,
-    /// The problem and what would be right.
+    /// What is wrong, and which value would be valid.
     pub(crate) problem: String,
 }
 

@@ -1,5 +1,5 @@
-//! `--fates`: writes the fate of each packet on the link (delivered, or lost and how) to a file. So
-//! runs can be compared packet by packet.
+//! `--fates`: writes the fate of each packet on the link (delivered, or lost and how) to a file.
+//! With two such files, two runs can be compared packet by packet.
 
 use crate::failure::{Failure, Outcome};
 use std::fs::File;
@@ -11,7 +11,7 @@ const WAYS: [&str; 2] = ["forth", "back"];
 
 /// A file of fates (docs/operators/output.md). Each line has the name of a contender (or nothing),
 /// `forth` or `back`, and one letter per packet. The letters are in the order in which the packets
-/// were offered to the link. A later line with the same beginning continues an earlier one.
+/// were offered to the link. A later line with the same beginning continues the earlier line.
 #[derive(Debug)]
 pub(crate) struct FateLog {
     path: PathBuf,

@@ -10,11 +10,11 @@ use serde::Serialize;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A block code, in the data direction")]
 pub(crate) struct FecFlags {
-    /// Send packets in blocks of this many units; --rate is then the channel's rate, and --loss applies in
-    /// addition to --unit-loss
+    /// Send packets in blocks of this many source units. With a block code, --rate includes the redundant units,
+    /// and --loss is the share of whole packets lost, in addition to the units lost
     #[arg(long, value_name = "UNITS", requires = "fec_n")]
     fec_k: Option<u32>,
-    /// Units sent for a block; the block is restored when --fec-k of them arrive
+    /// Number of units sent for a block. The block is restored if at least --fec-k of these units arrive
     #[arg(long, value_name = "UNITS", requires = "fec_k")]
     fec_n: Option<u32>,
     /// Size of a unit
@@ -23,8 +23,8 @@ pub(crate) struct FecFlags {
     /// Share of units lost
     #[arg(long, value_name = "SHARE", default_value = "0", requires = "fec_k")]
     unit_loss: Fraction,
-    /// Probability that the unit after a lost unit is lost; the state of this model (Gilbert's) also changes
-    /// while the link is idle [default: as --unit-loss, independent losses]
+    /// Probability that the unit after a lost unit is lost (Gilbert's model). The model's state changes also while
+    /// the link is idle [default: as --unit-loss, independent losses]
     #[arg(long, value_name = "SHARE", requires = "fec_k")]
     stay_bad: Option<Fraction>,
 }
@@ -43,7 +43,7 @@ impl FecFlags {
     /// The block code; None without `--fec-k` and `--fec-n`.
     ///
     /// # Errors
-    /// An invalid value, with its flag.
+    /// A value is invalid. The message names the flag.
     pub(crate) fn code(&self) -> Outcome<Option<Fec>> {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return Ok(None) };
         let loss = unit_loss(self.unit_loss, self.stay_bad)?;
@@ -62,7 +62,7 @@ impl FecFlags {
         Ok(alone.fec)
     }
 
-    /// The code for `--json`.
+    /// The block code, for `--json`.
     pub(crate) fn facts(&self) -> Option<FecFacts> {
         self.fec_k.zip(self.fec_n).map(|(k_units, n_units)| FecFacts {
             k_units,
@@ -73,13 +73,13 @@ impl FecFlags {
         })
     }
 
-    /// A description of the block code in words. The caller appends it to the description of the link. Empty without a
-    /// block code.
+    /// A description of the block code in words. The caller appends this text to the description of the link. Empty
+    /// without a block code.
     pub(crate) fn words(&self) -> String {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return String::new() };
-        let after = self.stay_bad.map(|q| format!(", {q} of those after a lost unit")).unwrap_or_default();
+        let after = self.stay_bad.map(|q| format!(", {q} of the units after a lost unit")).unwrap_or_default();
         format!(
-            ", in the data direction {k} units of {} sent as {n}, {} of the units lost{after}",
+            "; in the data direction {k} units of {} are sent as {n}; the link loses {} of the units{after}",
             self.unit, self.unit_loss
         )
     }
@@ -88,11 +88,11 @@ impl FecFlags {
 /// The loss model of units: Gilbert's, or independent losses without `stay_bad`.
 ///
 /// # Errors
-/// A `--stay-bad` of 100 %, with which a run of losses would never end.
+/// `--stay-bad` is 100 %. A run of losses would then never end.
 pub(crate) fn unit_loss(mean: Fraction, stay_bad: Option<Fraction>) -> Result<Loss, WrongFlag> {
     match stay_bad {
         Some(q) if q.get() >= 1.0 => {
-            let problem = "100% would never end a run of losses; write less, for example `75%`";
+            let problem = "100% is too high: a run of losses would never end; write less, for example `75%`";
             Err(WrongFlag::new("--stay-bad", problem))
         }
         Some(q) => Ok(Loss::gilbert(mean, q)),
@@ -129,7 +129,8 @@ mod tests {
         assert_eq!(bursty.code().unwrap(), Some(fec));
         assert_eq!(
             bursty.words(),
-            ", in the data direction 20 units of 48B sent as 22, 1% of the units lost, 75% of those after a lost unit"
+            "; in the data direction 20 units of 48B are sent as 22; the link loses 1% of the units, 75% of the units \
+             after a lost unit"
         );
     }
 

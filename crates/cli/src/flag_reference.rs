@@ -10,8 +10,8 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Flags and units
 
-This page is for everyone who looks for a flag. `make flags` writes it from the program's definitions; `ripstop COMMAND --help` prints the
-same text. [`operators/output.md`](operators/output.md) explains what the commands print.
+This page is for everyone who looks for a flag. `make flags` writes this page from the program's definitions. `ripstop COMMAND --help` prints
+the same text. [`operators/output.md`](operators/output.md) explains what the commands print.
 
 A quantity is a number with a unit. Prefixes are decimal (k = 1000). A bare number has the SI unit.
 
@@ -23,9 +23,9 @@ A quantity is a number with a unit. Prefixes are decimal (k = 1000). A bare numb
 | `<SIZE>` | size | `1000B`, `300kB`, `3.2MB` | bytes | `_bytes` |
 | `<QUEUE>` | queue limit | `200` (packets), `300kB` | packets | `_packets`, `_bytes` |
 
-Exit status 0: the command did its work. 1: it failed. 2: the arguments or the input are invalid; the message names the flag, the problem and
-a correct value. With `--json` a command prints one JSON object on standard output; [`schemas/`](schemas) describes the objects. Progress and
-warnings go to standard error.
+The exit status is 0 if the command did its work, and 1 if the command failed. The exit status is 2 if the arguments or the input are invalid;
+the message then names the flag, the problem and a correct value. With `--json` a command prints one JSON object on standard output;
+[`schemas/`](schemas) describes the objects. Progress and warnings go to standard error.
 ";
 
 /// The whole page.
@@ -39,14 +39,14 @@ fn page() -> String {
     page
 }
 
-/// A command and its subcommands.
+/// Adds a section about a command to `page`, and then sections about the subcommands.
 fn section(page: &mut String, parent: &str, command: &Command) {
     let name = format!("{parent} {}", command.get_name());
     let _ = write!(page, "\n## {name}\n\n");
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(page, "{}", escaped(&about));
     let own: Vec<&Arg> = command.get_arguments().filter(|arg| is_listed(arg)).collect();
-    // All headings once, in the order of definition. The flags without a heading come first.
+    // Each heading appears one time, in the order of definition. The flags without a heading come first.
     let mut headings: Vec<Option<&str>> = Vec::new();
     for heading in own.iter().map(|arg| arg.get_help_heading()) {
         if !headings.contains(&heading) {
@@ -117,8 +117,8 @@ fn default(arg: &Arg) -> String {
     }
 }
 
-/// Escapes the text so that Markdown and its tables show it unchanged. Text between backticks is
-/// code, in which only `|` is escaped.
+/// Escapes the text so that Markdown shows the text unchanged, also in tables. Text between
+/// backticks is code, in which only `|` is escaped.
 fn escaped(text: &str) -> String {
     let escape = |(at, part): (usize, &str)| {
         let part = part.replace('|', "\\|");
@@ -128,15 +128,15 @@ fn escaped(text: &str) -> String {
     text.split('`').enumerate().map(escape).collect::<Vec<_>>().join("`")
 }
 
-/// Every command describes itself: no command shows the description of a group of flags that it shares with
-/// others.
+/// Every command has its own description. No command shows the description of a group of flags that several
+/// commands share.
 #[test]
 fn each_command_has_a_description_of_its_own() {
     fn visit(command: &Command, seen: &mut std::collections::BTreeSet<String>) {
         for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
             assert!(!about.is_empty(), "`{}` has no description", inner.get_name());
-            assert!(!about.ends_with('.'), "`{}`: \"{about}\" is the description of something else", inner.get_name());
+            assert!(!about.ends_with('.'), "`{}`: \"{about}\" does not describe the command", inner.get_name());
             assert!(seen.insert(about.clone()), "`{}`: another command has \"{about}\" too", inner.get_name());
             visit(inner, seen);
         }

@@ -14,8 +14,8 @@ use zeroize::Zeroizing;
 
 /// Make a private key, or show the public key of a private key
 ///
-/// A key is 32 bytes, written as 44 characters of base64 like WireGuard's. Each host keeps its private key
-/// secret and gives its public key to its peers.
+/// A key is 32 bytes. A key is written as 44 characters of base64, as in WireGuard. Each host keeps its private
+/// key secret and gives its public key to its peers.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -27,11 +27,11 @@ pub(crate) struct Flags {
 enum Command {
     /// Make a private key
     ///
-    /// Prints the private key, and the public key on standard error. With --out, writes the private key to a
-    /// file that only its owner may read, and prints the public key.
+    /// Prints the private key on standard output, and the public key on standard error. With --out, writes the
+    /// private key to a file that only the file's owner may read, and prints the public key on standard output.
     #[command(after_help = EXAMPLES)]
     New {
-        /// Write the private key to this file, which must not exist
+        /// Write the private key to this file. The file must not exist yet
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         /// Print one JSON object (docs/schemas/keys.schema.json)
@@ -63,14 +63,14 @@ const MAX_INPUT: u64 = 1 << 16;
 #[derive(Serialize)]
 struct Report<'a> {
     public_key: String,
-    /// Null when the key was written to a file.
+    /// Null if `keys new` wrote the private key to a file, and for `keys show`.
     private_key: Option<&'a str>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// A file that holds no key, exists already, or cannot be read or written.
+/// The file to read holds no key, the file to write exists already, or a file cannot be read or written.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::New { out, json } => new(out.as_deref(), *json),
@@ -100,8 +100,8 @@ fn show(public: &PublicKey, json: bool) -> Outcome<()> {
     output::print(&format!("{public}\n"))
 }
 
-/// Writes the key to a new file that only its owner may read. An existing file is never overwritten: a lost
-/// key cannot be recovered.
+/// Writes the key to a new file that only the file's owner may read. An existing file is never overwritten, because
+/// a lost key cannot be recovered.
 fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
     let shown = path.display();
     let mut file =
@@ -111,7 +111,8 @@ fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
         })?;
     let line = Zeroizing::new(format!("{}\n", *key.to_base64()));
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).or_else(|error| {
-        // A partly written key is useless. Devices and pipes cannot be synchronised, which is not an error.
+        // A device or a pipe cannot be synchronised. This is not an error. After any other error the file is
+        // removed, because a partly written key is useless.
         if error.kind() == io::ErrorKind::InvalidInput {
             return Ok(());
         }
@@ -120,7 +121,7 @@ fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
     })
 }
 
-/// The public key of a key file or of a configuration's private key.
+/// The public key for the private key in a key file or in a configuration file.
 fn public_in(file: &Path) -> Outcome<PublicKey> {
     if file == Path::new("-") {
         let mut text = Zeroizing::new(String::new());
@@ -138,7 +139,7 @@ fn public_in(file: &Path) -> Outcome<PublicKey> {
     };
     match DaemonConfig::load(file) {
         Ok(config) => Ok(config.public()),
-        // A file with sections was meant to be a configuration, so the configuration's error helps more.
+        // A file with sections is probably a configuration, so the error about the configuration helps more.
         Err(error @ DaemonConfigError::Content { .. }) if has_sections(file) => Err(error.into()),
         Err(_) => Err(not_a_key.into()),
     }

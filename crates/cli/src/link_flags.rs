@@ -1,4 +1,4 @@
-//! The flags that describe a link. They are the same in every command that has a link.
+//! The flags that describe an emulated link. Every command with an emulated link has the same flags.
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
@@ -8,7 +8,7 @@ use ripstop_link::{Duplicate, LinkConfig, Policer, Reorder};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Flags of a link. "Forth" is the data direction, "back" the other one.
+/// Flags of a link. "Forth" is the data direction. "Back" is the opposite direction.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The link")]
 pub(crate) struct LinkFlags {
@@ -18,30 +18,31 @@ pub(crate) struct LinkFlags {
     /// Rate of the way back [default: as --rate]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
-    /// Round-trip time of the idle link without serialisation; half of it in each direction
+    /// Round-trip time of the idle link without serialisation. Each direction has half of this delay
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) rtt: Span,
-    /// Share of packets lost in the data direction, after they used their time on the link
+    /// Share of packets lost in the data direction. A lost packet still uses its transmission time on the link
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(crate) loss: Fraction,
     /// Share of packets lost on the way back [default: as --loss]
     #[arg(long, value_name = "SHARE")]
     pub(crate) loss_back: Option<Fraction>,
-    /// Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's model
+    /// Mean length of a run of losses, in packets. Above 1, the losses follow Gilbert's model
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = burst)]
     pub(crate) burst: f64,
     /// Queue of the link in each direction, in packets (200) or bytes (300kB) [default: one bandwidth-delay
     /// product]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<QueueLimit>,
-    /// Mark ECN-capable packets with Congestion Experienced when the queue, with the packet itself, holds more
-    /// than this, in packets or bytes [default: mark none]
+    /// Mark an ECN-capable packet with Congestion Experienced if the queue, including this packet, holds more than
+    /// this number of packets or bytes [default: mark no packet]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) mark: Option<QueueLimit>,
-    /// Additional random delay of each packet, uniform between 0 and this; packets stay in order
+    /// Largest additional delay of a packet. The additional delay is random, uniform from 0 to this value. Packets
+    /// stay in order
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) jitter: Span,
-    /// Share of packets held back for --reorder-by, so that others overtake them
+    /// Share of packets that are held back for --reorder-by. Later packets overtake a packet that is held back
     #[arg(long, value_name = "SHARE", default_value = "0")]
     pub(crate) reorder: Fraction,
     /// How long --reorder holds a packet back
@@ -53,11 +54,11 @@ pub(crate) struct LinkFlags {
     /// Share of packets in which one bit is flipped
     #[arg(long, value_name = "SHARE", default_value = "0")]
     pub(crate) corrupt: Fraction,
-    /// Refuse packets above this rate in the data direction (a token bucket of 50 ms), so that loss grows
-    /// with the offered rate
+    /// Drop packets above this rate in the data direction (a token bucket of 50 ms). Loss then grows with the
+    /// offered rate
     #[arg(long, value_name = "RATE")]
     pub(crate) policer: Option<Rate>,
-    /// Seed of all random numbers; with equal seeds, the same packets are lost
+    /// Seed of all random numbers. With equal seeds, the same packets are lost
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: Seed,
 }
@@ -88,7 +89,7 @@ impl LinkFlags {
     /// The data direction and the way back.
     ///
     /// # Errors
-    /// An invalid value, with its flag.
+    /// A value is invalid. The message names the flag.
     pub(crate) fn directions(&self) -> Outcome<(LinkConfig, LinkConfig)> {
         let rtt = self.rtt.duration();
         let forth = LinkConfig { policer: self.policer.map(Policer::new), ..self.direction(self.rate, rtt, self.loss) };
@@ -146,7 +147,7 @@ impl LinkFlags {
         }
     }
 
-    /// The link's settings, for people.
+    /// The link's settings as text.
     pub(crate) fn words(&self) -> String {
         let mut words = format!("{}, RTT {}", shown_rate(self.rate), self.rtt);
         if let Some(back) = self.rate_back.filter(|back| *back != self.rate) {

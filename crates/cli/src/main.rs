@@ -1,7 +1,7 @@
 //! The program `ripstop`.
 //!
-//! Every command is a module with its flags and a function `run`. Exit status: 0 when the command did its
-//! work, 1 when it failed, 2 for invalid arguments or input.
+//! Each command is a module. The module has the command's flags and a function `run`. The exit status is 0 if the
+//! command did its work, 1 if the command failed, and 2 if the arguments or the input are invalid.
 
 mod demo;
 mod emulate;
@@ -51,12 +51,12 @@ Examples:
   ripstop status                  show the state of the running tunnel
   ripstop speed                   measure how fast this machine codes and encrypts
   ripstop sim tandem --loss 1.5%  simulate TCP over a chain of lossy links
-  ripstop sweep plan.toml         simulate a grid; cells that are done are not repeated
+  ripstop sweep plan.toml         simulate a grid; skip cells whose results are stored
   ripstop lab --help              run cells of experiments on any machine
   ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%  predict what a link will carry, and what to use on it
   ripstop model fec --optimise    compute the papers' closed forms for a link
   ripstop papers check            compare the papers' figures with the models
-  ripstop papers run 000.fig12    repeat a published experiment, and compare the figures";
+  ripstop papers run 000.fig12    repeat a published experiment, and compare the results";
 
 #[derive(Subcommand)]
 enum Command {

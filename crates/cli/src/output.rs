@@ -1,4 +1,4 @@
-//! Printing on standard output: one JSON object, or tables for people.
+//! Prints on standard output: one JSON object, or tables.
 
 pub(crate) use ripstop_base::readable::{bytes, rate, share, time};
 
@@ -18,7 +18,7 @@ pub(crate) fn print(text: &str) -> Outcome<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::printing)
 }
 
-/// A table. The first column is aligned left, the others right.
+/// A table. The first column is aligned left. All other columns are aligned right.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,

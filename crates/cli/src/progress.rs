@@ -1,4 +1,4 @@
-//! Progress on standard error, if that is a terminal.
+//! Shows the progress on standard error, if standard error is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ pub(crate) struct Progress {
     scope: String,
 }
 
-/// How often the line is redrawn and conditions are checked.
+/// The time between two redraws of the line. [`Progress::wait_for`] also checks its condition at this interval.
 const BEAT: Duration = Duration::from_millis(100);
 
 impl Progress {
     /// A progress line, drawn only if standard error is a terminal.
     pub(crate) fn new() -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        // The style accepts this constant template, as a test shows.
+        // The constant template is valid, as a test shows.
         if let Ok(style) = style() {
             bar.set_style(style);
         }
@@ -45,7 +45,7 @@ impl Progress {
         }
     }
 
-    /// Waits until `end`, or earlier until `done` returns true, and shows `message` meanwhile.
+    /// Waits until `done` returns true, but not beyond `end`. Shows `message` during the wait.
     /// Returns whether `done` returned true.
     pub(crate) fn wait_for(&self, end: Instant, message: impl Fn() -> String, done: impl Fn() -> bool) -> bool {
         loop {

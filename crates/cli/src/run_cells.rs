@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct RunStyle {
     /// The text before the progress, such as `sweeping`.
     pub(crate) what: &'static str,
-    /// Most threads to use.
+    /// The largest number of threads to use.
     pub(crate) threads: usize,
-    /// Whether the other cells are still run when a cell fails.
+    /// Whether the other cells are still run after a cell has failed.
     pub(crate) keep_going: bool,
 }
 

@@ -26,14 +26,14 @@ impl Signals {
             .map_err(|errno| Failure::work("catching Ctrl-C", errno))
     }
 
-    /// Waits for a signal, for at most 200 ms and not beyond `end`. Returns true if a signal came or `end` is
+    /// Waits for a signal, for at most 200 ms and not beyond `end`. Returns true if a signal came or `end` was
     /// reached.
     ///
     /// # Errors
     /// The system's error.
     pub(crate) fn should_end(&self, end: Option<Instant>) -> Outcome<bool> {
         /// The longest wait of one call. Between two calls, the caller checks its other conditions and does its
-        /// regular work. Half the value makes it react twice as fast, for twice as many wake-ups.
+        /// regular work. With half the value, the caller reacts twice as fast and wakes up twice as often.
         const LONGEST_WAIT: Duration = Duration::from_millis(200);
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 /// Show the state of a running tunnel
 ///
-/// Asks the daemon over its status socket, which only the daemon's user and root may use. Without a name it
-/// asks the only tunnel that runs on this host.
+/// Asks the daemon over the daemon's status socket. Only the daemon's user and root may use this socket. Without
+/// NAME, the command asks the only tunnel that runs on this host.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
     /// Name of the tunnel's device [default: the device of the only running tunnel]
     #[arg(value_name = "NAME", conflicts_with = "socket")]
     name: Option<String>,
-    /// Path of the status socket, as `status` in the tunnel's configuration gives it
+    /// Path of the status socket: the value of `status` in the tunnel's configuration
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Print the daemon's answer, one JSON object (docs/schemas/status.schema.json)
@@ -33,15 +33,15 @@ Examples:
   ripstop status rip1
   ripstop status --json | jq '.peers[].session.srtt_s'";
 
-/// Longest wait for the daemon's answer. It usually comes within milliseconds.
+/// The longest wait for the daemon's answer. The answer usually comes within milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest answer that is read, in bytes: far more than the answer about ten thousand peers.
+/// The largest number of bytes that are read as an answer. An answer about ten thousand peers is far shorter.
 const MAX_ANSWER: u64 = 1 << 26;
 
 /// Runs the command.
 ///
 /// # Errors
-/// There is no daemon, it does not answer, or the name is wrong.
+/// There is no daemon, the daemon does not answer, or the name is wrong.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let path = match (&flags.socket, &flags.name) {
         (Some(path), _) => path.clone(),
@@ -54,7 +54,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let answer = ask(&path)?;
     let strange = |error| Failure::work(format!("reading the answer from {}", path.display()), error);
     if flags.json {
-        // The answer is printed unchanged, because its fields depend on the daemon's version.
+        // The answer is printed unchanged, because the fields of the answer depend on the daemon's version.
         serde_json::from_str::<serde::de::IgnoredAny>(&answer).map_err(strange)?;
         return output::print(&format!("{}\n", answer.trim_end()));
     }
@@ -76,8 +76,8 @@ fn only_one(directory: &Path) -> Outcome<PathBuf> {
     match &sockets[..] {
         [one] => Ok(one.clone()),
         [] => Err(Failure::Work(format!(
-            "no tunnel answers in {}: is `ripstop up` running? If its configuration sets `status`, give that path \
-             with --socket",
+            "no tunnel answers in {}: is `ripstop up` running? If the tunnel's configuration sets `status`, give this \
+             path with --socket",
             directory.display()
         ))),
         many => {
@@ -91,14 +91,15 @@ fn ask(path: &Path) -> Outcome<String> {
     let shown = path.display();
     let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Work(format!(
-            "there is no status socket {shown}: is `ripstop up` running? If its configuration sets `status`, give \
-             that path with --socket"
+            "there is no status socket {shown}: is `ripstop up` running? If the tunnel's configuration sets `status`, \
+             give this path with --socket"
         )),
         io::ErrorKind::ConnectionRefused => {
             Failure::Work(format!("no daemon answers at {shown}: the tunnel has ended; start it with `ripstop up`"))
         }
         io::ErrorKind::PermissionDenied => Failure::Work(format!(
-            "only its owner may use {shown}; run this as the user who runs the tunnel, or as root"
+            "only the owner of {shown} may use this socket; run `ripstop status` as the user who runs the tunnel, or \
+             as root"
         )),
         _ => Failure::work(format!("asking {shown}"), error),
     })?;

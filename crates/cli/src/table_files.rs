@@ -1,4 +1,4 @@
-//! Files that a table of results is written to.
+//! The flags that name the files of a table of results, and the code that writes these files.
 
 use crate::failure::{Failure, Outcome};
 use ripstop_lab::files;
@@ -30,11 +30,11 @@ impl TableFiles {
         self.csv.as_deref() == Some(Path::new("-"))
     }
 
-    /// Checks the files before long work starts. Refuses files that cannot be written, and files in
-    /// `taken`, which the command itself uses.
+    /// Checks the files before long work starts. Refuses files that cannot be written. Also refuses
+    /// the files in `taken`, because the command itself uses these files.
     pub(crate) fn check(&self, json: bool, taken: &[&Path]) -> Outcome<()> {
         if self.csv_is_output() && json {
-            return Err(Failure::flag("--csv", "standard output is taken by --json; write the name of a file"));
+            return Err(Failure::flag("--csv", "--json already uses standard output; write the name of a file"));
         }
         let files = [
             ("--csv", self.csv.as_deref().filter(|_| !self.csv_is_output())),
@@ -50,7 +50,7 @@ impl TableFiles {
         Ok(())
     }
 
-    /// Writes the table as the flags ask, and returns the paths of the files written.
+    /// Writes the table to the files that the flags name, and returns the paths of the files written.
     pub(crate) fn write(&self, table: &ResultTable<'_>) -> Outcome<Vec<PathBuf>> {
         let mut written = Vec::new();
         if let Some(path) = &self.csv {
@@ -66,7 +66,7 @@ impl TableFiles {
                 written.push(path.clone());
             }
             if let Some(words) = left_out {
-                eprintln!("note: {words}; --json has them");
+                eprintln!("note: {words}; the output of --json contains all flows and links");
             }
         }
         #[cfg(feature = "parquet")]
@@ -78,7 +78,7 @@ impl TableFiles {
     }
 }
 
-/// Whether two paths name one file.
+/// Whether two paths name the same file.
 pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 /// Run the tunnel daemon of this host
 ///
 /// Creates the device and its routes in the current network namespace, starts handshakes with the peers and
-/// moves packets until Ctrl-C or SIGTERM. It stays in the foreground and logs to standard error, as service
-/// managers expect. The device disappears when the process ends. Needs CAP_NET_ADMIN.
+/// moves packets until Ctrl-C or SIGTERM. The daemon stays in the foreground and logs to standard error, as
+/// service managers expect. The device disappears when the process ends. Needs CAP_NET_ADMIN.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// The configuration file, in TOML; docs/operators/example.toml shows every field
+    /// The configuration file, in TOML. docs/operators/example.toml shows every field
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
     /// Check the configuration and exit
@@ -38,7 +38,7 @@ The smallest configuration:
   address = [\"10.77.0.1/24\"]
   [[peer]]
   public-key = \"...\"                 # what `ripstop keys show` prints on the other host
-  endpoint = \"vpn.example.org:5182\"  # one of the two hosts needs it
+  endpoint = \"vpn.example.org:5182\"  # one of the two hosts needs an endpoint
   allowed-ips = [\"10.77.0.2/32\"]";
 
 /// How much to log.
@@ -46,24 +46,24 @@ The smallest configuration:
 enum Level {
     /// Problems that stop the tunnel
     Error,
-    /// Settings that may be unintended, and peers that do not answer
+    /// Also settings that may be unintended, and peers that do not answer
     Warn,
-    /// Peers that connect and disconnect
+    /// Also peers that connect and disconnect
     Info,
-    /// Single packets that could not be handled
+    /// Also single packets that could not be handled
     Debug,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// An invalid configuration, a step that the system does not allow, or a tunnel that failed.
+/// The configuration is invalid, the system does not allow a step, or the tunnel failed.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let config = DaemonConfig::load(&flags.config)?;
     if flags.check {
         return check(flags, &config);
     }
-    // The signals are blocked before the daemon starts its threads, because these inherit the signal mask.
+    // The signals are blocked before the daemon starts its threads, because the threads inherit the signal mask.
     let signals = Signals::block()?;
     log_to_stderr(flags.log);
     for warning in &config.warnings {

@@ -1,8 +1,8 @@
-//! The figures that the product must reach: the tunnel's share on the demonstration's link, the agreement of
-//! real and virtual time, and the speed of coders and session. Each figure is the median of three runs. Plain
-//! BBR on the same link is the control: if its share is too low, the machine is too busy for a result.
-//! `make accept` runs these tests. They take minutes and need an otherwise idle machine. `make accept RUNS=1`
-//! measures each figure only once.
+//! The target figures of the program: the tunnel's share on the demonstration's link, the agreement of real and
+//! virtual time, and the speed of coders and session. Each figure is the median of three runs. Plain BBR on the
+//! same link is the control. If the share of plain BBR is too low, the machine is too busy for a result.
+//! `make accept` runs these tests. The tests take minutes and need an otherwise idle machine. `make accept RUNS=1`
+//! measures each figure one time.
 
 mod common;
 
@@ -10,11 +10,11 @@ use common::{Fates, json, ripstop};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// h, the cost of headers: bytes on the path over useful bytes in a full packet, 1500 / (1436 - 52). The
+/// h, the cost of headers: bytes on the path divided by useful bytes in a full packet, 1500 / (1436 - 52). The
 /// tunnel's MTU is 64 bytes less than the path's, and the inner IP and TCP headers take 52 bytes.
 const HEADERS: f64 = 1.084;
 
-/// How often each measurement is repeated: an odd number, so that there is a median.
+/// The number of runs of each measurement. The number is odd, so that one run is the median.
 fn runs() -> u64 {
     let runs = std::env::var("RIPSTOP_ACCEPT_RUNS").ok().filter(|words| !words.is_empty());
     runs.map_or(3, |words| words.parse().expect("RIPSTOP_ACCEPT_RUNS is a whole number"))
@@ -29,11 +29,11 @@ struct Link {
     loss: f64,
     /// The least share that the tunnel must reach.
     share: f64,
-    /// The largest sent/useful allowed for the tunnel, divided by h/(1-p). h is [`HEADERS`], p the loss.
+    /// The largest sent/useful allowed for the tunnel, divided by h/(1-p). h is [`HEADERS`], and p is the loss.
     sent: f64,
-    /// The least share of plain BBR on an idle machine; None where BBR itself is near its limit.
+    /// The least share of plain BBR on an idle machine. None at a loss near which BBR itself fails.
     control: Option<f64>,
-    /// The largest share of plain CUBIC. A larger share means that the link does not lose as it should.
+    /// The largest share of plain CUBIC. A larger share means that the link loses too few packets.
     cubic: f64,
 }
 
@@ -123,23 +123,24 @@ fn the_tunnel_reaches_its_shares() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// The same link with different losses and mean lengths of loss runs.
+/// The settings of the link: the loss in both directions, and the mean length of a run of losses.
 const BOTH: [(&str, &str); 5] = [("0", "1"), ("5%", "1"), ("20%", "1"), ("5%", "4"), ("20%", "4")];
 
-/// The allowed difference between real and virtual time. If two standard errors are more, they are allowed.
+/// The relative difference allowed between the goodputs in real and in virtual time. If two standard errors are
+/// larger than this value, two standard errors are allowed.
 const AGREEMENT: f64 = 0.03;
-/// A limit in seconds: a machine on which 1 packet in 100 is later than this gives no valid result. In virtual
-/// time, hosts that wait up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
+/// The limit of lateness, in seconds. If 1 packet in 100 is later than this, the machine gives no valid result. In
+/// virtual time, hosts that wait up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
 const LATE: f64 = 2e-3;
-/// How often a run is tried, at most, until the machine is not too late.
+/// The largest number of tries of a run. A run is tried again if the packets were later than [`LATE`].
 const TRIES: usize = 4;
-/// The number of runs in virtual time, and Student's t at 95 % for that number.
+/// The number of runs in virtual time, and Student's t at 95 % for this number of runs.
 const MANY: u64 = 30;
 const T95: f64 = 2.045;
 
-/// In real and in virtual time, the k-th packet meets the same fate, and the tunnel has the same goodput. A run
-/// of ten seconds varies by 3 % from seed to seed, so the mean of longer runs is compared with the mean of many
-/// virtual runs.
+/// In real and in virtual time, the k-th packet meets the same fate, and the tunnel has the same goodput. The
+/// goodput of a run of ten seconds varies by 3 % from seed to seed. So the mean of longer runs is compared with the
+/// mean of many virtual runs.
 #[test]
 fn real_and_virtual_time_agree() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -160,7 +161,7 @@ fn real_and_virtual_time_agree() {
         let name = format!("loss {loss}, bursts of {burst}");
         let (mut real, mut late) = (Vec::new(), 0.0_f64);
         for seed in 1..=runs() {
-            // Of several tries, the one with the least lateness counts. Its goodput plays no part in this choice.
+            // The try with the least lateness counts. The goodput of a try plays no part in this choice.
             let lateness = |report: &Value| {
                 let wire = contender(report, "ripstop").map(|c| &c["wire"]["late_p99_s"]);
                 wire.and_then(Value::as_f64).unwrap_or(f64::INFINITY)
@@ -197,7 +198,7 @@ fn real_and_virtual_time_agree() {
         let most = (2.0 * deviation * (1.0 / n + 1.0 / many).sqrt()).max(AGREEMENT);
         let apart = real / simulated - 1.0;
         println!(
-            "{name}: {:.2} Mbit/s in real time, {:.2} in virtual time: {:+.1} %, {:.1} % is the most",
+            "{name}: {:.2} Mbit/s in real time, {:.2} in virtual time: {:+.1} %, the limit is {:.1} %",
             real / 1e6,
             simulated / 1e6,
             100.0 * apart,
@@ -207,7 +208,7 @@ fn real_and_virtual_time_agree() {
         if apart.abs().partial_cmp(&most) != Some(std::cmp::Ordering::Less) {
             let control = if late > LATE { "INCONCLUSIVE, the machine is too busy: " } else { "" };
             problems.push(format!(
-                "{name}: {control}real time is {:+.1} % off, with 1 packet in 100 up to {:.1} ms late",
+                "{name}: {control}the goodput in real time is {:+.1} % off, and 1 packet in 100 is up to {:.1} ms late",
                 100.0 * apart,
                 1e3 * late
             ));
@@ -216,8 +217,8 @@ fn real_and_virtual_time_agree() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// The ratios to anchors of the same run for which `ripstop speed` has a target. The targets are for AVX-512
-/// with GFNI. With another kernel the ratios are shown but not asserted.
+/// The ratios for which `ripstop speed` has a target. A ratio compares a figure with its anchor in the same run. The
+/// targets are for AVX-512 with GFNI. With another kernel the ratios are shown but not asserted.
 #[test]
 fn coders_and_session_reach_their_ratios() {
     let reports: Vec<Value> =
@@ -239,7 +240,7 @@ fn coders_and_session_reach_their_ratios() {
         }
     }
     if !is_the_kernel {
-        println!("kernel {}: the targets are for gfni512, and not asserted", reports[0]["kernel"]);
+        println!("kernel {}: the targets are for gfni512, so they are not asserted", reports[0]["kernel"]);
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// For each crate, the crates that it uses.
+/// For each crate, the names of the crates that this crate uses.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The rows of the table of crates: the first cell is a crate, the last one names the crates that it uses.
+/// The rows of the table of crates. The first cell of a row names a crate. The last cell names the crates that this
+/// crate uses.
 fn documented(text: &str) -> Arrows {
     let rows = text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
@@ -22,7 +23,7 @@ fn documented(text: &str) -> Arrows {
     rows.collect()
 }
 
-/// What the manifests below crates/ say under `[dependencies]`.
+/// The dependencies that the manifests below crates/ name under `[dependencies]`.
 fn declared() -> Arrows {
     let mut arrows = Arrows::new();
     for entry in std::fs::read_dir(root().join("crates")).expect("crates/") {

@@ -1,4 +1,4 @@
-//! Messages about wrong arguments. No test needs a namespace.
+//! Tests the messages about wrong arguments. No test needs a namespace.
 
 mod common;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const PAPERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
 
-/// Copies the repository's papers to a directory of their own, with a change in one file.
+/// Copies the repository's papers to a new directory, and changes one file there.
 fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for folder in entries(Path::new(PAPERS)).into_iter().filter(|path| path.is_dir()) {
@@ -45,7 +45,7 @@ fn every_number_and_every_trend_has_its_verdict() {
     fn of<'a>(kinds: &'a [&str]) -> impl Fn(&&Value) -> bool + 'a {
         move |one| kinds.contains(&one["verdict"].as_str().unwrap())
     }
-    // Papers 000 and 001 share numbers, which are counted once.
+    // Papers 000 and 001 share numbers. Such a number is counted one time.
     let own = |one: &&Value| !one["id"].as_str().unwrap().starts_with("001.");
     let reproduced = all(&report, "numbers").filter(of(&["reproduced", "reading"])).filter(own).count();
     assert!(reproduced >= 67, "{reproduced}");
@@ -77,7 +77,7 @@ fn every_number_and_every_trend_has_its_verdict() {
     assert!(all(&report, "errata").count() >= 25);
     let counted: u64 = report["numbers"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(counted as usize, all(&report, "numbers").count());
-    // The files built into the program are those of the repository.
+    // The files built into the program are the same as in the repository.
     assert_eq!(report, json(&run(&["papers", "check", "--json", "--dir", PAPERS])));
 }
 
@@ -95,7 +95,7 @@ fn what_no_experiment_decided_is_not_run() {
     let output = run(&[&words[..], &["--require-all"]].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("81 verdicts need experiments that were not run"), "{}", stderr(&output));
-    // The numbers of an experiment decide, but only while its scenarios are those that they were made with.
+    // The stored numbers of an experiment decide only as long as the experiment's scenarios are unchanged.
     let results = papers.path().join("000/results");
     std::fs::create_dir(&results).unwrap();
     std::fs::copy(Path::new(PAPERS).join("000/results/fig12.json"), results.join("fig12.json")).unwrap();
@@ -186,7 +186,7 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
             "unexpected",
             "although `trends.toml` says that it does not: so",
         ),
-        // The same claims with parameters for which they do not hold.
+        // The same claims with parameters for which the claims do not hold.
         (
             "000/trends.toml",
             "loss=2%, protocol=\"tcp\") >= 1",
@@ -199,8 +199,8 @@ fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
         ("000/trends.toml", "count=\"real\"", "count=\"whole\"", "000.t.fig18", "failed", "does not hold"),
         ("000/trends.toml", "q in {0.01, 0.02, 0.03}, within", "q in {0.005}, within", "000.t.fig21bc", "failed", ""),
         ("003/trends.toml", "all(q in 0.01..0.99", "all(q in 1.01..1.02", "003.t.fig11", "error", "cannot be"),
-        ("000/published.toml", published, more, "000.t.new", "failed", "does not say what decides it"),
-        ("002/published.toml", "[[entry]]\n", entry, "002.new", "failed", "neither `model.toml` nor an experiment"),
+        ("000/published.toml", published, more, "000.t.new", "failed", "does not say what decides this trend"),
+        ("002/published.toml", "[[entry]]\n", entry, "002.new", "failed", "`model.toml` does not mention it"),
     ] {
         let papers = altered(file, from, to);
         let words_of = ["papers", "check", "--dir", papers.path().to_str().unwrap()];

@@ -59,7 +59,7 @@ fn a_file_arrives_whole_and_the_result_has_its_shape() {
         assert!(figure("first_100kb_s") < figure("first_1mb_s"), "{report}");
         assert!(figure("goodput_bps") > 0.0 && figure("share") > 0.0 && figure("cpu_s_per_gb") > 0.0);
         assert_eq!(contender["wire"]["lost_packets"], 0);
-        // 4 s of bulk, 10 requests, a file and their set-up.
+        // 4 s of the bulk stream, 10 requests, a file, and the set-up.
         let estimate = report["estimated_s"].as_f64().unwrap();
         assert!((4.0..12.0).contains(&estimate), "{report}");
         assert!(contender["tunnel"].is_null(), "{report}");
@@ -98,7 +98,7 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
     });
 }
 
-/// The sentence at the end is made of the run's own figures.
+/// The sentence at the end has the figures of this run.
 #[test]
 fn it_says_who_won_and_why() {
     with_namespaces("it_says_who_won_and_why", || {
@@ -153,7 +153,7 @@ fn real_and_virtual_time_have_the_same_losses() {
             for (name, least) in [("reno", 5), ("ripstop", 500)] {
                 for way in ["forth", "back"] {
                     let both = real.compare(&simulated, name, way);
-                    // On the way back there are only acknowledgements, which are fewer.
+                    // On the way back there are only acknowledgements, and fewer packets than on the way forth.
                     let least = if way == "forth" { least } else { least / 20 };
                     assert!(both.lost >= least, "{name} {way}: {both:?}, seed {seed}");
                     assert_eq!(both.differ, None, "{name} {way}: {both:?}, seed {seed}");
@@ -163,8 +163,8 @@ fn real_and_virtual_time_have_the_same_losses() {
     });
 }
 
-/// A full disk at the receiver, through plain TCP and through the tunnel: the error says so, and no partial
-/// file remains.
+/// The disk of the receiver is full, with plain TCP and with the tunnel. The error says that the disk is full, and no
+/// partial file remains.
 #[test]
 fn a_full_disk_at_the_receiver_is_an_error_and_nothing_remains() {
     const TEST: &str = "a_full_disk_at_the_receiver_is_an_error_and_nothing_remains";
@@ -222,8 +222,8 @@ fn a_closed_output_is_no_panic() {
     });
 }
 
-/// A shell in its own user namespace that may create only `namespaces` network namespaces. `$0` is the
-/// program.
+/// Runs a shell script in a user namespace of its own, in which at most `namespaces` network namespaces can be created.
+/// In the script, `$0` is the program. Returns None if there can be no such user namespace.
 fn limited(namespaces: u32, script: &str) -> Option<std::process::Output> {
     let set = format!("echo {namespaces} > /proc/sys/user/max_net_namespaces || exit 77\n");
     let mut command = Command::new("sh");
@@ -251,7 +251,7 @@ fn without_namespaces_the_error_says_what_to_do() {
 #[test]
 fn ctrl_c_and_kill_9_end_all_its_processes() {
     with_namespaces("ctrl_c_and_kill_9_end_all_its_processes", || {
-        // A test runner in the background may ignore SIGINT, and so do the processes that it starts.
+        // A test runner in the background may ignore SIGINT. The processes that it starts then ignore SIGINT too.
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
         let ignores_ctrl_c = u64::from_str_radix(ignored.trim(), 16).unwrap() & (1 << (Signal::SIGINT as u32 - 1)) != 0;
@@ -266,11 +266,11 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // The program prints the link before it begins.
+            // The program prints the link before the measurement begins.
             BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
             std::thread::sleep(Duration::from_millis(700));
             let group = Pid::from_raw(child.id().try_into().unwrap());
-            // A terminal sends Ctrl-C to the whole process group; kill -9 hits only the program.
+            // A terminal sends Ctrl-C to the whole process group. `kill -9` reaches only the program.
             let target = if signal == ctrl_c { Pid::from_raw(-group.as_raw()) } else { group };
             kill(target, signal).unwrap();
             assert_eq!(child.wait().unwrap().signal(), Some(signal as i32), "{contender}");
@@ -281,14 +281,15 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
     });
 }
 
-/// Starts the program and kills it during the bulk run, more times than network namespaces are allowed. The
-/// last starts succeed only if the namespaces of the first ones, with their sockets and devices, are gone.
+/// Starts the program several times, and kills each program during the bulk run. The programs together need more
+/// network namespaces than are allowed. So the last programs can start only if the namespaces of the first programs,
+/// with all sockets and devices, are gone.
 #[test]
 fn a_killed_demo_leaves_nothing_behind() {
     nothing_is_left_behind("a_killed_demo_leaves_nothing_behind", "reno");
 }
 
-/// The same with two daemons, their devices and their sockets.
+/// As the test before, but the contender is the tunnel: two daemons with devices and sockets.
 #[test]
 fn a_killed_demo_of_the_tunnel_leaves_nothing_behind() {
     nothing_is_left_behind("a_killed_demo_of_the_tunnel_leaves_nothing_behind", "ripstop");
@@ -304,7 +305,7 @@ fn nothing_is_left_behind(test: &str, contender: &str) {
                     "$0" demo --contenders CONTENDER --rtt 20ms --loss 2% --seconds 60 2> said > /dev/null &
                     sleep 0.9
                     kill -$signal $! && wait $!
-                    # It ran until the signal came, or there was no room for it yet.
+                    # Above 128: the program ran until the signal came. Otherwise no namespace was free yet.
                     [ $? -gt 128 ] && break
                     try=$((try + 1))
                     [ $try -lt 40 ] || { cat said >&2; exit 4; }

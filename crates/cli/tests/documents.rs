@@ -1,4 +1,4 @@
-//! Links between the documents lead somewhere.
+//! Checks that each link between the documents leads to an existing file, and to an existing heading of this file.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn links(text: &str) -> Vec<String> {
         if line.trim_start().starts_with("```") {
             code = !code;
         } else if !code {
-            // Every other piece between back-ticks is code.
+            // The back-ticks cut the line into pieces. The second, fourth, ... piece is code.
             line.split('`').step_by(2).for_each(|piece| prose.push_str(piece));
             prose.push('\n');
         }
@@ -41,7 +41,7 @@ fn links(text: &str) -> Vec<String> {
     targets.map(|(target, _)| target.to_owned()).collect()
 }
 
-/// The anchor that a heading gets: lower case, blanks become hyphens, other signs go.
+/// The anchor of a heading: the heading in lower case, with hyphens for blanks, and without other signs.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

@@ -1,4 +1,4 @@
-//! Tests of `ripstop emulate`: it runs a link between existing namespaces until it is stopped.
+//! Tests of `ripstop emulate`, which runs a link between existing namespaces until the command is stopped.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-/// Two namespaces, and their paths for a command line.
+/// Two namespaces. For each namespace, the path that names it on a command line.
 fn hosts() -> [(Namespace, String); 2] {
     ["left", "right"].map(|name| {
         let namespace = Namespace::create(name).unwrap();

@@ -42,7 +42,7 @@ impl Folder {
         let command = command.arg("lab").args(flags).current_dir(&self.0);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
-        // A command that does not read its input may be gone already.
+        // A command that does not read its input may have ended already.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     }
@@ -110,7 +110,7 @@ fn claims_about_missing_cells_are_not_run_and_errors_are_errors() {
     let output = folder.lab(&["table", "sweep.toml", "--store", "all.redb"], "");
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("not run") && stdout(&output).contains("missing"), "{}", stdout(&output));
-    // A claim that does not hold, and one that cannot be evaluated.
+    // A claim that does not hold, and a claim that cannot be evaluated.
     for (from, to, words) in [
         ("< goodput[loss=0%]", "> goodput[loss=0%]", "does not hold"),
         ("goodput[loss=2%] <", "sqrt(0 - goodput[loss=2%]) <", "cannot be evaluated"),

@@ -17,7 +17,7 @@ fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
 }
 
-/// Asserts that the value is `want`, within half a unit of the last of `decimals` decimals.
+/// Asserts that the value equals `want`, apart from rounding to `decimals` decimals.
 fn near(value: &Value, key: &str, want: f64, decimals: i32) {
     let got = number(value, key);
     assert!((got - want).abs() <= 0.51 * 10f64.powi(-decimals), "{key}: {got}, not {want}");
@@ -123,7 +123,7 @@ fn users_one_by_one() {
     let mean = |key: &str| (number(&runs[key], "mean"), number(&runs[key], "ci95"));
     for (key, want) in [("mean_of_ceiling", 2.841), ("mean_fractional", 2.279)] {
         let (mean, ci95) = mean(key);
-        // The reference is a single run, so it may be off by as much as a single run varies.
+        // The reference is a single run, so the reference may be off by as much as a single run varies.
         assert!((mean - want).abs() < 20f64.sqrt() * 2.0 * ci95, "{key}: {mean} +-{ci95}");
     }
     assert_eq!(got, model(words));
@@ -156,7 +156,7 @@ fn fec_by_the_tables() {
     assert_eq!((number(&bursty, "n_best"), number(&bursty, "exact_n_best")), (23.0, 24.0));
     let apart = model("fec --k 20 --n 21 --loss 1% --stay-bad 0.1 --spacing independent");
     near(&apart, "exact_gilbert_units_per_s", 254.4, 1);
-    // Without --stay-bad there is no Gilbert chain. At N = K, FEC costs nothing, so it has no gain over its cost.
+    // Without --stay-bad there is no Gilbert chain. At N = K, FEC costs nothing, so gain / cost does not exist.
     let plain = model("fec --k 20 --n 20");
     assert!(plain["exact_gilbert_units_per_s"].is_null() && plain["gain"].is_null() && plain["n_best"].is_null());
     near(&plain, "block_loss", 1.0 - 0.99f64.powi(20), 9);
@@ -211,7 +211,7 @@ fn mesh_by_equation_12() {
     near(&model("mesh --paths 3,2,3"), "capacity_bps", 273_056.2, 1);
     near(&model("mesh --hops 3 --paths 3,2,3 --joint equal-airtime"), "capacity_bps", 318_565.5, 0);
     near(&model("mesh --paths 3,2,3 --joint equal-rates"), "capacity_bps", 307_188.2, 0);
-    // A faster rate for data shortens data and acknowledgments only.
+    // A faster rate for data shortens only data and acknowledgments.
     near(&model("mesh --rate 2Mbit/s"), "packet_time_s", 0.009766 - (1028.0 + 14.0) * 4e-6, 9);
     near(&model("mesh --basic-rate 2Mbit/s"), "packet_time_s", 0.009766 - 82.0 * 4e-6, 9);
     assert_eq!(model("mesh --hops 3 --block-time 400ms")["blocks_max"], 1.0);
@@ -222,7 +222,7 @@ fn mesh_by_equation_12() {
     assert_eq!(model("mesh --loss 5%"), model("mesh --link-loss 5%"));
 }
 
-/// Wrong arguments, and the words that the message about them must have.
+/// Wrong arguments. For each of these, the words that the message must have.
 const WRONG: &[(&str, &[&str])] = &[
     ("tcp", &["--loss"]),
     ("tcp --loss 105%", &["--loss", "`105%`", "`5%`"]),
@@ -361,7 +361,7 @@ fn the_examples_work() {
         let help = stdout(&run(&["model", name, "--help"]));
         let mut examples = 0;
         for line in help.lines().filter_map(|line| line.trim().strip_prefix("ripstop model ")) {
-            // Three spaces separate an example from its explanation.
+            // Three spaces separate an example from the explanation of the example.
             let words: Vec<&str> = line.split("   ").next().unwrap_or(line).split_whitespace().collect();
             let output = run(&[&["model"], &words[..]].concat());
             assert!(output.status.success(), "{line}: {}", stderr(&output));

@@ -6,7 +6,7 @@ use common::{json, run, schema, stderr, stdout};
 use serde_json::Value;
 use std::path::Path;
 
-/// A small experiment. Its result agrees with the published number, and its claim holds.
+/// A small experiment. The result agrees with the published number, and the claim holds.
 const SMALL: &str = r#"
 title = "A slow link"
 where = "nowhere"
@@ -145,7 +145,7 @@ fn a_bad_file_is_named_with_its_line() {
     let output = run(&["papers", "run", "--fresh", "--dir", path(papers.path())]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("009/small.toml:16:8: tandem.hops: 0 links; from 1 to 1000"),
+        stderr(&output).contains("009/small.toml:16:8: tandem.hops: 0 links; write 1 to 1000"),
         "{}",
         stderr(&output)
     );

@@ -47,7 +47,7 @@ fn a_clean_link_needs_no_coding() {
     assert!(got["cautions"][0].as_str().unwrap().contains("coding will not help"), "{got}");
     let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=40ms", "--loss=0"]));
     assert!(text.contains("no loss: coding will not help") && !text.contains("[interface]"), "{text}");
-    // Where nothing is lost, a tunnel does not help requests either.
+    // On a link without losses, a tunnel does not help requests either.
     let asks = plan("--rate 20Mbit/s --rtt 40ms --loss 0 --traffic interactive");
     assert_eq!(asks["coding_helps"], false);
 }
@@ -128,7 +128,7 @@ fn wrong_words_name_their_flag() {
 fn what_the_hosts_run_decides_which_schemes_can_be_used() {
     let link = "--rate 20Mbit/s --rtt 100ms --loss 1%";
     let said = |value: &Value| value["setup"].to_string();
-    // Plain BBR brings the most, but every sending host must be changed, which the plan says.
+    // Plain BBR has the highest goodput, but every sending host must be changed. The plan says so.
     let any = plan(link);
     assert_eq!(any["recommended"], "bbr", "{any}");
     assert!(said(&any).contains("BBR on every host that sends") && said(&any).contains("--hosts cubic"), "{any}");
@@ -183,7 +183,7 @@ fn tcpnc_is_not_predicted_where_it_stalls() {
     let text = stdout(&run(&["plan", "--rate=4Mbit/s", "--rtt=5ms", "--loss=3%", "--burst=4", "--queue=10"]));
     let row = text.lines().find(|line| line.starts_with("tcpnc ")).unwrap();
     assert!(row.contains("not predicted") && row.contains("not known"), "{row}");
-    // A number without an error figure is an upper bound, and says so.
+    // A number without an error figure is an upper bound, and `<=` marks the number.
     let row = text.lines().find(|line| line.starts_with("block ")).unwrap();
     assert!(row.contains("<= ") && row.contains("not known"), "{row}");
     let lossy = plan("--rate 20Mbit/s --rtt 100ms --loss 10%");
@@ -203,7 +203,7 @@ fn a_budget_that_is_too_small_is_said_and_what_it_would_take() {
     assert!(reason.contains("too small") && reason.contains("losses alone take 67 %"), "{reason}");
     let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=100ms", "--loss=40%", "--budget=20%"]));
     assert!(text.contains("no recommendation: --budget is too small"), "{text}");
-    // With the budget that the plan names, the plan recommends a scheme, and its goodput is high.
+    // With the budget that the plan names, the plan recommends a scheme, and the goodput of this scheme is high.
     let enough = plan(&format!("{link} --budget {}%", (100.0 * needed).ceil()));
     let name = enough["recommended"].as_str().unwrap();
     assert!(number(scheme(&enough, name), "goodput_bps") > 5e6, "{enough}");
@@ -217,7 +217,7 @@ fn cubic_fills_the_link_only_where_it_does() {
         (got["cautions"].to_string().contains("CUBIC fills the link"), share)
     };
     // If losses alone counted, CUBIC could fill this link. But with the short queue, CUBIC's start-up leaves half of
-    // the link empty.
+    // the link's capacity unused.
     let (said, share) = filled("--rate 20Mbit/s --rtt 100ms --loss 0.01% --queue 20");
     assert!(!said && share < 0.6, "{share}");
     let (said, share) = filled("--rate 20Mbit/s --rtt 100ms --loss 0.01%");
@@ -241,7 +241,7 @@ fn a_campaign_continues_where_it_stopped() {
         written.contains("1 links were drawn from seed 128") && written.contains("`ripstop plan --rate"),
         "{written}"
     );
-    // The first link has every scheme, the second only plain TCP.
+    // Every scheme is simulated on the first link, and only plain TCP on the second link.
     let links = std::fs::read_to_string(&data).unwrap();
     let count = |words: &str| links.matches(words).count();
     assert_eq!((count("[[link]]"), count("[link.scheme.bbr]"), count("[link.scheme.tunnel-bbr]")), (2, 2, 1));

@@ -11,7 +11,7 @@ fn tandem(more: &[&str]) -> Value {
     json(&run(&[&SHORT, more, &["--json"]].concat()))
 }
 
-/// A result without the times that it took. Two runs of one command must agree on the rest.
+/// A result without the times that the command took. Two results of the same command must be equal in everything else.
 fn timeless(mut result: Value) -> Value {
     for key in ["wall_s", "cpu_s"] {
         result.as_object_mut().expect("an object").remove(key);
@@ -26,7 +26,7 @@ fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
     schema::check("sim.schema.json", &one);
     let other = tandem(&[&flags[..], &["--threads", "1"]].concat());
     assert_eq!(timeless(one.clone()), timeless(other.clone()));
-    // The pieces of the series add up to the whole.
+    // The intervals of the series add up to the whole run.
     let series = &one["series"];
     let numbers = |value: &Value| value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<f64>>();
     let ends = numbers(&series["until_s"]);
@@ -37,7 +37,8 @@ fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
     assert!((whole / one["flows"][0]["goodput_bps"]["mean"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     assert_eq!(series["links"].as_array().unwrap().len(), 8);
     assert_ne!(timeless(one.clone()), timeless(tandem(&[&flags[..], &["--seed", "2"]].concat())));
-    // The second flow runs for half of the time, so its rate over that half is twice its rate over the whole.
+    // The second flow runs for half of the time. So the flow's rate in this half is twice the flow's rate over the
+    // whole time.
     let flow = &one["flows"][1];
     let rates = [&flow["goodput_bps"]["mean"], &flow["active_goodput_bps"]["mean"]].map(|v| v.as_f64().unwrap());
     assert!((rates[1] / rates[0] - 2.0).abs() < 1e-3 && one["flows"][0]["active_goodput_bps"].is_null());
@@ -64,7 +65,7 @@ fn a_preset_prints_itself_as_a_file_that_gives_the_same_result() {
     std::fs::write(&path, stdout(&printed)).unwrap();
     let from_file = json(&run(&["sim", "run", path.to_str().unwrap(), "--json"]));
     assert_eq!(timeless(from_file), timeless(tandem(&flags)));
-    // The table for people.
+    // The printed table.
     let table = stdout(&run(&["sim", "run", path.to_str().unwrap()]));
     assert!(table.contains("goodput") && table.contains("flow1") && table.contains("3 runs of 60s"), "{table}");
 }
@@ -75,7 +76,7 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
         (&["--loss", "1.2"][..], "--loss"),
         (&["--wmax", "0"], "--wmax: a window of 0 packets sends nothing"),
         (&["--stop", "0s"], "--stop: the flow stops before it starts"),
-        (&["--start", "0s,1s,2s"], "--start: 3 moments for 2 flows"),
+        (&["--start", "0s,1s,2s"], "--start: 3 times for 2 flows"),
         (&["--hops", "0"], "--hops: 0 links"),
         (&["--flows", "0"], "--flows: 0 connections"),
         (&["--burst", "0.5"], "--burst"),
@@ -95,7 +96,7 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
         (&["--rto-max", "100ms"], "--rto-max: 100ms is below `rto-min`, 200ms"),
         (&["--file", "0"], "--file: the file has 0 bytes"),
         (&["--file", "1MB", "--requests", "1kB,1kB,1s"], "cannot be used with"),
-        (&["--on-off", "1s,1s"], "--on-off: 2 parts in `1s,1s`; write three, such as `1s,exp:2s,500kbit/s`"),
+        (&["--on-off", "1s,1s"], "--on-off: 2 parts in `1s,1s`; write three parts, such as `1s,exp:2s,500kbit/s`"),
         (&["--on-off", "1s,2s,fast"], "--on-off: `fast`"),
         (&["--on-off", "1s,2s,0"], "--on-off: a rate of 0 sends nothing"),
         (&["--on-off", "1ms,2s,1Mbit/s"], "--on-off: 1ms is shorter than a packet at 1Mbit/s"),
@@ -143,7 +144,7 @@ fn todays_tcps_files_and_requests_have_their_flags() {
     schema::check("sim.schema.json", &bbr);
     assert!(mean(&bbr["goodput_bps"]) > 4.0 * mean(&cubic["goodput_bps"]), "{bbr} {cubic}");
     assert!(mean(&cubic["flows"][0]["mechanisms"]["rack_losses"]) > 0.0 && reno["flows"][0]["mechanisms"].is_null());
-    // The initial window of ten packets saves a small file round trips, unless --initial-window sets a smaller one.
+    // A small file needs fewer round trips with the initial window of ten packets than with an initial window of one.
     let file = |more: &[&str]| tandem(&[&["--file", "10kB", "--flows", "1", "--tcp", "linux-cubic"], more].concat());
     let (quick, slow) = (file(&[]), file(&["--initial-window", "1"]));
     schema::check("sim.schema.json", &quick);
@@ -205,7 +206,7 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
     ] {
         assert!(lines.contains(words), "{words}");
     }
-    // The capture has the data offered to the first link, and the acknowledgements that came back over it.
+    // The capture has the data offered to the first link, and the acknowledgements that came back over this link.
     let count = |words: &str, at: &str| lines.lines().filter(|line| line.contains(words) && line.contains(at)).count();
     let want = count(",offered,n0>n1,", ",data,") + count(",arrived,n1>n0,", ",ack,");
     let bytes = std::fs::read(&capture).unwrap();
@@ -215,8 +216,8 @@ fn a_run_is_recorded_as_a_capture_and_as_events() {
     while at < bytes.len() {
         let (captured, whole) = (word(at + 8), word(at + 12));
         let headers = &bytes[at + 16..at + 16 + captured];
-        // Each packet is IPv4 with a correct checksum, and TCP. It has 1040 bytes with data, 40 bytes without data,
-        // and more with SACK blocks.
+        // Each packet is IPv4 with a correct checksum, and TCP. A packet has 1040 bytes with data, 40 bytes without
+        // data, and more bytes with SACK blocks.
         let sum: u32 = headers[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         assert_eq!(((sum & 0xffff) + (sum >> 16), headers[0], headers[9]), (0xffff, 0x45, 6));
         assert!([40, 1040].contains(&whole) || whole == captured);
@@ -306,7 +307,7 @@ fn coding_below_tcp_hides_losses() {
         let sent = nc(&chosen, "combinations") / chosen["flows"][0]["packets_sent"]["mean"].as_f64().unwrap();
         assert!((1.05..1.4).contains(&sent), "{factor}: {sent}");
     }
-    // Relays make up for what their links lose: little redundancy at the source is enough.
+    // Relays replace the combinations that their links lose, so little redundancy at the source is enough.
     let source = ["--nc", "--redundancy", "1.05"];
     let weak = with(&source);
     let strong = with(&[&source[..], &["--recode", "per-hop"]].concat());
@@ -357,7 +358,7 @@ fn expectations_make_a_test_of_a_run() {
     assert!(stderr(&error).contains(words), "{}", stderr(&error));
 
     for (flag, words) in [
-        ("--expect=goodput>=1", "--expect: `goodput` is not in the result: there is no `goodput`; there are "),
+        ("--expect=goodput>=1", "--expect: `goodput` is not in the result: there is no `goodput`; the names are "),
         ("--expect=goodput_bps", "--expect: this is a value, not an assertion"),
     ] {
         let wrong = with(&[flag]);

@@ -90,8 +90,8 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
         ("--capture much", &["--capture", "for example `10`"]),
         ("--backoff random", &["--backoff", "`random` is not a choice"]),
         ("--backoff adaptive --k two", &["--k", "`learned`"]),
-        ("--k 2", &["--backoff", "only an adaptive back-off has such settings"]),
-        ("--backoff cadence --k 2", &["--backoff", "only an adaptive back-off has such settings"]),
+        ("--k 2", &["--backoff", "only an adaptive back-off uses these settings"]),
+        ("--backoff cadence --k 2", &["--backoff", "only an adaptive back-off uses these settings"]),
         ("--backoff adaptive --k 2 --most-k 3", &["--most-k", "k is fixed"]),
         ("--short-retry 0", &["--short-retry", "at least 1"]),
         ("--data-rate 0", &["--data-rate", "never ends"]),
@@ -101,16 +101,16 @@ fn a_wrong_value_names_its_flag_or_its_place_in_the_file() {
         ("--sense-range 100m", &["--sense-range", "at least `receive-range`"]),
         ("--access tdma", &["--access", "dcf, csma, scheduled"]),
         ("--interference 2", &["--interference", "--access"]),
-        ("--access dcf --interference 2", &["--access", "DCF has no such settings"]),
+        ("--access dcf --interference 2", &["--access", "DCF does not use these settings"]),
         ("--access csma --interference 0", &["--interference", "1 to 1000"]),
         ("--access csma --mean-backoff 0s", &["--mean-backoff", "not 0"]),
         ("--access csma --nodes 3 --mean-backoff 1ms,2ms", &["--mean-backoff", "2 times for 3 links", "n2>n1"]),
         ("--access csma --nodes 3 --packet-time 1ms,2ms,0s", &["--packet-time", "not 0"]),
         ("--access scheduled --mean-backoff 1ms", &["--mean-backoff", "no back-offs"]),
         ("--access scheduled --packet-times exponential", &["--packet-times", "one length"]),
-        ("--access csma --xor on", &["--xor", "no such setting"]),
-        ("--access csma --capture 20", &["--capture", "no such setting"]),
-        ("--access csma --routing aodv", &["--routing", "no such setting"]),
+        ("--access csma --xor on", &["--xor", "does not use this setting"]),
+        ("--access csma --capture 20", &["--capture", "does not use this setting"]),
+        ("--access csma --routing aodv", &["--routing", "does not use this setting"]),
         ("--traffic saturated", &["--traffic", "--access csma"]),
         ("--access csma --traffic saturated --direction both", &["--direction", "no flows"]),
         ("--rts maybe", &["--rts", "on, off"]),
@@ -145,7 +145,8 @@ fn the_air_is_recorded_as_a_capture_and_as_a_picture() {
     let plain = json(&run(&[&ON_THE_AIR[..], &["--json"]].concat()));
     let recorded = json(&run(&[&ON_THE_AIR[..], &record, &["--json"]].concat()));
     assert_eq!(recorded["media"], plain["media"]);
-    // The capture has one XOR frame for each that the stations counted. Record: 16 bytes, radiotap, MAC header 24, SNAP.
+    // The capture has as many XOR frames as the stations counted. A record has 16 bytes, the radiotap header, the MAC
+    // header of 24 bytes, and SNAP.
     let bytes = std::fs::read(capture).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
     assert_eq!((word(0), word(20)), (0xa1b2_3c4d, 127));
@@ -159,7 +160,7 @@ fn the_air_is_recorded_as_a_capture_and_as_a_picture() {
     let stations = plain["media"][0]["stations"].as_array().unwrap();
     let counted: f64 = stations.iter().map(|station| station["xor_frames"]["mean"].as_f64().unwrap()).sum();
     assert!(coded > 0 && coded as f64 == counted, "{coded} {counted}");
-    // The picture has each station, a collision, the command, and the window of time.
+    // The picture shows each station, a collision, the command, and the beginning and end of the timeline.
     let svg = std::fs::read_to_string(picture).unwrap();
     for k in 0..6 {
         assert!(svg.contains(&format!(">n{k}</text>")), "n{k}");
@@ -167,7 +168,7 @@ fn the_air_is_recorded_as_a_capture_and_as_a_picture() {
     for text in ["class=\"collision\"", "class=\"xor\"", "ripstop sim string --nodes 6", ">500</text>", ">900</text>"] {
         assert!(svg.contains(text), "{text}");
     }
-    // `sim run` records the same.
+    // `sim run` records the same capture.
     let scenario = stdout(&run(&[&ON_THE_AIR[..], &["--print-scenario"]].concat()));
     std::fs::write(&file, scenario).unwrap();
     let again = directory.path().join("again.pcap");
@@ -206,7 +207,7 @@ fn wrong_flags_of_the_air_are_named() {
     }
 }
 
-/// The figure of each link with ideal access.
+/// A figure (such as `load`) of each link, for a medium with ideal access.
 fn links(result: &Value, figure: &str) -> Vec<f64> {
     let links = result["media"][0]["ideal"]["links"].as_array().unwrap();
     links.iter().map(|link| mean(&link[figure])).collect()
@@ -214,8 +215,9 @@ fn links(result: &Value, figure: &str) -> Vec<f64> {
 
 #[test]
 fn ideal_access_has_links_and_no_losses() {
-    // The optimum of table III for five nodes, as `ripstop model string --nodes 5` gives it: x is 3.163, 4.108 three
-    // times, and 0.2987. The loads are .2317, and .3027 of this.
+    // The optimum of table III for five nodes, as `ripstop model string --nodes 5` prints it. The attempt ratios x are
+    // 3.163, 4.108 three times, and 0.2987. The load of a forward link is .2317. The load of the reverse link is .3027
+    // times this value.
     let csma = ["sim", "string", "--nodes", "5", "--access", "csma", "--traffic", "saturated", "--runs", "2", "--json"];
     let times = ["--mean-backoff", "468.2us,360.5us,360.5us,360.5us,1501us", "--packet-times", "exponential"];
     let packets = ["--packet-time", "1481us,1481us,1481us,1481us,448.36us"];

@@ -1,4 +1,4 @@
-//! Tests of `ripstop speed`: it gives every figure, however short the time.
+//! Tests of `ripstop speed`, which measures every figure even in a very short time.
 
 mod common;
 

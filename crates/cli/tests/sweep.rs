@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// `[run, reused, failed, missing]`
+/// The counts of cells in the JSON object: `[run, reused, failed, missing]`.
 fn counts(value: &Value) -> [u64; 4] {
     ["run", "reused", "failed", "missing"].map(|key| value["counts"][key].as_u64().unwrap())
 }
@@ -101,7 +101,7 @@ fn cells_are_what_single_simulations_are() {
         (result[took], alone[took]) = (Value::Null, Value::Null);
     }
     assert_eq!(result, alone);
-    // All cells have the same seed, so they differ only in what the axes change.
+    // All cells have the same seed, so the cells differ only in the settings that the axes change.
     assert!(swept["cells"].as_array().unwrap().iter().all(|cell| cell["result"]["seed"] == 1));
     // The table has the same values, in the units that the column names state.
     let csv = place.csv(&[]);
@@ -110,11 +110,11 @@ fn cells_are_what_single_simulations_are() {
     assert_eq!(column(&csv, "goodput_bps_mean")[9].parse::<f64>().unwrap(), mean);
     assert_eq!(column(&csv, "goodput_bps_n")[9], "2");
     assert_eq!(column(&csv, "flow1_srtt_s_mean").len(), 12);
-    // Cells without coding have empty columns of coding.
+    // In the rows of cells without coding, the columns about coding are empty.
     let combinations = column(&csv, "flow0_nc_combinations_mean");
     assert!(combinations[8].is_empty() && !combinations[9].is_empty());
     assert_eq!(csv, stdout(&place.sweep(&["--csv", "-"])));
-    // The table for people.
+    // The printed table.
     let table = stdout(&place.sweep(&[]));
     assert!(table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"), "{table}");
 }
@@ -136,8 +136,8 @@ fn what_is_there_is_not_run_again() {
         value["cells"].as_array().unwrap().iter().map(|cell| cell["key"].to_string()).collect::<BTreeSet<_>>()
     };
     let before = keys(&place.json(&[]));
-    // If an axis gets more values, only their cells are run. If values are only written differently, nothing is run
-    // again.
+    // If an axis gets more values, only the cells with the new values are run. If values are only written differently,
+    // no cell is run again.
     place.plan(&PLAN.replace("steps = 3", "steps = 5").replace("2%", "0.02").replace("\"0%\"", "\"0\""));
     let wider = place.json(&[]);
     assert_eq!(counts(&wider), [8, 12, 0, 0]);
@@ -168,7 +168,7 @@ fn the_table_depends_neither_on_jobs_nor_on_interruptions() {
 /// Waits until some results have been kept in the store.
 fn wait_for_results(store: &Path, child: &mut std::process::Child) {
     let changed = || std::fs::metadata(store).and_then(|about| about.modified()).ok();
-    // The file changes when it is created, when it is opened, and then with each result.
+    // The file changes when the file is created, when the file is opened, and then with each result.
     let mut moments = BTreeSet::new();
     for _ in 0..6000 {
         assert!(child.try_wait().unwrap().is_none(), "the sweep ended too early");
@@ -193,7 +193,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     for kills in 0..3 {
         let mut child = ripstop().arg("sweep").arg(place.at("plan.toml")).args(["--jobs", "1"]).spawn().unwrap();
         wait_for_results(&place.at("plan.results.redb"), &mut child);
-        // The signal is SIGKILL, so the sweep cannot react to it.
+        // The signal is SIGKILL, so the sweep cannot react to the signal.
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!place.at("out.csv").exists(), "{kills}");
@@ -280,7 +280,7 @@ fn a_full_disk_is_an_error_and_no_half_a_table() {
     assert!(left[1] >= 8 && left[3] > 0, "{left:?}");
     place.plan(PLAN);
     assert_eq!(counts(&place.json(&["--dry-run"])), before);
-    // Of a new store, nothing remains.
+    // If the store is new, no file remains.
     let output = limited(8, "--store new.redb");
     assert!(stderr(&output).contains("new.redb: ") && !place.at("new.redb").exists(), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(1));
@@ -305,7 +305,7 @@ fn a_plan_starts_from_a_file_as_well() {
     let value = place.json(&["--only", "link.0.forth.delay=200ms", "--only", "flow.0.tcp=vegas"]);
     assert_eq!(counts(&value), [0, 2, 0, 0]);
     assert_eq!(value["cells"][1]["result"]["scenario"]["link"][1]["forth"]["loss"]["probability"], "1%");
-    // The scenario file is part of each cell, so with another file all cells are run again.
+    // The scenario file is part of each cell, so all cells are run again if the scenario file changes.
     std::fs::write(place.at("below/chain.toml"), stdout(&chain).replace("2Mbit/s", "1Mbit/s")).unwrap();
     assert_eq!(counts(&place.json(&[])), [8, 0, 0, 0]);
 }
@@ -363,7 +363,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
         ("[base]\n", "plan.toml:1:2: [base] needs `preset = \"tandem\"`"),
         (
             "[base]\npreset = \"chain\"\n",
-            "plan.toml:2:10: preset: there is no `chain`; there are `tandem`, `fec` and `string`",
+            "plan.toml:2:10: preset: there is no preset `chain`; write `tandem`, `fec` or `string`",
         ),
         ("[base]\npreset = 1\n", "plan.toml:2:10: preset: write a text in quotes"),
         ("[base]\nscenario = \"no.toml\"\n", "plan.toml:2:12: scenario: "),
@@ -374,9 +374,9 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
             "[base]\npreset = \"tandem\"\n[gird]\n",
             "plan.toml:3:2: an experiment has no section `gird`; its sections are [base], [grid]",
         ),
-        ("[base]\npreset = \"tandem\"\nlos = 1\n", "plan.toml:3:7: `sim tandem` has no flag `los`; it has hops, rate"),
+        ("[base]\npreset = \"tandem\"\nlos = 1\n", "plan.toml:3:7: `sim tandem` has no flag `los`; its flags: hops"),
         ("[base]\npreset = \"tandem\"\njson = true\n", "plan.toml:3:8: `sim tandem` has no flag `json`"),
-        ("[base]\npreset = \"tandem\"\nnc = 1\n", "plan.toml:3:6: nc: on or off; write true or false"),
+        ("[base]\npreset = \"tandem\"\nnc = 1\n", "plan.toml:3:6: nc: this is a switch; write true or false"),
         ("[base]\npreset = \"tandem\"\nloss = true\n", "plan.toml:3:8: loss: takes a value"),
         ("[base]\npreset = \"tandem\"\nloss = 1979-05-27\n", "plan.toml:3:8: loss: a date"),
         (
@@ -416,13 +416,13 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
     place.plan("[base]\npreset = \"tandem\"\n[grid]\nloss = [0, \"1%\"]\n");
     for (flags, words, status) in [
         (&["--jobs", "0"][..], "--jobs: 0 jobs are not possible; write 1 to", 2),
-        (&["--only", "loss"], "--only: `loss`; write KEY=VALUE", 2),
-        (&["--only", "hops=2"], "--only: `hops` does not vary in this experiment; there is loss", 2),
-        (&["--only", "loss=3%"], "--only: no cell has loss = `3%`; there are 0, 1%", 2),
+        (&["--only", "loss"], "--only: `loss` is not KEY=VALUE", 2),
+        (&["--only", "hops=2"], "--only: `hops` does not vary in this experiment; the only key that varies is loss", 2),
+        (&["--only", "loss=3%"], "--only: no cell has loss = `3%`; the cells have 0, 1%", 2),
         (&["--csv", "/nowhere/a.csv"], "--csv: /nowhere/a.csv: No such file", 2),
         (&["--csv", "plan.toml"], "--csv: this file is the experiment or the store", 2),
         (&["--store", "plan.toml"], "--store: this file is the plan", 2),
-        (&["--csv", "-", "--json"], "--csv: standard output is taken", 2),
+        (&["--csv", "-", "--json"], "--csv: --json already uses standard output", 2),
         (&["--dry-run", "--force"], "cannot be used with", 2),
         (&["--store", "wrong.toml"], "wrong.toml: is not a store of results", 1),
         (&["--store", "/dev/full"], "/dev/full: is not a regular file", 1),

@@ -27,14 +27,14 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Two hosts with keys and configurations, and the link between them. The left host starts the handshake.
+/// Two hosts with keys and configurations, and the link between the hosts. The left host starts the handshake.
 struct Site {
     directory: tempfile::TempDir,
     hosts: [Namespace; 2],
     _link: Emulator,
 }
 
-/// A running daemon. Its log is in the site's directory.
+/// A running daemon. The log of the daemon is in the site's directory.
 struct Up {
     child: Child,
     log: PathBuf,
@@ -289,7 +289,7 @@ fn a_device_taken_away_is_an_error() {
     });
 }
 
-/// Changes the example configuration in one place, and returns the message of `ripstop up` about it.
+/// Changes the example configuration in one place. Returns the message of `ripstop up` about the changed configuration.
 fn said(directory: &Path, from: &str, to: &str) -> String {
     let example =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
@@ -310,7 +310,7 @@ fn wrong_configurations_are_refused_with_their_place() {
         ("# port = 5182", "prot = 5182", ["unknown field `prot`", "`port`"]),
         ("private-key = \"GG", "private-key = \"G", ["private-key: not a key", "`ripstop keys new`"]),
         ("private-key = \"", "# private-key = \"", ["no private-key", "`ripstop keys new`"]),
-        ("# private-key-file = ", "private-key-file = ", ["private-key-file", "keep one of them"]),
+        ("# private-key-file = ", "private-key-file = ", ["private-key-file", "keep one of the two"]),
         ("[[peer]]", "[peer]", ["[[peer]]", "two brackets"]),
     ];
     for (from, to, words) in cases {

@@ -10,7 +10,7 @@ const LINK: [&str; 6] = ["demo", "--virtual", "--rate=10Mbit/s", "--rtt=40ms", "
 
 const USUAL: [&str; 5] = ["cubic", "bbr", "reno", "ripstop", "ripstop+bbr"];
 
-/// Two runs on this link.
+/// Runs the command with two runs of each contender on this link.
 fn with(more: &[&str]) -> std::process::Output {
     runs("--runs=2", more)
 }
@@ -61,8 +61,8 @@ fn the_result_has_its_shape_and_all_take_part() {
     let kinds = [winner, rival].map(|name| of(name)["tunnel"].is_null());
     assert_ne!(kinds[0], kinds[1], "the best is compared with the best of the other kind: {report}");
     assert!(of("ripstop")["tunnel"]["recovered_packets"].as_u64().unwrap() > 100, "{report}");
-    // The TCP inside need not resend what the tunnel recovers, so it resends a share of packets far below the loss
-    // rate.
+    // The TCP inside the tunnel need not resend packets that the tunnel recovers. So the share of packets that the TCP
+    // resends is far below the loss rate.
     let again = |name: &str| {
         of(name)["tcp_retransmitted_packets"].as_f64().unwrap() / of(name)["wire"]["offered_packets"].as_f64().unwrap()
     };

@@ -1,6 +1,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark holds the clock")]
-//! Benchmarks of the coders. They are compared with the fused matrix product of `ripstop-gf256`,
-//! which bounds their speed, and with the `rlnc` crate.
+//! Benchmarks of the coders. The speed of the coders is compared with two references. The first is
+//! the fused matrix product of `ripstop-gf256`, which is the upper limit of their speed. The second
+//! is the `rlnc` crate.
 
 use criterion::{BenchmarkGroup, measurement::WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -74,7 +75,7 @@ fn rlnc_crate(c: &mut Criterion) {
     group.finish();
 }
 
-/// Short measurements, because each case is small and there are many.
+/// The measurements are short, because there are many cases and each case is small.
 fn config() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
 }

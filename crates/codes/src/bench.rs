@@ -1,4 +1,4 @@
-//! The cases that are timed by this crate's benchmarks and by the program's `speed` command.
+//! The cases that this crate's benchmarks and the program's `speed` command measure.
 //!
 //! Most functions set up a case and return a closure. The closure runs the case once, and returns
 //! how many bytes of source symbols it encoded or decoded. [`recover`] and [`dense_decode`] return
@@ -12,20 +12,20 @@ use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
-/// How many windows a case uses at most. All windows have the same symbols. Each window has its own
-/// losses (in [`recover`] also its own coefficients), so that the processor's branch predictor
-/// cannot learn the pattern. Half the value makes prediction easier; double the value needs more
-/// memory.
+/// The largest number of windows that a case uses. All windows have the same symbols. Each window
+/// has its own losses (in [`recover`] also its own coefficients), so that the processor's branch
+/// predictor cannot learn the pattern. Half the value makes prediction easier; double the value
+/// needs more memory.
 const WINDOWS: usize = 16;
 
-/// How many bytes the repairs of all windows may take together. A case has at least two windows,
-/// even if they take more. The repairs should stay in the cache of one core, because a real
-/// datagram is also in that cache just after it has been decrypted. Double the value may measure
-/// the memory instead of the coder; half the value runs fewer windows.
+/// The largest number of bytes that the repairs of all windows may take together. A case has at
+/// least two windows, even if their repairs take more. The repairs should stay in the cache of one
+/// core, because a real datagram is also in that cache just after it has been decrypted. Double the
+/// value may measure the memory instead of the coder. Half the value runs fewer windows.
 const CACHED: usize = 200_000;
 
-/// Systematic encoding: `repairs` repairs, made together, for each `window` source symbols of `len`
-/// bytes.
+/// Systematic encoding. The case makes `repairs` repairs together. Each repair combines `window`
+/// source symbols of `len` bytes.
 pub fn systematic_encode(window: usize, repairs: usize, len: usize) -> impl FnMut() -> u64 {
     let mut encoder = Encoder::new(0);
     for symbol in symbols(window, len) {
@@ -41,9 +41,9 @@ pub fn systematic_encode(window: usize, repairs: usize, len: usize) -> impl FnMu
     }
 }
 
-/// Dense encoding: `batch` coded symbols, made together, each a combination of `window` source
-/// symbols of `len` bytes. Each coded symbol counts as one source symbol, because it is sent
-/// instead of one.
+/// Dense encoding. The case makes `batch` coded symbols together. Each is a combination of `window`
+/// source symbols of `len` bytes. Each coded symbol counts as one source symbol, because it is sent
+/// instead of a source symbol.
 pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> u64 {
     let mut encode = systematic_encode(window, batch, len);
     move || {
@@ -52,7 +52,8 @@ pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> 
     }
 }
 
-/// A case in two steps: [`Case::prepare`], which is not timed, and [`Case::run`], which is.
+/// A case in two steps. The time of [`Case::prepare`] is not measured. The time of [`Case::run`] is
+/// measured.
 pub struct Case {
     decoders: Vec<Decoder<Symbol>>,
     /// For each decoder, the repairs that arrive next.
@@ -62,17 +63,16 @@ pub struct Case {
     random: Stream,
     /// The identifier of the first symbol of the current window.
     first: u64,
-    /// How many symbols are lost in each window.
+    /// The number of symbols that are lost in each window.
     lost: usize,
     /// The length of a symbol in bytes.
     len: usize,
 }
 
 /// Recovery in a systematic code. Of `window` source symbols of `len` bytes, `lost` are recovered
-/// from the same number of repairs, which arrive together. Which symbols are lost differs from
-/// window to window.
+/// from repairs, which arrive together. The lost symbols differ from window to window.
 ///
-/// [`Case::run`] times everything that the losses cause: arrival of the repairs, elimination,
+/// [`Case::run`] contains everything that the losses cause: arrival of the repairs, elimination,
 /// decoding and delivery.
 pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     let random = Seed::new(1).stream("bench/recover");
@@ -81,8 +81,8 @@ pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     Case { decoders, repairs: Vec::new(), symbols: symbols(window, len), random, first: 0, lost, len }
 }
 
-/// Decoding where every symbol sent is a combination of the whole window of `window` symbols of
-/// `len` bytes.
+/// Decoding of a dense code: every symbol sent is a combination of the whole window. The window has
+/// `window` symbols of `len` bytes.
 pub fn dense_decode(window: usize, len: usize) -> Case {
     recover(window, window, len)
 }
@@ -106,7 +106,7 @@ impl Case {
                 }
             }
             let start = self.random.next_u64() as u16;
-            // Two more than needed, because a repair is not always innovative.
+            // There are two more repairs than needed, because a repair is not always innovative.
             let seeds: Vec<u16> = (0..self.lost as u16 + 2).map(|i| start.wrapping_add(i)).collect();
             let members = Members::range(self.first..encoder.next());
             let payloads = encoder.repairs(&members, &seeds).unwrap_or_default();
@@ -114,8 +114,8 @@ impl Case {
         }
     }
 
-    /// Gives the prepared repairs to the decoders, and takes the decoded symbols. Returns how many
-    /// bytes of source symbols the windows hold; 0 if nothing was prepared.
+    /// Gives the prepared repairs to the decoders, and fetches the decoded symbols. Returns the
+    /// number of bytes of source symbols in the windows, or 0 if nothing was prepared.
     ///
     /// # Panics
     /// If a lost symbol is not recovered.
@@ -135,9 +135,9 @@ impl Case {
     }
 }
 
-/// A systematic receiver: all arrivals of a window of `window` source symbols of `len` bytes, of
-/// which `lost` are recovered from repairs. Includes delivery, and freeing memory that is no longer
-/// needed.
+/// A systematic receiver. The case is all arrivals of a window of `window` source symbols of `len`
+/// bytes. `lost` of the symbols are lost, and repairs recover them. The case includes delivery, and the
+/// freeing of memory that is no longer needed.
 pub fn receive(window: usize, lost: usize, len: usize) -> impl FnMut() -> u64 {
     let symbols = symbols(window, len);
     let mut random = Seed::new(1).stream("bench/receive");

@@ -1,4 +1,4 @@
-//! Erasure coders. They know symbols, not time: they use no clock, no socket and no entropy.
+//! Erasure coders for symbols. They use no clock, no socket and no source of entropy.
 //!
 //! The terms are those of RFC 8406. A *source symbol* holds data of the application, usually one
 //! packet. A *repair symbol*, or *repair*, is a linear combination of source symbols. The *coding
@@ -9,7 +9,7 @@
 //! * [`xor`]: the XOR of two packets that cross at a relay.
 //!
 //! A coder is generic over its [`Payload`], the data that symbols carry. [`Symbol`] carries bytes.
-//! [`Length`] carries only a size, so that a simulator computes coefficients alone. [`Sketch`]
+//! [`Length`] carries only a size, so that a simulator computes only coefficients. [`Sketch`]
 //! carries a size and 16 coded bytes, so that a simulator can recognise a packet after decoding.
 
 #[cfg(any(test, feature = "bench"))]

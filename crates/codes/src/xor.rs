@@ -1,15 +1,16 @@
 //! XOR coding of two packets that cross at a relay (paper 002, section II-C).
 //!
-//! A relay has a packet from each of two neighbours for the other one. It sends the sum of both packets once. Each
-//! neighbour still has the packet that it sent, subtracts it, and keeps the packet that is new to it. The packets may
-//! belong to any two opposing flows.
+//! Two neighbours of a relay send each other a packet through the relay. The relay sends the sum of
+//! the two packets once. Each neighbour still has its own packet. The neighbour subtracts this
+//! packet from the sum and obtains the other packet. The packets may belong to any two opposing
+//! flows.
 //!
 //! Over GF(256) the sum of two symbols is their XOR, so any [`Payload`] can be coded.
 
 use crate::{Matrix, Payload};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The XOR of two packets, with what a receiver needs to decode it.
+/// The XOR of two packets, with the values that a receiver needs to decode it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XorPacket<P> {
     /// The identifiers of the two packets.
@@ -23,8 +24,8 @@ pub struct XorPacket<P> {
 /// Why a receiver cannot decode a [`XorPacket`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XorError {
-    /// The receiver has neither packet, so it cannot separate them.
-    #[error("neither packet {0} nor packet {1} is known, so their sum cannot be decoded")]
+    /// The receiver has none of the two packets, so it cannot separate the two.
+    #[error("packets {0} and {1} are both unknown, so their sum cannot be decoded")]
     Undecodable(u64, u64),
     /// The receiver has both packets already.
     #[error("packets {0} and {1} are both known, so their sum has nothing new")]
@@ -37,11 +38,12 @@ impl<P: Payload> XorPacket<P> {
         XorPacket { ids: [first.0, second.0], lengths: [first.1.len(), second.1.len()], sum: sum(first.1, second.1) }
     }
 
-    /// The packet that is not `known`: its identifier, its length, and its payload. A payload that was shorter than the
-    /// other one is padded with zeros up to the length of the sum.
+    /// The packet that is missing in `known`: its identifier, its length, and its payload. If this
+    /// packet is the shorter of the two, its payload is padded with zeros up to the length of the
+    /// sum.
     ///
     /// # Errors
-    /// If `known` has neither or both of the packets.
+    /// If `known` has both of the packets, or none of them.
     pub fn decode(&self, known: &KnownPackets<P>) -> Result<(u64, usize, P), XorError> {
         let [a, b] = self.ids;
         match self.ids.map(|id| known.get(id)) {
@@ -73,12 +75,13 @@ pub struct KnownPackets<P> {
 }
 
 impl<P> KnownPackets<P> {
-    /// A memory of at most `limit` packets. With a limit of 0 it forgets every packet at once.
+    /// A memory of at most `limit` packets. With a limit of 0, it forgets every packet immediately.
     pub fn new(limit: usize) -> KnownPackets<P> {
         KnownPackets { packets: BTreeMap::new(), order: VecDeque::new(), limit }
     }
 
-    /// Remembers a packet. A packet that is known already keeps its place.
+    /// Remembers a packet. A packet that is known already keeps its place in the order of
+    /// forgetting.
     pub fn insert(&mut self, id: u64, payload: P) {
         if self.packets.insert(id, payload).is_none() {
             self.order.push_back(id);

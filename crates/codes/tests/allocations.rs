@@ -1,8 +1,8 @@
 //! Tests that coders in their steady state allocate no memory for payloads. Symbols are made,
-//! repaired and recovered in memory that is used again. The only allocations are a few short lists
-//! for each window.
+//! repaired and recovered in memory that is reused. The only allocations are a few short lists for
+//! each window.
 //!
-//! This is a test binary of its own, because its counting allocator applies to the whole binary.
+//! This test is a separate binary, because its counting allocator applies to the whole binary.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use ripstop_base::Seed;
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many allocations `work` makes, and how many of them could hold a symbol.
+/// The number of allocations of `work`, and the number of those that could hold a symbol.
 fn allocations(work: impl FnOnce()) -> (u64, u64) {
     let before = ALLOCATIONS.get();
     work();
@@ -54,9 +54,9 @@ fn allocations(work: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// Source symbols in a window.
+/// The number of source symbols in a window.
 const WINDOW: u64 = 50;
-/// Length of a symbol in bytes.
+/// The length of a symbol in bytes.
 const LEN: usize = 1400;
 
 #[test]
@@ -82,7 +82,7 @@ fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
             }
         }
         let members = Members::range(first..first + WINDOW);
-        // Two more than needed, because a repair is not always innovative.
+        // There are two more repairs than needed, because a repair is not always innovative.
         let seeds = [1, 2, 3, 4, 5, 6, 7].map(|seed| seed + first as u16);
         encoder.repairs_into(&members, &seeds, &mut repairs).expect("all members are held");
         for (seed, repair) in seeds.into_iter().zip(repairs.drain(..)) {
@@ -103,9 +103,9 @@ fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
     }
 }
 
-/// A sliding window in which every packet is a combination of all unseen symbols, with losses, so
-/// that rows wait all the time. With payloads of only a length, no memory is allocated once the
-/// largest number of rows has been reached.
+/// A sliding window in which every packet is a combination of all unseen symbols. Packets are lost,
+/// so that rows wait all the time. With payloads that are only a length, no memory is allocated
+/// after the largest number of rows has been reached.
 #[test]
 fn a_coded_window_of_lengths_in_its_steady_state_takes_no_memory() {
     let mut random = Seed::new(11).stream("losses");

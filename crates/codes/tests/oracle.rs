@@ -20,7 +20,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    /// Adds a row. False if it follows from the others.
+    /// Adds a row. Returns false if the row follows from the other rows.
     fn add(&mut self, mut row: Vec<u8>) -> bool {
         for given_up in &self.given_up {
             assert_eq!(row[*given_up], 0);
@@ -90,7 +90,8 @@ struct World<P> {
     delivered: BTreeSet<usize>,
     /// Symbols that arrived as source symbols.
     arrived: BTreeSet<usize>,
-    /// How many consecutive symbols a repair combines at most. None: repairs have any members.
+    /// The largest number of consecutive symbols that a repair combines. If None, a repair may have
+    /// any members.
     near: Option<u64>,
 }
 
@@ -117,7 +118,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
 
     fn members(&mut self, reach: u64) -> Members {
         if let Some(most) = self.near {
-            // A few consecutive symbols, and now and then one lower symbol.
+            // The members are a few consecutive symbols, and now and then one lower symbol.
             let start = self.random.below(reach);
             let tail = start..(start + 1 + self.random.below(most)).min(reach);
             let far = self.random.chance(0.1).then(|| self.random.below(start + 1)).filter(|far| *far < start);
@@ -143,7 +144,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
     }
 
     fn step(&mut self, reach: u64) {
-        // With fewer source symbols, repairs join more components.
+        // If `near` is set, fewer steps are source symbols. Repairs then join more components.
         let least = if self.near.is_some() { 38 } else { 0 };
         match least + self.random.below(100 - least) {
             0..=44 => self.source(reach),

@@ -1,5 +1,5 @@
 //! Tests of relays. Every combination that a recoder emits lies in the linear space of the symbols
-//! that it received. Together the emitted combinations span that space.
+//! that the recoder received. Together the emitted combinations span that space.
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};
@@ -16,8 +16,8 @@ fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
 }
 
 /// Draws at random which symbols arrive, and calls `each` for each of them. For a source symbol,
-/// the arguments are its identifier and None. For a repair, they are its highest member, and its
-/// members with its seed.
+/// the arguments are its identifier and None. For a repair, the arguments are its highest member,
+/// and its members with its seed.
 fn draw<P: Payload>(random: &mut Stream, encoder: &Encoder<P>, mut each: impl FnMut(u64, Option<(Members, u16)>)) {
     for id in encoder.first()..encoder.next() {
         if random.chance(0.6) {
@@ -38,7 +38,8 @@ fn check(payload: &Symbol, original: &Symbol) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
-    /// A receiver that hears only the relay sees and decodes exactly what the relay could.
+    /// A receiver that hears only the relay sees and decodes exactly the symbols that the relay
+    /// could see and decode.
     #[test]
     fn recoding_keeps_the_space(seed: u64, count in 1usize..=MAX_SINGLES) {
         let mut random = Seed::new(seed).stream("recoding");
@@ -78,9 +79,9 @@ proptest! {
         }
     }
 
-    /// Without a limit on the members, each emitted repair combines everything that is known. As
-    /// many emitted repairs as there are degrees of freedom carry everything that is known. This
-    /// holds for windows of any length, and for rows that are left after the window moved.
+    /// Without a limit on the members, each emitted repair combines everything that is known. If
+    /// the relay knows n degrees of freedom, n innovative repairs carry everything that it knows.
+    /// This holds for windows of any length, and for rows that are left after the window moved.
     #[test]
     fn unbounded_recoding_keeps_the_space(seed: u64, count in 1usize..200) {
         let mut random = Seed::new(seed).stream("unbounded");
@@ -108,7 +109,7 @@ proptest! {
         for _ in 0..count + 3 {
             let emitted = relay.emit_all(&mut drawn);
             let twin = light.emit_all(&mut drawn_light);
-            // With payloads of only a length, the recoder takes the same decisions.
+            // With payloads that are only a length, the recoder makes the same decisions.
             prop_assert_eq!(emitted.as_ref().map(|e| (&e.0, &e.1)), twin.as_ref().map(|e| (&e.0, &e.1)));
             let Some((members, coding, payload)) = emitted else { break };
             prop_assert!(coding.fits(&members) && members.first() >= Some(moved));
@@ -128,7 +129,7 @@ proptest! {
         let mut random = Seed::new(seed).stream("long");
         let encoder = symbols(&mut random, 5, 300);
         let mut relay = Recoder::new(5, Limits::default());
-        // The relay lacks one symbol, and gets a repair over the whole window. That repair then
+        // The relay lacks one symbol, and receives a repair over the whole window. The repair then
         // determines the missing symbol.
         let lost = 5 + random.below(300);
         for id in (5..305).filter(|id| *id != lost) {
@@ -165,8 +166,8 @@ fn a_moved_window_names_nothing_old() {
         assert!(members.first() >= Some(15));
         end.repair(&members, &coding, payload);
     }
-    // Only what the relay knew about later symbols alone was emitted. 15 rows are lost with the
-    // symbols before the window.
+    // The relay emitted only combinations of symbols after the window's start. 15 rows were lost
+    // with the symbols before the window.
     assert_eq!(end.deficit(), relay.deficit());
     assert!(end.counters().innovative > 20);
     assert_eq!(relay.emitted(), 51);

@@ -1,5 +1,5 @@
-//! Benchmarks of the kernels. They are compared with memcpy, with XOR, and with the multiplication
-//! instructions on registers alone.
+//! Benchmarks of the kernels. The speed of each kernel is compared with memcpy, with XOR, and with
+//! multiplication instructions that use only registers.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use ripstop_gf256::{Kernel, bench};
@@ -26,7 +26,7 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
-/// Short measurements, because each case is small and there are many.
+/// The measurements are short, because there are many cases and each case is small.
 fn config() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
 }

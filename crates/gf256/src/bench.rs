@@ -28,8 +28,8 @@ pub fn xor(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
 }
 
 /// The kernel's multiplication instructions on registers only: no loads, stores or additions. The
-/// portable kernel has no such instructions. It runs four plain operations instead, as many as it
-/// needs for a product on average.
+/// portable kernel has no such instructions. It runs four plain operations instead, because it
+/// needs four such operations for a product on average.
 pub fn register_limit(kernel: Kernel) -> impl FnMut() -> u64 {
     move || kernel.registers(black_box(1000))
 }
@@ -39,7 +39,8 @@ pub fn mul_add(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     let (mut to, from) = (filled(len, 1), filled(len, 2));
     let mut c = 1u8;
     move || {
-        // A different factor each time, but never 0 or 1, which have shortcuts.
+        // Each run has another factor. The factors 0 and 1 are left out, because they have
+        // shortcuts.
         c = c.wrapping_add(1).max(2);
         kernel.mul_add(&mut bytes_mut(&mut to)[..len], &bytes(black_box(&from))[..len], c);
         black_box(&mut to);
@@ -47,8 +48,8 @@ pub fn mul_add(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// A fused product of `outputs` outputs from `sources` sources of `len` bytes each. It counts as
-/// `sources * outputs * len` bytes.
+/// A fused product of `outputs` outputs from `sources` sources of `len` bytes each. One run counts
+/// as `sources * outputs * len` bytes.
 pub fn fused(kernel: Kernel, sources: usize, outputs: usize, len: usize) -> impl FnMut() -> u64 {
     let from: Vec<Vec<Chunk>> = (0..sources).map(|k| filled(len, k as u64)).collect();
     let mut to: Vec<Vec<Chunk>> = (0..outputs).map(|_| filled(len, 0)).collect();

@@ -3,7 +3,8 @@
 //! A byte stands for a polynomial over GF(2): bit i is the coefficient of x^i. So the byte 2 is x.
 //! Addition is XOR. Products are reduced by [`POLYNOMIAL`].
 
-/// x^8 + x^4 + x^3 + x^2 + 1. It is primitive: every nonzero element is a power of x.
+/// The polynomial x^8 + x^4 + x^3 + x^2 + 1. It is primitive: every nonzero element is a power of
+/// x.
 pub const POLYNOMIAL: u16 = 0x11d;
 
 /// The product of `a` and `b`.
@@ -24,28 +25,28 @@ pub const fn div(a: u8, b: u8) -> u8 {
     mul(a, inv(b))
 }
 
-/// 2 to the power `n`, for any `n`. The powers repeat after 255.
+/// 2 to the power `n`, for any `n`. The powers repeat with period 255.
 #[inline]
 pub const fn exp(n: usize) -> u8 {
     EXP[n % 255]
 }
 
-/// The exponent, in 0..=254, of the power of 2 that equals `a`; None for 0.
+/// The exponent in 0..=254 for which 2 to this power is `a`. None for 0.
 #[inline]
 pub const fn log(a: u8) -> Option<u8> {
     if a == 0 { None } else { Some(LOG[a as usize]) }
 }
 
-/// For each factor: multiplication by this factor as an 8x8 bit matrix, in the form that the
-/// instruction `gf2p8affineqb` takes. Byte 7 - i of an entry is the matrix row for bit i of the
-/// result (Intel SDM volume 2, GF2P8AFFINEQB).
+/// The matrix of each factor. Multiplication by a factor is an 8x8 bit matrix, stored in the form
+/// that the instruction `gf2p8affineqb` reads. Byte 7 - i of an entry is the matrix row for bit i
+/// of the result (Intel SDM volume 2, GF2P8AFFINEQB).
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
-/// For each factor: its products with the 16 possible low nibbles of a byte, and with the 16
-/// possible high nibbles. A byte shuffle looks up 16 or 32 of these products at the same time.
+/// The products of each factor with the 16 possible low nibbles of a byte, and with the 16 possible
+/// high nibbles. A byte shuffle looks up 16 or 32 of these products at the same time.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
 
-/// See [`NIBBLES`]. The alignment puts both tables into one cache line.
+/// See [`NIBBLES`]. The alignment puts both tables of a factor into one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 pub(crate) struct Nibbles {
@@ -60,7 +61,7 @@ const LOG: [u8; 256] = logarithms();
 /// All products: `PRODUCTS[a][b]` is a times b.
 static PRODUCTS: [[u8; 256]; 256] = products();
 
-/// Multiplication by x: shift left, and reduce by the polynomial when the top bit is lost.
+/// Multiplication by x: a shift to the left. If the top bit is lost, the polynomial is added.
 pub(crate) const fn double(a: u8) -> u8 {
     (a << 1) ^ (((a >> 7) as u16 * POLYNOMIAL) & 0xff) as u8
 }
@@ -144,7 +145,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Schoolbook multiplication of polynomials. It shares only the polynomial with the tables.
+    /// Schoolbook multiplication of polynomials. It uses the same polynomial as the tables, and
+    /// nothing else of them.
     fn schoolbook(a: u8, b: u8) -> u8 {
         let mut product = 0u16;
         for bit in 0..8 {

@@ -1,19 +1,21 @@
 //! The field GF(256) = `GF(2)[x] / (x^8 + x^4 + x^3 + x^2 + 1)`, polynomial 0x11D, and fast
 //! arithmetic on long vectors over it.
 //!
-//! * [`mul`], [`inv`], [`div`], [`exp`], [`log`]: the field itself, one byte at a time. Everything
-//!   else is tested against these functions.
+//! * [`mul`], [`inv`], [`div`], [`exp`], [`log`]: the field itself, one byte at a time. The tests
+//!   compare everything else with these functions.
 //! * [`Kernel`]: operations on whole vectors with the best instructions of the processor: GFNI with
-//!   AVX-512 or AVX2, byte shuffles (AVX2), or portable code. [`Kernel::chosen`] is chosen once;
-//!   the environment variable `RIPSTOP_GF256` overrides the choice.
-//! * [`Chunk`]: 64 bytes aligned to 64, the unit in which symbols are stored. Vectors of any length
-//!   and alignment give right results; whole aligned chunks are fast.
+//!   AVX-512 or AVX2, byte shuffles (AVX2), or portable code. [`Kernel::chosen`] returns the kernel
+//!   that is chosen at the first call. The environment variable `RIPSTOP_GF256` overrides the
+//!   choice.
+//! * [`Chunk`]: 64 bytes aligned to 64. A symbol (a vector that the codes combine) is stored in
+//!   whole chunks. Operations accept vectors of any length and alignment, and are fastest on whole
+//!   aligned chunks.
 //! * [`mod@bench`]: the cases that the benchmarks and the `speed` command measure.
 //!
 //! The most important operation is [`Kernel::product`]. Loads and stores limit the speed of a
-//! single multiply-accumulate, so it is as fast as XOR. A product of several outputs from many
-//! sources keeps its sums in registers. So it comes close to the speed of the multiplication
-//! instructions.
+//! single multiply-accumulate, so a multiply-accumulate is as fast as XOR. A product of several
+//! outputs from many sources keeps its sums in registers. The product therefore comes close to the
+//! speed of the multiplication instructions.
 
 pub mod bench;
 mod field;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub const CHUNK: usize = 64;
 
 /// 64 bytes, aligned to 64. A symbol occupies a whole number of chunks and is padded with zeros.
-/// Kernels process the padding like data, and it stays zero. This costs far less than separate code
-/// for the last partial vector.
+/// Kernels process the padding like data, and the padding stays zero. Processing the padding takes
+/// far less time than separate code for the last partial vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Chunk(pub [u8; CHUNK]);
@@ -20,7 +20,7 @@ impl Chunk {
     pub const ZERO: Chunk = Chunk([0; CHUNK]);
 }
 
-/// How many chunks hold `len` bytes.
+/// The number of chunks that hold `len` bytes.
 pub const fn chunks_for(len: usize) -> usize {
     len.div_ceil(CHUNK)
 }
@@ -41,14 +41,14 @@ pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
 
 /// Memory of whole chunks for one symbol, shared by the slot's clones.
 ///
-/// The thread that drops the last clone puts the memory into its own pool, for its next slot of
-/// about this size. Without the pool, allocating aligned memory would take as long as a kernel
-/// takes to fill it. A pool keeps at most 4 MB, and no slot above 4 kB.
+/// The thread that drops the last clone puts the memory into its own pool. The thread reuses the
+/// memory for its next slot of about this size. Without the pool, allocating aligned memory would
+/// take as long as a kernel takes to fill it. A pool keeps at most 4 MB, and no slot above 4 kB.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
-    /// At least `chunks` chunks. None if there are no chunks, and while the slot is being dropped.
+    /// At least `chunks` chunks. None in a default slot, and while the slot is being dropped.
     memory: Option<Memory>,
-    /// How many chunks the slot has. All of them have been written.
+    /// The number of chunks of the slot. All of them have been written.
     chunks: usize,
 }
 
@@ -66,8 +66,8 @@ impl Slot {
         }
     }
 
-    /// A slot with the bytes of all `parts` one after the other, padded with zeros. Copies each
-    /// byte once.
+    /// A slot with the bytes of all `parts`, one part after the other, padded with zeros. Copies
+    /// each byte once.
     #[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
     pub fn copied(parts: &[&[u8]]) -> Slot {
         let len = parts.iter().map(|part| part.len()).sum();
@@ -96,7 +96,7 @@ impl Slot {
         }
     }
 
-    /// The bytes of the slot, writable. None while another clone shares them.
+    /// The bytes of the slot, writable. None while another clone shares the memory.
     #[allow(unsafe_code, reason = "a view of memory whose first chunks were written")]
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let Some(memory) = &mut self.memory else { return Some(&mut []) };
@@ -111,7 +111,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
             // This is the last clone, so the memory can be reused. If two threads drop the last two
-            // clones at the same time, neither sees a count of 1, and the memory is freed.
+            // clones at the same time, no thread sees a count of 1, and the memory is freed.
             if Arc::strong_count(&memory) == 1 {
                 give_back(memory);
             }
@@ -152,15 +152,16 @@ impl Fresh {
     }
 }
 
-/// The largest pooled size. Unit: chunks. 4 kB hold a packet of any common MTU except jumbo frames.
-/// Larger slots are allocated each time. Half the value still holds packets of 1500 bytes. Double
-/// the value (8 kB) is still too small for jumbo frames of 9000 bytes.
+/// The largest pooled size. Unit: chunks. 64 chunks (4 kB) hold a packet of any common MTU except
+/// jumbo frames. Larger slots are allocated each time. Half the value still holds packets of 1500
+/// bytes. Double the value (8 kB) is still too small for jumbo frames of 9000 bytes.
 const LARGEST: usize = 64;
-/// How many different sizes are pooled: 1, 2, 3 and 4 chunks, then the multiples of 4 chunks.
+/// The number of different sizes that are pooled: 1, 2, 3 and 4 chunks, then the multiples of 4
+/// chunks.
 const SIZES: usize = 4 + (LARGEST - 4) / 4;
-/// How many chunks a pool keeps at most: four megabytes. One report of a receiver may free all
-/// symbols that a flow sent since the previous report. If reports come every 20 ms, four megabytes
-/// are enough for 1.6 Gbit/s. Half the value is enough for half that rate; faster flows then
+/// The largest number of chunks that a pool keeps: four megabytes. One report of a receiver may
+/// free all symbols that a flow sent since the previous report. If reports come every 20 ms, four
+/// megabytes are enough for 1.6 Gbit/s. Half the value is enough for .8 Gbit/s; faster flows then
 /// allocate memory again. Double the value doubles the memory that an idle thread may hold.
 const KEPT: usize = (4 << 20) / CHUNK;
 
@@ -168,7 +169,7 @@ const KEPT: usize = (4 << 20) / CHUNK;
 struct Pool {
     /// The pooled memory of each size. [`place`] gives the index of a size.
     sizes: [Vec<Memory>; SIZES],
-    /// How many chunks the pool keeps in total.
+    /// The total number of chunks that the pool keeps.
     chunks: usize,
 }
 
@@ -178,7 +179,8 @@ thread_local! {
 }
 
 impl Pool {
-    /// Takes pooled memory of `size` chunks, if there is any.
+    /// Removes memory of `size` chunks from the pool and returns it. None if the pool has no memory
+    /// of this size.
     fn take(&mut self, size: usize) -> Option<Memory> {
         let memory = self.sizes[place(size)?].pop()?;
         self.chunks -= size;
@@ -197,7 +199,7 @@ impl Pool {
     }
 }
 
-/// Memory for at least `chunks` chunks. It may contain anything.
+/// Memory for at least `chunks` chunks. The memory may contain anything.
 #[inline]
 fn take(chunks: usize) -> Memory {
     let size = rounded(chunks);
@@ -208,7 +210,7 @@ fn take(chunks: usize) -> Memory {
 /// Returns `memory`, which nobody else holds, to the pool.
 #[inline]
 fn give_back(memory: Memory) {
-    // A thread that is ending has no pool; then the memory is freed.
+    // A thread that is ending has no pool. In such a thread, the memory is freed.
     let _ = POOL.try_with(|pool| {
         if let Ok(mut pool) = pool.try_borrow_mut() {
             pool.give_back(memory);
@@ -216,8 +218,8 @@ fn give_back(memory: Memory) {
     });
 }
 
-/// How many chunks are allocated for a slot of `chunks` chunks: the next pooled size. Larger slots
-/// are not rounded.
+/// The number of chunks that are allocated for a slot of `chunks` chunks: the next pooled size. The
+/// size of slots larger than [`LARGEST`] is not rounded.
 const fn rounded(chunks: usize) -> usize {
     if chunks <= 4 || chunks > LARGEST { chunks } else { chunks.next_multiple_of(4) }
 }
@@ -267,7 +269,8 @@ mod tests {
         let other = Slot::zeroed(7);
         assert_ne!(other.bytes().as_ptr(), at, "memory in use was given out again");
         drop(clone);
-        // 300 bytes are 5 chunks; 8 are allocated, as for 7.
+        // A slot of 300 bytes has 5 chunks, and 8 chunks are allocated for it, as for a slot of 7
+        // chunks.
         let mut next = Slot::zeroed(7);
         assert_eq!(next.bytes().as_ptr(), at);
         assert_eq!(next.bytes_mut().unwrap(), [0; 7 * 64], "the reused memory was not cleared");

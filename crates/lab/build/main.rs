@@ -1,23 +1,25 @@
-//! Gives the crate `RIPSTOP_SIMULATOR`: a hash of everything that decides the result of a cell.
+//! Sets the environment variable `RIPSTOP_SIMULATOR` for the crate: a hash of everything that
+//! decides the result of a cell. A cell is one complete scenario that is simulated (see
+//! `src/cell/mod.rs`).
 //!
-//! A stored result is reused only by the simulator that made it. A result depends on the tokens of
-//! the crates in `CRATES` and on the versions of three libraries. It does not depend on the
-//! machine, the build profile, or the crates that talk to the operating system. Comments, layout and
-//! tests do not change a result, so the hash leaves them out (see `tokens.rs`).
+//! A stored result is reused only by the simulator that made this result. A result depends on the tokens of the crates
+//! in `CRATES` and on the versions of three libraries. It does not depend on the machine, the build profile, or the
+//! crates that talk to the operating system. Comments, layout and tests do not change a result, so the hash leaves them
+//! out (see `tokens.rs`).
 
 mod tokens;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates whose code decides what a simulation gives.
+/// The crates whose code decides the result of a simulation.
 const CRATES: [&str; 7] = ["base", "codes", "gf256", "link", "model", "proto", "sim"];
-/// The external libraries whose code decides it too.
+/// The external libraries whose code also decides the result of a simulation.
 const LIBRARIES: [&str; 3] = ["libm", "rand_core", "rand_xoshiro"];
-/// Files of this crate that decide what a stored result holds.
+/// The files of this crate that decide what a stored result contains.
 const OWN: [&str; 3] = ["src/cell/result.rs", "src/cell/record.rs", "src/expect.rs"];
-/// Parts of `model` that are only compared with simulations. They decide no result of a simulation,
-/// so the hash leaves them out.
+/// Parts of `model` whose predictions are only compared with simulations. These parts decide no
+/// result of a simulation, so the hash leaves them out.
 const BESIDE: [&str; 2] = ["plan", "published"];
 
 fn main() {
@@ -78,7 +80,7 @@ fn list_papers(directory: &Path) {
     }
 }
 
-/// The entries of a folder, sorted by path. Empty if there is no such folder.
+/// The entries of a folder, sorted by path. Empty if the folder does not exist.
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -86,7 +88,7 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Adds all Rust files below `folder` to `files`. Files of modules that only tests have are left out.
+/// Adds all Rust files below `folder` to `files`. The files of modules that are compiled only for tests are left out.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = sorted(folder);
     let sources = entries.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
@@ -105,7 +107,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// FNV-1a, 64 bits: the same on every machine and with every compiler.
+/// The hash FNV-1a with 64 bits. It is the same on every machine and with every compiler.
 struct Fnv(u64);
 
 impl Fnv {

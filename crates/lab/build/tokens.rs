@@ -62,7 +62,7 @@ fn is_test_attribute(tokens: &[&str]) -> bool {
     tokens.starts_with(&TEST_ATTRIBUTE)
 }
 
-/// The index after the item whose attributes begin at `at`. An item ends with its `;` or its closing
+/// The index of the token after the item whose attributes begin at `at`. An item ends with its `;` or its closing
 /// brace. A field or a match arm ends with its comma.
 fn end_of_item(tokens: &[&str], at: usize) -> usize {
     const ENDS_WITH_SEMICOLON: [&str; 5] = ["use", "const", "static", "type", "let"];
@@ -94,7 +94,7 @@ fn end_of_item(tokens: &[&str], at: usize) -> usize {
     k
 }
 
-/// The index after the bracket that closes the bracket at `at`.
+/// The index of the token after the bracket that closes the bracket at `at`.
 fn behind_group(tokens: &[&str], at: usize) -> usize {
     let mut depth = 0usize;
     for (k, token) in tokens.iter().enumerate().skip(at) {

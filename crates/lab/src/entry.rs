@@ -12,11 +12,11 @@ use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 pub enum TableEntry {
     /// A number, and its unit.
     Number(f64, EntryUnit),
-    /// A count. It is written without a decimal point.
+    /// A count, which is written without a decimal point.
     Count(u64),
     /// A text that is not a number.
     Text(String),
-    /// No value: it is not known, or it was not given.
+    /// No value: the value is unknown or was not given.
     Missing,
 }
 

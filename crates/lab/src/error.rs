@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-/// An error of this crate. Its message is written for the user of the program.
+/// An error of this crate. The message of the error is written for the user of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabError {
     /// An input file or value is wrong. The text says where, what is wrong, and what would be

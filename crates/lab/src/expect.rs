@@ -146,7 +146,7 @@ mod tests {
         let met: Vec<Option<bool>> = all.iter().map(|one| one.met).collect();
         let [yes, no, unknown] = [Some(true), Some(false), None];
         assert_eq!(met, [yes, no, yes, yes, yes, no, yes, unknown, unknown]);
-        // If a number in a claim has no value, the claim is an error: it neither holds nor fails.
+        // If a number in a claim has no value, the claim cannot be evaluated.
         assert_eq!(all[7].values, "`flows[0].completion_s` has no value");
         let again = Scenario::parse(&scenario.to_toml().expect("TOML should be written")).expect("TOML should parse");
         assert_eq!(again, scenario);
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn what_cannot_be_expected_is_named() {
         for (text, words) in [
-            ("goodput>=1", "there is no `goodput`; there are `collisions_per_s`, `events`"),
-            ("flows>=1", "`flows` is not one number; there are [bulk0], [bulk1]"),
-            ("flows[9].timeouts>=1", "there is no [9]; there are [bulk0], [bulk1]"),
+            ("goodput>=1", "there is no `goodput`; the names are `collisions_per_s`, `events`"),
+            ("flows>=1", "`flows` is not one number; the items are [bulk0], [bulk1]"),
+            ("flows[9].timeouts>=1", "there is no [9]; the items are [bulk0], [bulk1]"),
             ("flows.timeouts>=1", "write which list item has `timeouts`"),
-            ("flows[0]>=1", "is not one number; there are `flows[0]."),
+            ("flows[0]>=1", "is not one number; its parts are `flows[0]."),
             ("flows[0].name>=1", "is not a number"),
             ("flows[0].name.x>=1", "has no parts"),
             ("flows[0>=1", "`]` was expected"),

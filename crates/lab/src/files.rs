@@ -69,9 +69,10 @@ pub fn whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(
     file.persist(&target).map(drop).map_err(|error| failed(error.error))
 }
 
-/// Checks that a file can be written at `path`. The file at `path` is neither created nor changed.
+/// Checks that a file can be written at `path`. The check does not create or change the file at
+/// `path`.
 ///
-/// Call this before long work, so that a missing folder or a missing permission is found at once.
+/// Call this before long work, so that a missing folder or a missing permission is found early.
 ///
 /// # Errors
 /// The file's name and why it cannot be written.
@@ -116,14 +117,15 @@ fn directory(path: &Path) -> PathBuf {
 
 /// Creates a temporary file with a unique name in the folder of `path`.
 ///
-/// Its permissions are those of any new file there: 0666 less the umask.
+/// The temporary file has the permissions of any new file: 0666 less the umask.
 ///
 /// # Errors
 /// The error of the operating system. The error does not name the temporary file, because this name
 /// would not help the user.
 pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = directory(path);
-    // A missing folder is the most frequent mistake. This call gives the system's message for it.
+    // A missing folder is the most frequent mistake. This call gives the system's message about a
+    // missing folder.
     std::fs::metadata(&directory)?;
     tempfile::Builder::new()
         .prefix(".ripstop-")

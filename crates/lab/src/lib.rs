@@ -10,7 +10,7 @@
 //! Each combination of the grid's values gives one cell. A [`cell`] is one complete scenario,
 //! identified by a hash of its content. A cell needs no data outside itself, so any process on any
 //! machine can run it. The loop in [`run`] executes all runs of all cells. A [`store`] is a file
-//! that keeps their results.
+//! that keeps the results of cells.
 
 pub mod campaign;
 pub mod cell;

@@ -2,8 +2,8 @@
 //!
 //! A store is a file that keeps the results of cells; a cell is one complete scenario. A source is
 //! a store (`*.redb`), or a text file of results as `ripstop lab cell` prints them, one after the
-//! other. A result is identified by a hash of its cell and of the simulator that made it. Two
-//! results with the same hash must be equal, except for the fields in `NOT_COMPARED`. The
+//! other. A result is identified by a hash of its cell and of the simulator that made the result.
+//! Two results with the same hash must be equal, except for the fields in `NOT_COMPARED`. The
 //! simulator is deterministic, so any other difference means that a result was altered or that a
 //! machine is faulty.
 
@@ -19,19 +19,19 @@ use std::path::{Path, PathBuf};
 /// What [`merge`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MergeCounts {
-    /// Results in all sources.
+    /// The number of results in all sources.
     pub results: usize,
-    /// Results that were new to the store.
+    /// The number of results that were new to the store.
     pub added: usize,
-    /// Results that the store, or an earlier source, already had.
+    /// The number of results that the store, or an earlier source, already had.
     pub known: usize,
 }
 
-/// Fields that may differ between two results of one cell. The times `wall_s` and `cpu_s` depend on
-/// the machine. The list of single runs, `per_run`, is present only on request.
+/// Fields that may differ between two results of one cell. The durations `wall_s` and `cpu_s`
+/// depend on the machine. The list of single runs, `per_run`, is present only on request.
 const NOT_COMPARED: [&str; 3] = ["wall_s", "cpu_s", "per_run"];
 
-/// Adds the results of all `sources` to `into`. If one result cannot be added, none is added.
+/// Adds the results of all `sources` to `into`. If one result cannot be added, no result is added.
 ///
 /// # Errors
 /// Fails when a source cannot be read. Also fails when two different results are found for one
@@ -62,7 +62,7 @@ pub fn merge(into: &ResultStore, sources: &[PathBuf]) -> LabResult<MergeCounts> 
     Ok(counts)
 }
 
-/// Adds a result to `batch`. Returns false if the batch already has it.
+/// Adds a result to `batch`. Returns false if the batch already has the result.
 fn add_one(batch: &mut ResultBatch<'_>, path: &Path, key: &CellKey, simulator: &str, text: &str) -> LabResult<bool> {
     let Some(there) = batch.get(key)? else { return batch.put(key, simulator, text).map(|()| true) };
     if there == text || compared(&there)? == compared(text)? {

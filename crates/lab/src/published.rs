@@ -2,7 +2,8 @@
 //!
 //! Experiments compare their results with these numbers. A trend is a statement without a number,
 //! such as "throughput falls as the loss rate grows". An entry of the file is one number, a list of
-//! numbers, or a table. It has an id. A number in a table is found by its row and its column.
+//! numbers, or a table. Each entry has an id. A number in a table is found by its row and its
+//! column.
 
 use serde::Deserialize;
 use toml::Value;
@@ -122,7 +123,7 @@ impl Published {
     /// The values of columns `x` and `y` of table `id`, as one pair for each row.
     ///
     /// # Errors
-    /// There is no such table, or one of the columns has no number in some row.
+    /// No table has this id, or one of the columns has no number in some row.
     pub fn columns(&self, id: &str, x: &str, y: &str) -> Result<Vec<(f64, f64)>, String> {
         let rows = self.entry(id).and_then(|entry| entry.values.as_ref()).map_or(0, Vec::len);
         if rows == 0 {

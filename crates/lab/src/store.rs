@@ -1,9 +1,8 @@
 //! The store: one database file that keeps the results of simulated cells.
 //!
-//! A cell is one complete scenario, and whether its first run is traced (see `cell/mod.rs`). The key
-//! of its result is a hash of the cell and of the simulator. Each result is written in a
-//! transaction. A result is stored completely or not at all, even if the program is killed while it
-//! writes.
+//! A cell is one complete scenario. The cell also says whether its first run is traced (see `cell/mod.rs`). The key of
+//! a result is a hash of the cell and of the simulator. Each result is written in a transaction. A result is stored
+//! completely or not at all, even if the program is killed while it writes.
 
 use crate::cell::CellKey;
 use crate::error::{LabError, LabResult};
@@ -49,7 +48,7 @@ impl ResultStore {
         ResultStore::open(path)
     }
 
-    /// Creates an empty store in memory. It is lost when it is dropped.
+    /// Creates an empty store in memory. The results are lost when the store is dropped.
     ///
     /// # Errors
     /// Fails when the database reports an error.
@@ -144,7 +143,7 @@ impl ResultStore {
         keys.map(is_there).collect()
     }
 
-    /// Stores a result. It replaces a result that was stored under the same key. The new result is
+    /// Stores a result. The result replaces an earlier result with the same key. The new result is
     /// on the disk when this function returns.
     ///
     /// `version` is the identity of the simulator that made the result, as in
@@ -176,7 +175,7 @@ impl ResultStore {
         Ok(())
     }
 
-    /// Stores all results that `fill` adds to the batch, or none of them if `fill` fails.
+    /// Stores all results that `fill` adds to the batch, or no result if `fill` fails.
     ///
     /// # Errors
     /// Fails when the file cannot be written, or with the error that `fill` returns.
@@ -198,7 +197,8 @@ impl ResultStore {
     }
 }
 
-/// The results of one call of [`ResultStore::batch`]. Either all of them are stored, or none.
+/// The results of one call of [`ResultStore::batch`]. Either all results are stored, or no result
+/// is stored.
 pub struct ResultBatch<'a> {
     store: &'a ResultStore,
     table: redb::Table<'a, &'static [u8; 32], (&'static str, &'static str)>,
@@ -215,7 +215,7 @@ impl ResultBatch<'_> {
         Ok(found.map(|entry| entry.value().1.to_owned()))
     }
 
-    /// Adds a result to the batch. It replaces a result with the same key.
+    /// Adds a result to the batch. The result replaces an earlier result with the same key.
     ///
     /// # Errors
     /// Fails when the file cannot be written.
@@ -269,7 +269,7 @@ fn damaged() -> DatabaseError {
 fn other_format(which: &str) -> String {
     format!(
         "has {which}, but this version of ripstop reads the format `{FORMAT}`; give another file to --store, or use \
-         the version that made it"
+         the version that made this file"
     )
 }
 

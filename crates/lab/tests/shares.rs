@@ -1,9 +1,9 @@
 //! The tunnel's share of each link, compared with snapshots in the sources. A change of behaviour
 //! shows as a diff.
 //!
-//! Each run has one bulk source over the tunnel alone, or one TCP connection through it, in virtual
-//! time under one seed. The figures are exact and the same on every machine. This command rewrites
-//! the snapshots:
+//! Each run has one bulk source over the tunnel alone, or one TCP connection through the tunnel, in
+//! virtual time under one seed. The figures are exact and the same on every machine. This command
+//! rewrites the snapshots:
 //!
 //! ```text
 //! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-lab --test shares
@@ -83,7 +83,7 @@ fn shares_of_bbr_inside_match_the_snapshot() {
 /// The table of the bulk source.
 fn table() -> String {
     let mut text = String::from(
-        "# Each cell has two figures: the goodput as a share of C(1-p), and sent/useful divided by h/(1-p).\n\
+        "# Each cell has two figures: the goodput as a share of C(1-p), and sent bytes per useful byte times (1-p)/h.\n\
          # C is the link's rate, p the loss in both directions (the columns), and h = 1500/1384 the bytes sent per useful byte.\n\
          # One bulk source sends through the tunnel alone, in virtual time, seed 1. Measured over\n\
          # [max(2 s, 20 RTT), max(10 s, 60 RTT)].\n\
@@ -151,7 +151,7 @@ fn figures(link: LinkConfig, rtt: Duration, p: f64, scheme: Scheme) -> (f64, f64
     (share, got.offered_bytes as f64 / useful * (1.0 - p) / HEADERS)
 }
 
-/// Asserts that `text` equals the file tests/snapshots/`name`, or stores it there.
+/// Asserts that `text` equals the file tests/snapshots/`name`, or stores `text` in this file.
 fn compare(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {

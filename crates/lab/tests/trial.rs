@@ -101,8 +101,8 @@ fn equal_seeds_give_equal_runs() {
     }
 }
 
-/// Whether the k-th packet on a link is lost does not depend on the contender. A link with the
-/// emulator's name loses the same packets.
+/// Whether the k-th packet on a link is lost does not depend on the contender. A link whose random
+/// stream has the name that the emulator uses loses the same packets.
 #[test]
 fn all_contenders_meet_the_same_losses() {
     for loss in
@@ -119,7 +119,7 @@ fn all_contenders_meet_the_same_losses() {
                 let mut alone = Link::new(&unhurried, trial.seed, name).unwrap();
                 for (k, fate) in fates.iter().enumerate() {
                     let chance = alone.offer(ripstop_base::Time::ZERO, 1500).reason();
-                    // A packet that the queue refuses draws no random number.
+                    // No random number is drawn for a packet that the queue refuses.
                     if !matches!(fate, Fate::Refused { .. }) {
                         assert_eq!(fate.reason(), chance, "{scheme:?}, {name}, packet {k}, seed 3");
                         compared += usize::from(chance == Some(DropReason::Channel));

@@ -1,10 +1,10 @@
-//! What a link has done since its start.
+//! The counters of a link.
 
 use serde::Serialize;
 use std::time::Duration;
 
-/// Everything a link counts since its start. A copy made by duplication is counted in `duplicated`
-/// only.
+/// All counters of a link since its start. A copy made by duplication is counted only in
+/// `duplicated`.
 ///
 /// Two equations hold at every moment: `offered = refused_mtu + refused_policer + refused_queue +
 /// serialised` and `serialised = lost_channel + lost_blackout + delivered`. A packet is counted

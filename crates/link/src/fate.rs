@@ -3,8 +3,8 @@
 use ripstop_base::Time;
 use serde::Serialize;
 
-/// The fate of one offered packet. It is final when the packet is offered: nothing that follows can
-/// change it.
+/// The fate of one offered packet. The fate is final when the packet is offered: nothing that
+/// follows can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the link does not keep the packet; the caller must carry out its fate"]
 pub enum Fate {
@@ -12,9 +12,9 @@ pub enum Fate {
     Delivered(Delivery),
     /// The packet is serialised, uses its time on the link, and is lost.
     Lost {
-        /// When its last bit leaves the sender.
+        /// When the packet's last bit leaves the sender.
         departure: Time,
-        /// Why it does not arrive.
+        /// Why the packet does not arrive.
         reason: DropReason,
     },
     /// The packet never enters the link and takes no time on it.
@@ -31,11 +31,12 @@ pub struct Delivery {
     pub departure: Time,
     /// When the packet reaches the receiver.
     pub arrival: Time,
-    /// When a second copy reaches the receiver, never before `arrival`; None: there is no copy.
+    /// When a second copy reaches the receiver, never before `arrival`. None: there is no copy.
     pub copy: Option<Time>,
-    /// Whether the packet met congestion. The caller marks it if it is ECN-capable.
+    /// Whether the packet met congestion. The caller marks an ECN-capable packet that met
+    /// congestion.
     pub congested: bool,
-    /// The bit that is flipped, in the copy as well; None: the packet is intact.
+    /// The bit that is flipped, in the copy as well. None: the packet is intact.
     pub corruption: Option<Corruption>,
 }
 
@@ -76,12 +77,12 @@ impl Fate {
         }
     }
 
-    /// When the packet first arrives; None when it does not.
+    /// When the packet first arrives. None if the packet does not arrive.
     pub fn arrival(&self) -> Option<Time> {
         self.delivery().map(|d| d.arrival)
     }
 
-    /// How the packet arrives; None when it does not.
+    /// How the packet arrives. None if the packet does not arrive.
     pub fn delivery(&self) -> Option<Delivery> {
         match self {
             Fate::Delivered(delivery) => Some(*delivery),
@@ -91,9 +92,11 @@ impl Fate {
 
     /// The fate as one ASCII letter of a log:
     ///
-    /// * `.` arrives, `c` arrives with a flipped bit;
-    /// * `x` lost by the channel, `f` lost with a block of its units, `b` lost in a blackout;
-    /// * `q` refused by the queue, `p` refused by the policer, `m` larger than the MTU.
+    /// * `.`: the packet arrives. `c`: the packet arrives with a flipped bit.
+    /// * `x`: the channel loses the packet. `f`: a block of the packet's units is lost. `b`: the
+    ///   packet is lost in a blackout.
+    /// * `q`: the queue refuses the packet. `p`: the policer refuses it. `m`: the packet is larger
+    ///   than the MTU.
     pub fn letter(&self) -> u8 {
         match self {
             Fate::Delivered(Delivery { corruption: Some(_), .. }) => b'c',
@@ -109,7 +112,7 @@ impl Fate {
         }
     }
 
-    /// Why the packet does not arrive; None when it does.
+    /// Why the packet does not arrive. None if the packet arrives.
     pub fn reason(&self) -> Option<DropReason> {
         match self {
             Fate::Delivered(_) => None,
@@ -126,7 +129,7 @@ impl Delivery {
 }
 
 impl Corruption {
-    /// Flips the bit in `packet`; does nothing when the packet is shorter than the one offered.
+    /// Flips the bit in `packet`. Does nothing if `packet` is too short to have this bit.
     pub fn apply(&self, packet: &mut [u8]) {
         if let Some(byte) = packet.get_mut(self.byte) {
             *byte ^= 1 << (self.bit & 7);

@@ -16,28 +16,28 @@ use serde::{Deserialize, Serialize};
 /// units and is restored when at least K of them arrive. A packet is lost when one of its blocks is
 /// not restored.
 ///
-/// * A packet is sent in whole blocks: the last block is padded and sent as N units too.
+/// * A packet is sent in whole blocks: the last block is padded and is also sent as N units.
 /// * [`crate::LinkConfig::rate`] is the channel's rate. A packet of B blocks takes the time of B ×
-///   N units, so packets get K/N of the rate. Queue, MTU and policer see the packet before it is
-///   coded and count its own bytes.
+///   N units, so packets get K/N of the rate. The queue, the MTU and the policer see the packet
+///   before it is coded, and count the packet's own bytes.
 /// * `loss` applies to units: in the description of [`Loss`], read "unit" for "packet".
 ///   [`crate::LinkConfig::loss`] applies in addition, to the packet as a whole.
 /// * A two-state chain makes one step per unit. While the link is idle, the chain makes one step in
-///   the time that a unit would take. At an unlimited rate it makes no steps while idle. The
-///   positions in a list or a sequence count only units sent.
+///   the time that a unit would take. At an unlimited rate the chain makes no steps while the link
+///   is idle. The positions in a list or a sequence count only the units that are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fec {
     /// K: source units per block, 1 to 255.
     #[serde(deserialize_with = "field::k")]
     pub k: u32,
-    /// N: units sent per block, K to 255 (a code over GF(256) has no more).
+    /// N: units sent per block, K to 255 (a code over GF(256) cannot have more).
     #[serde(deserialize_with = "field::n")]
     pub n: u32,
     /// Size of a unit, 1 to 65535 bytes. Default: 53, an ATM cell.
     #[serde(deserialize_with = "field::unit", default = "cell")]
     pub unit: Bytes,
-    /// Which units the channel loses.
+    /// The loss model for units.
     #[serde(deserialize_with = "field::loss", default)]
     pub loss: Loss,
 }
@@ -49,7 +49,7 @@ impl Fec {
         Fec { k, n, unit: cell(), loss }
     }
 
-    /// How many blocks a packet of `bytes` bytes takes.
+    /// The number of blocks that a packet of `bytes` bytes takes.
     pub fn blocks(&self, bytes: usize) -> u64 {
         let block = u64::from(self.k).saturating_mul(self.unit.get()).max(1);
         (bytes as u64).div_ceil(block)
@@ -89,10 +89,10 @@ const MAX_BLOCK_UNITS: u32 = 255;
 /// The largest unit in bytes: as large as the largest IP packet.
 const MAX_UNIT_BYTES: u64 = 65_535;
 
-/// Only this many units of a packet can be lost: the first ones. All later units arrive.
+/// Only the first 2^20 units of a packet can be lost. All later units arrive.
 ///
-/// The limit bounds the time that one [`Link::offer`](crate::Link::offer) takes: with half the
-/// value the longest time is half as long. A packet of up to 64 kB has more units only if K units
+/// The limit bounds the time that one [`Link::offer`](crate::Link::offer) takes. With half the
+/// value, the longest time is half as long. A packet of up to 64 kB has more units only if K units
 /// together have fewer than 16 bytes.
 const MAX_WALKED_UNITS: u64 = 1 << 20;
 
@@ -110,12 +110,13 @@ pub(crate) struct Codec {
     bad: Option<bool>,
     /// Steps that the chain has made since the last unit, while no unit was sent.
     idle: u128,
-    /// Idle time that did not fill a whole step, in nanobits (10^-9 bit) that the link could have
-    /// sent.
+    /// Idle time that did not fill a whole step. Unit: nanobits (10^-9 bit) that the link could
+    /// have sent in this time.
     rest: u128,
     /// The length of the last packet in units, and the probability that a packet of this length
     /// loses no unit. With a chain, it is the probability that the chain stays in the good state
-    /// for the whole packet. Both are kept because most packets have the size of the last one.
+    /// for the whole packet. Both values are kept because most packets have the size of the packet
+    /// before.
     clean: (u64, f64),
 }
 
@@ -134,12 +135,13 @@ impl Codec {
         }
     }
 
-    /// How many bytes a packet of `bytes` takes on the link.
+    /// The number of bytes that a packet of `bytes` bytes takes on the link.
     pub(crate) fn wire_bytes(&self, bytes: usize) -> u128 {
         u128::from(self.units(bytes)) * u128::from(self.code.unit.get())
     }
 
-    /// Makes the chain's steps for an idle time in which the link could have sent `work` nanobits.
+    /// Makes the chain's steps for an idle time. The link could have sent `work` nanobits in this
+    /// time.
     pub(crate) fn idles(&mut self, work: u128) {
         let unit = u128::from(self.code.unit.get()) * 8_000_000_000;
         let work = work.saturating_add(self.rest);
@@ -163,12 +165,12 @@ impl Codec {
         let _ = self.draws.next_u64();
     }
 
-    /// Sends a packet of `bytes`, counts its units and blocks, and returns whether the packet is
-    /// lost.
+    /// Sends a packet of `bytes` bytes, counts its units and blocks, and returns whether the packet
+    /// is lost.
     ///
-    /// Each packet draws one random number. Most often this number alone shows that no unit is
-    /// lost. Otherwise the number also seeds a stream for all further draws of this packet. So the
-    /// random numbers of packet k depend only on the seed and on k.
+    /// Each packet draws one random number. Most often this number shows that no unit is lost.
+    /// Otherwise the number also seeds a stream for all further draws of this packet. So the random
+    /// numbers of packet k depend only on the seed and on k.
     pub(crate) fn loses(&mut self, bytes: usize, counters: &mut LinkCounters) -> bool {
         let number = self.draws.next_u64();
         let luck = (number >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
@@ -211,8 +213,8 @@ impl Codec {
                 }
                 let p = chain.bad_after(self.bad, self.idle);
                 let bad = luck < p;
-                // If `luck` is at least p, then (luck - p)/(1 - p) is uniform on [0, 1). It gives
-                // the length of the first stay in the good state.
+                // If `luck` is at least p, then (luck - p)/(1 - p) is uniform on [0, 1). This value
+                // gives the length of the first stay in the good state.
                 let rest = ((luck - p) / (1.0 - p)).clamp(0.0, 1.0);
                 if !bad && chain.losses[0].never() && 1.0 - rest <= self.clean.1 {
                     self.bad = Some(false);
@@ -229,7 +231,7 @@ impl Codec {
         blocks.count(counters)
     }
 
-    /// How many units a packet of `bytes` bytes takes.
+    /// The number of units that a packet of `bytes` bytes takes.
     fn units(&self, bytes: usize) -> u64 {
         self.code.blocks(bytes).saturating_mul(u64::from(self.code.n))
     }
@@ -282,8 +284,8 @@ impl Trials {
         self.p <= 0.0
     }
 
-    /// Number of failures before the first success. `luck` must be uniform on [0, 1); the result
-    /// then has a geometric distribution (inversion method).
+    /// The number of failures before the first success. `luck` must be uniform on [0, 1); the
+    /// result then has a geometric distribution (inversion method).
     fn run(self, luck: f64) -> u64 {
         if self.never() {
             return u64::MAX;
@@ -307,8 +309,8 @@ struct Chain {
     losses: [Trials; 2],
     /// Share of time in the bad state, in the long run.
     bad: f64,
-    /// The factor by which one step shrinks the distance of the probability of the bad state from
-    /// `bad`: 1 - P(to bad) - P(to good).
+    /// One step multiplies the distance between the probability of the bad state and `bad` by this
+    /// factor: 1 - P(to bad) - P(to good).
     memory: f64,
 }
 
@@ -331,7 +333,7 @@ impl Chain {
         (self.bad + away * left).clamp(0.0, 1.0)
     }
 
-    /// Goes through a packet's `units` units, records the lost ones in `blocks`, and returns the
+    /// Goes through a packet's `units` units, records the lost units in `blocks`, and returns the
     /// state at the last unit (true: bad). `bad` is the state at the first unit. `first`, if given,
     /// replaces the random number for the length of the first stay in a state.
     fn walk(
@@ -368,7 +370,7 @@ impl Chain {
 #[derive(Clone, Copy, Debug)]
 struct BlockLosses {
     n: u64,
-    /// N - K: how many lost units a block can repair.
+    /// N - K: the number of lost units that a block can repair.
     spare: u64,
     /// The end of the last block that lost a unit.
     end: u64,
@@ -412,7 +414,8 @@ impl BlockLosses {
         self.hits = 0;
     }
 
-    /// Ends the packet: adds its losses to `counters`, and returns whether it lost a block.
+    /// Ends the packet: adds the packet's losses to `counters`, and returns whether the packet lost
+    /// a block.
     fn count(mut self, counters: &mut LinkCounters) -> bool {
         if self.units_lost == 0 {
             return false;
@@ -429,8 +432,8 @@ impl BlockLosses {
 mod tests {
     use super::*;
 
-    /// A Gilbert chain in paper 003's letters: `p` is the probability that a unit after a good one
-    /// is lost, `q` that a unit after a lost one is lost.
+    /// A Gilbert chain in paper 003's letters. `p` is the probability of a loss after a good unit.
+    /// `q` is the probability of a loss after a lost unit.
     fn chain(p: f64, q: f64) -> Chain {
         Chain {
             leaves: [Trials::new(p), Trials::new(1.0 - q)],
@@ -454,8 +457,8 @@ mod tests {
             }
             assert_eq!(chain.bad_after(None, 7), chain.bad);
         }
-        // After this many steps the exponent exceeds f64's precision. Only a chain that alternates
-        // with certainty still remembers its start.
+        // After 2^60 steps the exponent exceeds f64's precision. Only a chain that alternates with
+        // certainty still remembers its start.
         assert_eq!(chain(1.0, 0.0).bad_after(Some(true), (1 << 60) + 1), 1.0);
         assert_eq!(chain(1.0, 0.0).bad_after(Some(true), 1 << 60), 0.0);
         assert_eq!(chain(0.9, 0.05).bad_after(Some(true), u128::MAX), chain(0.9, 0.05).bad);
@@ -479,7 +482,7 @@ mod tests {
 
     #[test]
     fn losses_are_counted_block_by_block() {
-        // Blocks of 4 that survive one loss lose 3, 0, 1 and 2 units.
+        // The blocks have 4 units and survive one loss. They lose 3, 0, 1 and 2 units.
         let mut blocks = BlockLosses::new(&Fec::new(4, 3, Loss::None));
         blocks.lose(0, 1);
         blocks.lose(2, 4);

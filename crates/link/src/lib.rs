@@ -4,7 +4,8 @@
 //! immediately with the packet's [`Fate`]: when its last bit leaves and when the packet arrives, or
 //! why it does not arrive. The fate also names the arrival of a copy, if there is one, and the bit
 //! that corruption flips. The caller keeps the packet and acts at these times. So the simulator
-//! needs one event per hop, and the emulator needs one timer. Both run this same code.
+//! needs one event per hop, and the emulator needs one timer. The simulator and the emulator run
+//! this same code.
 //!
 //! ```
 //! use ripstop_base::{Fraction, Rate, Seed, Time};
@@ -24,18 +25,21 @@
 //!
 //! A packet meets these elements in this order, as at a sender's interface:
 //!
-//! 1. MTU, policer and drop-tail queue may *refuse* it. A refused packet takes no time on the link.
-//! 2. It waits and is *serialised*: its bits are sent one after the other at the link's rate.
-//! 3. The *channel* may *lose* it. A lost packet has used its time on the link. Otherwise the
-//!    channel may corrupt it, delay it, hold it back so that others overtake it, or deliver it
-//!    twice.
+//! 1. The MTU, the policer and the drop-tail queue may *refuse* the packet. A refused packet takes
+//!    no time on the link.
+//! 2. The packet waits and is *serialised*: its bits are sent one after the other at the link's
+//!    rate.
+//! 3. The *channel* may *lose* the packet. A lost packet has used its time on the link. A packet
+//!    that is not lost may be corrupted, delayed, held back so that others overtake it, or
+//!    delivered twice.
 //!
 //! With a block code ([`Fec`]) a packet crosses the channel in units, and each unit may be lost.
 //!
 //! Each configured random effect (loss, jitter, reordering, duplication, corruption) has random
-//! streams of its own. It draws equally often for every packet *offered*, even if the packet is
-//! refused. So the random numbers of the k-th packet depend only on the seed and on k. They are the
-//! same in the simulator and in the emulator, and two schemes can be compared on the same losses.
+//! streams of its own. For every packet *offered*, an effect draws the same number of random
+//! numbers, even if the packet is refused. So the random numbers of the k-th packet depend only on
+//! the seed and on k. The random numbers are the same in the simulator and in the emulator. Two
+//! schemes can be compared on the same losses.
 //!
 //! There is one exception, the loss of units. A list or a sequence of lost units counts the units
 //! sent. A chain with a good and a bad state ([`Loss::Gilbert`] and [`Loss::GilbertElliott`]) makes

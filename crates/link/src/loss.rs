@@ -1,4 +1,4 @@
-//! Loss models: which packets the channel loses.
+//! Loss models. They decide which packets the channel loses.
 
 use crate::error::LinkConfigError;
 use ripstop_base::{Fraction, Seed, Stream};
@@ -8,8 +8,8 @@ use std::fmt;
 /// How the channel loses packets.
 ///
 /// A configuration gives a share (`"5%"`, independent losses) or a table with a `model`. An example
-/// is `{ model = "gilbert", mean = "5%", burst = 4 }`. The Gilbert model also takes
-/// `stay_bad = 0.75` instead of `burst`.
+/// of a table is `{ model = "gilbert", mean = "5%", burst = 4 }`. A table of the Gilbert model may
+/// also have `stay_bad = 0.75` instead of `burst`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Loss {
@@ -23,18 +23,18 @@ pub enum Loss {
     },
     /// Gilbert's two-state channel (paper 003, section 2.1), described by the losses that it
     /// causes. The channel is a chain that is in a good or a bad state. Every packet sent in the
-    /// bad state is lost, and none in the good state. The first state is drawn from the chain's
-    /// stationary distribution.
+    /// bad state is lost. No packet sent in the good state is lost. The first state is drawn from
+    /// the chain's stationary distribution.
     Gilbert {
         /// Share of packets lost in the long run.
         mean: Fraction,
-        /// Mean length of a run of losses, in packets; at least 1. With 1/(1 - mean) the losses are
-        /// independent.
+        /// Mean length of a run of losses, in packets; at least 1. If the length is 1/(1 - mean),
+        /// the losses are independent.
         burst: f64,
     },
-    /// Gilbert and Elliott's two-state channel, described by transition probabilities. The chain
-    /// makes one step per packet, then the new state's loss probability applies. The first state is
-    /// drawn from the chain's stationary distribution.
+    /// Gilbert and Elliott's two-state channel, described by transition probabilities. For each
+    /// packet, the chain first makes one step. Then the new state's loss probability applies. The
+    /// first state is drawn from the chain's stationary distribution.
     GilbertElliott {
         /// Probability of a step from good to bad.
         to_bad: Fraction,
@@ -45,15 +45,15 @@ pub enum Loss {
         /// Loss probability in the bad state.
         loss_bad: Fraction,
     },
-    /// Exactly the listed packets, by index from 0.
+    /// Exactly the listed packets are lost. The first packet has index 0.
     Indices {
         /// Indices of the lost packets, in any order.
         lost: Vec<u64>,
-        /// The list repeats after this many packets; None: it applies once.
+        /// The list repeats after this many packets. None: the list applies once.
         period: Option<u64>,
     },
-    /// A recorded sequence: `1` for a lost packet, `0` for a packet that passes. It repeats for
-    /// ever.
+    /// A recorded sequence: `1` for a lost packet, `0` for a packet that passes. The sequence
+    /// repeats for ever.
     Sequence {
         /// The sequence, for example `"0001"`.
         pattern: String,
@@ -111,8 +111,8 @@ impl Loss {
         }
     }
 
-    /// Checks the parameters. `field` names the setting in the error, `unit` names what is lost:
-    /// "packet" or "unit".
+    /// Checks the parameters. `field` names the setting in the error. `unit` is the word for what
+    /// is lost: "packet" or "unit".
     pub(crate) fn check(&self, field: &str, unit: &str) -> Result<(), LinkConfigError> {
         let wrong = |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
         match self {
@@ -138,7 +138,7 @@ impl Loss {
                 match lost.iter().find(|i| **i >= *period) {
                     _ if *period == 0 => wrong(
                         "period",
-                        format!("a period of 0 {unit}s is not possible; write 1 or more, or leave it out"),
+                        format!("a period of 0 {unit}s is not possible; write 1 or more, or leave out `period`"),
                     ),
                     Some(index) => wrong(
                         "lost",

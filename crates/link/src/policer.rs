@@ -7,7 +7,7 @@ use ripstop_base::Time;
 /// is computed without rounding at any rate.
 const PER_BYTE: u128 = 8_000_000_000;
 
-/// How full the bucket is. It starts full.
+/// The fill level of the bucket. The bucket starts full.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
     /// How much the bucket lacks to be full, in nanobits.
@@ -17,7 +17,8 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Whether the bucket holds enough tokens for a packet of `bytes` at `now`. If so, takes them.
+    /// Whether the bucket holds enough tokens for a packet of `bytes` bytes at `now`. If so,
+    /// removes these tokens from the bucket.
     pub(crate) fn admits(&mut self, policer: &Policer, now: Time, bytes: usize) -> bool {
         let elapsed = now.since(self.filled_at).as_nanos();
         self.filled_at = self.filled_at.max(now);

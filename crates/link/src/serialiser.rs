@@ -18,7 +18,7 @@ pub(crate) struct Serialiser {
     /// The index of the rate step that applies at `free_at`.
     step: usize,
     /// The last packet served at a constant rate without credit. Most packets have the same size as
-    /// the last one, so its result is used again.
+    /// the packet before, so the last result is used again.
     last: Served,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Slot {
 }
 
 impl Serialiser {
-    /// When the transmitter has nothing left to send.
+    /// The moment from which the transmitter has nothing left to send.
     #[inline]
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Work that the idle transmitter could have done between `free_at` and `now`, nanobits. Time
-    /// at an unlimited rate counts as no work. `rates` is as in [`Serialiser::serve`].
+    /// The work that the idle transmitter could have done between `free_at` and `now`, in nanobits.
+    /// Time at an unlimited rate counts as no work. `rates` is as in [`Serialiser::serve`].
     pub(crate) fn idle_work(&self, now: Time, rates: &[(Time, Rate)]) -> u128 {
         let mut at = self.free_at;
         let mut step = step_at(rates, self.step, at);
@@ -65,8 +65,8 @@ impl Serialiser {
     }
 
     /// Like [`Serialiser::serve`], for a rate of `rate` bit/s that never changes. Returns the end
-    /// of the slot. `bytes` is at most 2^30, and `rate` at most 2^60. Neither `now` nor `free_at`
-    /// is later than 2^63 ns.
+    /// of the slot. `bytes` is at most 2^30, and `rate` at most 2^60. `now` and `free_at` are at
+    /// most 2^63 ns.
     #[inline]
     pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };
@@ -81,7 +81,7 @@ impl Serialiser {
         self.free_at
     }
 
-    /// How long `work` takes at `rate` after using up `credit`, in ns. Stores the new credit.
+    /// The time that `work` takes at `rate` after using up `credit`, in ns. Stores the new credit.
     fn serve_work(&mut self, work: u64, credit: u64, rate: u64) -> u64 {
         let used = credit.min(work);
         let rest = work - used;
@@ -99,8 +99,9 @@ impl Serialiser {
         nanos
     }
 
-    /// Serves a packet of `bytes` offered at `now`. `rates` holds the steps of the rate in
-    /// ascending order of time; the first applies from the start. A rate of 0 is unlimited.
+    /// Serves a packet of `bytes` bytes that is offered at `now`. `rates` holds the steps of the
+    /// rate in ascending order of time; the first step applies from the start. A rate of 0 is
+    /// unlimited.
     pub(crate) fn serve(&mut self, now: Time, bytes: u128, rates: &[(Time, Rate)]) -> Slot {
         let waits = now < self.free_at;
         let start = now.max(self.free_at);

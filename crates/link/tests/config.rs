@@ -1,4 +1,4 @@
-//! Settings as text: what people may write, and which error a wrong value gives.
+//! Settings as text: the texts that people may write, and the errors that wrong values give.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, Loss, Policer, Reorder};

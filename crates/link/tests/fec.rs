@@ -5,7 +5,7 @@ use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Change, DropReason, Fate, Fec, Link, LinkConfig, LinkCounters, Loss};
 use std::time::Duration;
 
-/// Units per second, and bytes per unit, of the link in paper 003.
+/// The link in paper 003 sends `MU` units per second, and each unit has `UNIT` bytes.
 const MU: u64 = 3000;
 const UNIT: usize = 53;
 
@@ -21,12 +21,12 @@ fn link(fec: Fec, seed: u64) -> Link {
     Link::new(&config(fec), Seed::new(seed), "link/0").unwrap()
 }
 
-/// Which of `packets` packets of `bytes` are lost. The link idles for `idle` unit times before each
-/// packet.
+/// For each of `packets` packets of `bytes` bytes: whether it is lost. The link idles for `idle`
+/// unit times before each packet.
 fn losses(link: &mut Link, packets: usize, bytes: usize, idle: u64) -> Vec<bool> {
     (0..packets)
         .map(|_| {
-            // Rounded up: the excess adds up to one step in about 10^5 packets.
+            // The time is rounded up. The excess adds up to one step in about 10^5 packets.
             let now = link.free_at() + Duration::from_nanos((idle * 1_000_000_000).div_ceil(MU));
             link.offer(now, bytes).reason() == Some(DropReason::Fec)
         })
@@ -43,7 +43,7 @@ fn assert_share(got: f64, want: f64, n: usize, what: &str) {
     assert!((got - want).abs() <= 4.0 * error, "{what}: {got}, not {want} (standard error {error:.2e})");
 }
 
-/// P(more than N - K of N units are lost) when each is lost with probability `p`: paper 003,
+/// P(more than N - K of N units are lost), if each unit is lost with probability `p`: paper 003,
 /// section 4.1.
 fn binomial(n: u32, k: u32, p: f64) -> f64 {
     let mut term = (1.0 - p).powi(n as i32);
@@ -90,8 +90,8 @@ impl Chain {
     }
 
     /// Maps the distribution of the last unit's state to [P(packet arrives, ends in state),
-    /// P(packet is lost, ends in state)]. A packet is one block of `n` units after `idle` other
-    /// units. Computed unit by unit over (state, units lost).
+    /// P(packet is lost, ends in state)]. The chain first makes `idle` steps, and the packet is one
+    /// block of `n` units. The result is computed unit by unit over (state, number of units lost).
     fn packet(self, before: [f64; 2], n: u32, k: u32, idle: u64) -> [[f64; 2]; 2] {
         let mut law = before;
         for _ in 0..idle {
@@ -117,7 +117,7 @@ impl Chain {
         [sum(whole), sum(broken)]
     }
 
-    /// P(a packet is lost) and P(a packet and the next one are both lost), in the long run.
+    /// In the long run: P(a packet is lost), and P(a packet and the next packet are both lost).
     fn loss_and_both(self, n: u32, k: u32, idle: u64) -> (f64, f64) {
         let [_, lost] = self.packet(self.stationary(), n, k, idle);
         let [_, both] = self.packet(lost, n, k, idle);
@@ -147,7 +147,8 @@ fn a_packet_takes_whole_blocks() {
     assert_eq!(let_in, 3);
 }
 
-/// Which of `packets` packets of two blocks each are lost when the units `lost` are lost.
+/// A packet has two blocks. Returns which of `packets` packets are lost when the units `lost` are
+/// lost.
 fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, LinkCounters) {
     let mut link = link(Fec::new(n, k, Loss::Indices { lost, period: None }), 1);
     let bytes = 2 * k as usize * UNIT;
@@ -157,7 +158,8 @@ fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, LinkCounter
 
 #[test]
 fn a_block_survives_as_many_losses_as_it_has_repairs() {
-    // Blocks of 4 + 2, two a packet: packet 0 has units 0..12, packet 1 12..24, ...
+    // A block has 4 + 2 units, and a packet has two blocks: packet 0 has the units 0..12, packet 1
+    // has the units 12..24, ...
     let hits = vec![
         0, 5, 6, 11, // two of each block: restored
         12, 13, 14, // three of one block
@@ -193,7 +195,7 @@ fn independent_losses_follow_the_binomial() {
             assert_share(c.blocks_lost as f64 / all as f64, block, all, &what);
             let hit = 1.0 - (1.0 - p).powi(n as i32);
             assert_share(c.blocks_recovered as f64 / all as f64, hit - block, all, &what);
-            // The loss of one packet says nothing about the next one.
+            // The loss of one packet says nothing about the next packet.
             let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64 / PACKETS as f64;
             let both = (1.0 - (1.0 - block).powi(blocks as i32)).powi(2);
             assert!((pairs - both).abs() < 5.0 * (both.max(1e-6) / PACKETS as f64).sqrt(), "{what}: {pairs} {both}");
@@ -203,7 +205,7 @@ fn independent_losses_follow_the_binomial() {
 
 #[test]
 fn a_rare_loss_is_as_rare_as_the_binomial_says() {
-    // 1.3e-3 and 7.6e-5: paper 003's figure 5 at N = 22 and 23.
+    // Figure 5 of paper 003 shows 1.3e-3 at N = 22 and 7.6e-5 at N = 23.
     for (n, packets) in [(22, 400_000), (23, 1_000_000)] {
         let mut link = link(Fec::new(n, 20, Loss::bernoulli(share(0.01))), 3);
         let lost = losses(&mut link, packets, 20 * UNIT, 0);
@@ -321,15 +323,15 @@ fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
         };
         (0..20_000).filter(|run| lost(*run)).count() as f64 / 20_000.0
     };
-    // The states agree with probability (1 + memory^steps) / 2. The packet's own unit is one step
-    // more or less.
+    // The states agree with probability (1 + memory^steps) / 2. The packet's own unit adds or
+    // removes one step.
     for (start, steps) in [(10, 2000.0), (110, 1.0), (210, 200.0)] {
         let want = (1.0 + (2.0 * q - 1.0f64).powf(steps)) / 2.0;
         assert_share(both(start), want, 20_000, &format!("{steps} steps"));
     }
 }
 
-/// Without a chain the k-th packet's fate depends on k alone: refused packets and timing do not
+/// Without a chain, the k-th packet's fate depends only on k: refused packets and timing do not
 /// change it.
 #[test]
 fn random_draws_belong_to_the_index() {
@@ -390,7 +392,7 @@ fn sizes_that_no_packet_has_end() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
-    /// For any code and channel: losses are as frequent as the exact recursion says, packets arrive
+    /// For any code and channel, losses are as frequent as the exact recursion says, packets arrive
     /// in order, and every counter counts.
     #[test]
     fn any_code_on_any_channel(

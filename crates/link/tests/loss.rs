@@ -1,4 +1,5 @@
-//! Tests of the statistics of each loss model, and that the k-th packet's fate depends only on k.
+//! Tests the statistics of each loss model. Also tests that the k-th packet's fate depends only on
+//! k.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, DropReason, Duplicate, Link, LinkConfig, Loss, Reorder};
@@ -8,7 +9,7 @@ fn share(value: f64) -> Fraction {
     Fraction::new(value).unwrap()
 }
 
-/// Which of `n` packets, 1 ms apart, the channel loses.
+/// For each of `n` packets, sent 1 ms apart: whether the channel loses it.
 fn losses(loss: &Loss, n: u64) -> Vec<bool> {
     let config = LinkConfig { loss: loss.clone(), ..LinkConfig::default() };
     let mut link = Link::new(&config, Seed::new(42), "link/0").unwrap();
@@ -29,7 +30,7 @@ fn statistics(lost: &[bool]) -> (f64, f64) {
 fn bernoulli_loses_its_share_independently() {
     for p in [0.01, 0.05, 0.3, 0.6] {
         let (mean, burst) = statistics(&losses(&Loss::bernoulli(share(p)), 400_000));
-        // Four standard errors.
+        // The tolerance is four standard errors.
         let error = 4.0 * (p * (1.0 - p) / 400_000.0f64).sqrt();
         assert!((mean - p).abs() < error, "a share of {mean} was lost, not {p}");
         assert!((burst * (1.0 - p) - 1.0).abs() < 0.02, "mean burst {burst} at loss {p}");
@@ -59,7 +60,8 @@ fn gilbert_elliott_follows_its_chain() {
     let (mean, _) = statistics(&losses(&model, 2_000_000));
     assert!((mean / expected - 1.0).abs() < 0.02, "a share of {mean} was lost, not {expected}");
 
-    // The same channel as Gilbert's, given by its transitions: exactly the same losses.
+    // This is the same channel as Gilbert's, given by its transitions. It has exactly the same
+    // losses.
     let simple = Loss::Gilbert { mean: share(0.2), burst: 5.0 };
     let written_out = Loss::GilbertElliott {
         to_bad: share(0.2 * 0.2 / 0.8),
@@ -111,7 +113,8 @@ fn random_draws_belong_to_the_index() {
     };
     for loss in [Loss::bernoulli(share(0.2)), Loss::Gilbert { mean: share(0.2), burst: 4.0 }] {
         let free = impaired(loss.clone());
-        // This link refuses many packets: by its queue, by its MTU and at different times.
+        // This link refuses many packets by its queue and its MTU. Packets are offered at other
+        // times than on the first link.
         let narrow = LinkConfig {
             rate: Rate::from_bps(4_000_000),
             queue: Some(QueueLimit::Packets(5)),

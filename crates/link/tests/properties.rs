@@ -126,8 +126,8 @@ fn offers() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((prop_oneof![0u64..100_000_000, any::<u64>()], size()), 1..60)
 }
 
-/// A size that the link handles quickly. Sizes that no real packet has take long under a block
-/// code; `fec.rs` tests them.
+/// A size that the link handles quickly. Under a block code, very large sizes take long. No real
+/// packet has such a size; `fec.rs` tests them.
 fn sized(config: &LinkConfig, bytes: u64) -> usize {
     (if config.fec.is_some() { bytes % 5000 } else { bytes }) as usize
 }
@@ -180,8 +180,8 @@ proptest! {
         prop_assert_eq!(one.counters(), two.counters());
     }
 
-    /// A busy period ends exactly when all its bits are sent, however they are divided into
-    /// packets.
+    /// A busy period ends exactly when all its bits are sent, no matter how the bits are divided
+    /// into packets.
     #[test]
     fn serialisation_is_exact(sizes in prop::collection::vec(1u64..3000, 1..50), bps in 1u64..10_000_000_000) {
         let config = LinkConfig { rate: Rate::from_bps(bps), ..LinkConfig::default() };

@@ -1,4 +1,4 @@
-//! When packets leave and arrive, compared with times computed by hand.
+//! Compares the times at which packets leave and arrive with times computed by hand.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Blackout, Change, DropReason, Duplicate, Fate, Link, LinkConfig, Loss, Policer, Reorder};
@@ -36,7 +36,7 @@ fn a_burst_leaves_packet_by_packet() {
     assert_eq!(link.offer(Time::from_millis(10), 500).departure(), Some(at_us(10_500)));
     let c = link.counters();
     assert_eq!((c.offered, c.delivered, c.delivered_bytes), (4, 4, 3500));
-    // The second waited 1 ms, the third 2 ms.
+    // The second packet waited 1 ms, the third packet 2 ms.
     assert_eq!((c.queue_packet_ns, c.queue_byte_ns), (3_000_000, 3_000_000_000));
     assert_eq!((c.queue_max_packets, c.queue_max_bytes, c.wait_max_ns), (2, 2000, 2_000_000));
     assert_eq!(c.mean_queue_packets(Duration::from_millis(10)), 0.3);
@@ -111,8 +111,8 @@ fn a_rate_change_moves_what_already_waits() {
     };
     let mut link = link(&config);
     let departures: Vec<_> = (0..5).map(|_| link.offer(Time::ZERO, 1000).departure().unwrap()).collect();
-    // The rate returns after 7.5 ms of the fourth packet: 7.5 of its 8 kbit at 1 Mbit/s, then .5
-    // kbit at 8 Mbit/s.
+    // After 7.5 ms of the fourth packet, the rate is 8 Mbit/s again. 7.5 of the packet's 8 kbit are
+    // sent at 1 Mbit/s, then .5 kbit at 8 Mbit/s.
     assert_eq!(departures, [1000, 2000, 6500, 14_062, 15_062].map(|us| at_us(us) + fraction_of(us)));
     fn fraction_of(us: u64) -> Duration {
         Duration::from_nanos(if us > 14_000 { 500 } else { 0 })
@@ -170,9 +170,10 @@ fn the_policer_passes_its_burst_and_then_its_rate() {
     assert!(!passes(999, 1000));
     assert!(passes(1000, 1000));
     assert!(!passes(1_000_000, 3001), "a packet larger than the bucket never passes");
-    // Offered at twice its rate for a second, the policer refuses half.
+    // For a second, packets are offered at twice the policer's rate. The policer refuses half of
+    // them.
     let passed = (0..2000).filter(|k| passes(2_000_000 + k * 500, 1000)).count();
-    assert_eq!(passed, 1000 + 2, "a second at 1 packet/ms, and what the bucket held above the first");
+    assert_eq!(passed, 1000 + 2, "a second at 1 packet/ms, and two more packets from the full bucket");
     assert_eq!(link.counters().refused_policer, 3 + 998);
 }
 
@@ -273,7 +274,7 @@ fn a_poisson_stream_waits_as_an_m_d_1_queue_does() {
 
 #[test]
 fn without_a_queue_it_blocks_as_erlang_says() {
-    // M/D/1/1 loses rho/(1 + rho), whatever the service time's distribution (Erlang B, one server).
+    // M/D/1/1 loses rho/(1 + rho), for any distribution of the service time (Erlang B, one server).
     let config =
         LinkConfig { rate: Rate::from_bps(8 * MBIT), queue: Some(QueueLimit::Packets(0)), ..LinkConfig::default() };
     let (mut link, mut gaps) = (link(&config), Seed::new(6).stream("arrivals"));

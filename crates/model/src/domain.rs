@@ -13,8 +13,8 @@ pub struct DomainError {
     pub domain: &'static str,
 }
 
-/// The form of an equation to compute, if the equation that a paper prints is wrong. The errata of
-/// the paper give the reasons (`papers/NNN/model.toml`).
+/// Selects the form of an equation, if the form that a paper prints is wrong. The errata of the
+/// paper give the reasons (`papers/NNN/model.toml`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EquationForm {
     /// The corrected equation.

@@ -1,5 +1,5 @@
-//! Integers of any size. Tests use them to compute without the rounding errors of the code under
-//! test.
+//! Integers of any size. Tests use these integers to compute without the rounding errors of the
+//! code under test.
 
 use num_bigint::BigUint;
 

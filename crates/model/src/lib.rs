@@ -1,5 +1,5 @@
-//! Closed-form models: those of five papers, of this project's codes, and of the planner (`ripstop
-//! plan`). The papers are numbered 000 to 004; `papers/README.md` lists them.
+//! Closed-form models of five papers, of this project's codes, and of the planner (`ripstop plan`).
+//! The papers are numbered 000 to 004; `papers/README.md` lists them.
 //!
 //! All functions are pure and total: for every argument they return a number or an error, never
 //! NaN, and they never panic.
@@ -7,14 +7,14 @@
 //! * [`codes`]: the loss and the delay that remain after this project's codes.
 //! * [`domain`]: the error for arguments outside a model's domain, and the choice between a
 //!   misprinted equation and its correction.
-//! * [`fec`]: block FEC on a lossy link under TCP, and the best amount of it (paper 003).
+//! * [`fec`]: block FEC on a lossy link under TCP, and the best amount of FEC (paper 003).
 //! * [`masking`]: the probability that the repairs among the packets in flight replace all lost
-//!   packets. The tunnel's redundancy rule uses it.
+//!   packets. The tunnel's redundancy rule uses this probability.
 //! * [`mesh`]: TCP through the gateway of a wireless mesh (paper 004).
 //! * [`plan`]: the goodput and the delays of each scheme on a path. A scheme is a TCP congestion
 //!   control, with or without the tunnel. `ripstop plan` prints the results.
-//! * [`prediction`]: the throughput of one TCP connection, and its terms. `ripstop model tcp`
-//!   prints them.
+//! * [`prediction`]: the throughput of one TCP connection, and the terms that determine the
+//!   throughput. `ripstop model tcp` prints these numbers.
 //! * [`published`]: the models as functions with names. Data files use the names to compare the
 //!   models with the numbers that the papers print.
 //! * [`redundancy`]: the redundancy that TCP/NC, the coded TCP of the paper, needs (paper 000,

@@ -1,14 +1,14 @@
-//! The probability that r repairs *mask* the losses among n source packets: coding repairs all of
-//! these losses, and TCP sees none.
+//! The probability that r repairs *mask* the losses among n source packets: coding repairs all
+//! these losses, and TCP sees no loss.
 //!
 //! A *flight* is the packets in flight: n source packets and r repairs. Packets are lost
 //! independently with probability p, or in bursts. The flight can be decoded if no more source
 //! packets are lost than repairs arrive. This assumes that each repair that arrives replaces one
-//! lost source packet. Over GF(256), that holds with probability close to 1.
+//! lost source packet. Over GF(256), the assumption holds with probability close to 1.
 //!
 //! Paper 000, section VI-B, chooses the redundancy so that losses are masked with probability 0.8.
 //! This module computes this probability for a flight of any size. The tunnel's redundancy rule
-//! uses it.
+//! uses this module.
 
 use crate::fec::gilbert::Gilbert;
 
@@ -21,15 +21,16 @@ const CHAIN_UP_TO: u32 = 512;
 /// more flights are exact, and the largest sum takes twice the time.
 const EXACT_UP_TO: u32 = 64;
 
-/// The probability that the repairs of a flight do *not* replace all lost packets: P(d + Bin(n, p)
-/// - Bin(r, 1 - p) > 0).
+/// The probability that the repairs of a flight do *not* replace all lost packets:
+/// P(d + Bin(n, p) - Bin(r, 1 - p) > 0).
 ///
 /// The flight has `n` source packets and `r` repairs. d = `deficit` is the number of repairs that
 /// earlier losses still need. Each packet of the flight is lost with probability `p` (clamped to
 /// 0..=1).
 ///
-/// The result is exact for r - d <= 64. For larger r - d it is the normal approximation with
-/// continuity correction. Its error is below 0.01 for p from 5 % to 60 % (tested).
+/// The result is exact for r - d <= 64. For larger r - d, the result is the normal approximation
+/// with continuity correction. The error of this approximation is below 0.01 for p from 5 % to 60 %
+/// (tested).
 pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
     let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
     // Source packets and repairs are lost with the same probability. So the flight decodes if at
@@ -51,9 +52,9 @@ pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
 /// [`unmasked_probability`] for losses in bursts of `burst` packets on average. The losses follow a
 /// two-state Markov chain ([`Gilbert`]), and the flight begins at a random position of the chain.
 ///
-/// The result is exact for n + r <= 512. For larger flights it is the normal approximation with the
-/// chain's variance. Independent losses have bursts of 1/(1-p) packets on average. A `burst` of at
-/// most this length counts as independent losses.
+/// The result is exact for n + r <= 512. For larger flights, the result is the normal approximation
+/// with the chain's variance. Independent losses have bursts of 1/(1-p) packets on average. A
+/// `burst` of at most this length counts as independent losses.
 pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64 {
     let stay_bad = 1.0 - 1.0 / burst.max(1.0);
     // If `stay_bad` were below p, a loss would be less likely after a loss than otherwise, or the

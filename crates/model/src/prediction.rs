@@ -51,8 +51,8 @@ impl Default for TcpConnection {
 /// The throughput of a [`TcpConnection`], with the terms that determine it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConnectionPrediction {
-    /// `E[W]`, the mean window in packets: equation (10). It ignores W_max, and is infinite without
-    /// loss.
+    /// `E[W]`, the mean window in packets: equation (10). This mean ignores W_max, and is infinite
+    /// without loss.
     pub expected_window: f64,
     /// `E[r]`, the mean number of rounds between triple-duplicate acknowledgements (TD): equation
     /// (9). Infinite without loss.

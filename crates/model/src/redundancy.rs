@@ -2,9 +2,9 @@
 //! use (section VI-C).
 //!
 //! TCP/NC sends R W coded packets for a window of W packets, where R is the redundancy. Any W of
-//! the coded packets suffice to decode the window. If W of them arrive, coding *masks* the losses:
-//! TCP does not see them. The paper requires that at most W (R - 1) of the R W packets are lost,
-//! with a probability of at least 0.8.
+//! the coded packets suffice to decode the window. If W coded packets arrive, coding *masks* the
+//! losses: TCP does not see the losses. The paper requires that at most W (R - 1) of the R W
+//! packets are lost, with a probability of at least 0.8.
 //!
 //! The paper does not say how R W and W (R - 1) are rounded if they are not integers. So
 //! [`RedundancyRounding`] offers four readings. In every reading, one value of the incomplete beta
@@ -16,23 +16,24 @@ use crate::special::incomplete_beta;
 /// How the number of packets sent, R W, and the largest number of losses, W (R - 1), are rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedundancyRounding {
-    /// Round both up. This gives three of the four R in table I (1.03, 1.09, 1.13). The fourth
-    /// becomes 1.27 instead of the printed 1.29.
+    /// Round both numbers up. This gives three of the four R in table I (1.03, 1.09, 1.13). The
+    /// fourth becomes 1.27 instead of the printed 1.29.
     #[default]
     Ceil,
-    /// Round both down. This gives 1.04, 1.10, 1.14, and the 1.28 of the paper's text.
+    /// Round both numbers down. This gives 1.04, 1.10, 1.14, and the 1.28 of the paper's text.
     Floor,
-    /// Round neither: the incomplete beta function accepts real arguments. This gives 1.03, 1.09,
+    /// Do not round: the incomplete beta function accepts real arguments. This gives 1.03, 1.09,
     /// 1.14 and 1.28.
     Continuous,
-    /// Round only W (R - 1), down. The paper's sum then runs over whole numbers of losses, and
-    /// gamma functions extend its binomial coefficients to a real R W. The probability can fall
-    /// where R rises.
+    /// Round W (R - 1) down, and do not round R W. The paper's sum then runs over whole numbers of
+    /// losses, and gamma functions extend its binomial coefficients to a real R W. The probability
+    /// can fall where R rises.
     Gamma,
 }
 
-/// The number of steps into which [`redundancy`] divides each unit of R: it tries R in hundredths,
-/// as in the paper. With half the value, R is a multiple of 0.02, and up to 0.01 larger.
+/// The number of steps into which [`redundancy`] divides each unit of R. The function tries R in
+/// hundredths, as in the paper. With half the value, R is a multiple of 0.02, and up to 0.01
+/// larger.
 const STEPS: f64 = 100.0;
 
 /// The largest R that [`redundancy`] tries, to bound the search. Losses that need a larger R are an
@@ -45,8 +46,8 @@ pub const LARGEST_REDUNDANCY: f64 = 1000.0;
 /// independently. The losses are masked if at most W (R - 1) packets are lost.
 ///
 /// # Errors
-/// An argument is outside its domain. A loss is a probability, the window is at least 1, and R is 1
-/// to 1e9.
+/// An argument is outside its domain: the loss is 0 to 1, the window is at least 1, and R is 1 to
+/// 1e9.
 pub fn mask_probability(
     loss: f64,
     window: u32,
@@ -89,9 +90,9 @@ pub fn redundancy(loss: f64, window: u32, target: f64, rounding: RedundancyRound
             high = middle;
         }
     }
-    // Gamma's probability is at most Ceil's, so Gamma needs no fewer steps. The two are equal where
-    // W (R - 1) is an integer, as at the next integer R, at most 100 steps away. So Gamma needs at
-    // most 100 steps more.
+    // Gamma's probability is at most Ceil's, so Gamma needs at least as many steps. The two
+    // probabilities are equal where W (R - 1) is an integer, as at the next integer R, at most 100
+    // steps away. So Gamma needs at most 100 steps more.
     let first = (low..=last).take(101).find(|&step| enough(step));
     first.map(at).ok_or(DomainError {
         what: "the loss probability",

@@ -1,8 +1,9 @@
 //! The binomial distribution for real arguments. No digits are lost in differences, and nothing
 //! underflows unless the result itself does.
 //!
-//! [`incomplete_beta`] returns a probability together with its complement, so that the smaller one
-//! keeps its digits. A probability of 1e-200 has as many correct digits as one of 0.3.
+//! [`incomplete_beta`] returns a probability together with its complement, so that the smaller of
+//! the two keeps its digits. A probability of 1e-200 has as many correct digits as a probability of
+//! 0.3.
 
 use std::f64::consts::PI;
 
@@ -28,12 +29,13 @@ impl Tail {
 }
 
 /// I_x(a, b), the regularised incomplete beta function, with its complement 1 - I_x(a, b) =
-/// I_(1-x)(b, a). The smaller of the two has a relative error below 1e-12 for a and b from 1 on and
-/// a + b up to 1e6. (For binomial tails, a and b are at least 1.)
+/// I_(1-x)(b, a). The smaller of the two has a relative error below 1e-12 if a and b are at least 1
+/// and a + b is at most 1e6. (For binomial tails, a and b are at least 1.)
 ///
 /// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. I_x(a, b) is the distribution
 /// function of the beta distribution. For a <= 0 this distribution has all its mass at 0, and I is
-/// 1. For b <= 0 it has all its mass at 1, and I is 0 for x below 1. A NaN counts as 0.
+/// 1. For b <= 0 the distribution has all its mass at 1, and I is 0 for x below 1. A NaN counts as
+///    0.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if a.is_nan() || a <= 0.0 || x >= 1.0 {
         return Tail::ALWAYS;
@@ -42,7 +44,8 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
         return Tail::NEVER;
     }
     // The continued fraction converges quickly for x up to (a + 1) / (a + b + 2), which is close to
-    // the mean of the beta distribution. Beyond, compute the complement I_(1-x)(b, a) and swap.
+    // the mean of the beta distribution. For larger x, compute the complement I_(1-x)(b, a) and
+    // swap.
     if x <= (a + 1.0) / (a + b + 2.0) {
         let tail = (power_term(a, b, x) * b / (a + b) * continued_fraction(a, b, x)).min(1.0);
         Tail { is: tail, is_not: 1.0 - tail }
@@ -87,7 +90,7 @@ fn stirling_error(n: f64) -> f64 {
     (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
 }
 
-/// x ln(x / mean) + mean - x. It is 0 at x = mean, and accurate near there.
+/// x ln(x / mean) + mean - x. The result is 0 at x = mean, and accurate near this point.
 fn deviance(x: f64, mean: f64) -> f64 {
     let v = (x - mean) / (x + mean);
     if v.abs() >= 0.1 {
@@ -99,8 +102,8 @@ fn deviance(x: f64, mean: f64) -> f64 {
         let ln = if ratio.is_normal() { libm::log(ratio) } else { libm::log(x) - libm::log(mean) };
         return x * ln + mean - x;
     }
-    // x ln(x / mean) = 2 x (v + v^3 / 3 + ...). Its first term cancels against mean - x, except for
-    // (x - mean) v.
+    // x ln(x / mean) = 2 x (v + v^3 / 3 + ...). The first term of this series cancels against mean
+    // - x, except for (x - mean) v.
     let (mut term, mut sum) = (2.0 * x * v, (x - mean) * v);
     for j in 1..1000 {
         term *= v * v;
@@ -119,7 +122,7 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     // happens.
     const TINY: f64 = 1e-300;
     // The largest number of terms. Near the mean the fraction takes at most about sqrt(a + b)
-    // terms: 100 000 for a + b = 1e10. The limit is five times that.
+    // terms: 100 000 for a + b = 1e10. The limit is five times this number.
     const TERMS: u32 = 500_000;
     let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
     let mut c = 1.0;
@@ -149,7 +152,7 @@ mod tests {
     use crate::exact::{Exact, choose};
     use proptest::prelude::*;
 
-    /// P(Bin(n, a / 2^s) >= k), summed over whole numbers and divided once.
+    /// P(Bin(n, a / 2^s) >= k), computed as a sum of whole numbers with one division.
     fn summed(n: u32, k: u32, a: u64, s: u32) -> f64 {
         let (p, q) = (Exact::from(a), Exact::from((1u64 << s) - a));
         let mut sum = Exact::from(0u64);

@@ -4,8 +4,8 @@
 //! The model counts time in rounds of one round-trip time. A window of W packets grows by 1 each
 //! round until a packet is lost. One round later, triple-duplicate acknowledgements (TD) halve the
 //! window. If too few packets follow the loss, a time-out (TO) sets the window back instead.
-//! Further time-outs can follow, each twice as long as the one before, up to a limit. Together they
-//! are a *series*.
+//! Further time-outs can follow, each twice as long as the time-out before, up to a limit. The
+//! time-outs together are a *series*.
 //!
 //! In this file, p is the loss probability of a packet. r is the number of rounds from one TD to
 //! the next loss. W_j is the window after the j-th TD, and W_(j+r-1) the window in the round of the
@@ -13,8 +13,8 @@
 //!
 //! Probabilities are clamped to 0..=1, and NaN counts as 0. So no function returns NaN for any `p`.
 
-/// The largest p at which equation (9) has a real square root. Above it the root counts as 0. The
-/// value follows from equation (9).
+/// The largest p at which equation (9) has a real square root. For larger p the root counts as 0.
+/// The value follows from equation (9).
 pub const LARGEST_P: f64 = 12.0 / 13.0;
 
 /// How equation (13) rounds a mean window that is not an integer. The paper does not say.
@@ -34,7 +34,7 @@ pub enum WindowReading {
 /// How long time-outs last in equation (16).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeOutDuration {
-    /// Equation (15), [`mean_time_out`]. The paper computed table I with it.
+    /// Equation (15), [`mean_time_out`]. The paper computed table I with this duration.
     #[default]
     AsPrinted,
     /// The mean duration of a series of time-outs that has begun, [`mean_time_out_series`]. The
@@ -57,8 +57,9 @@ impl Tcp {
     /// Throughput in packets/s without time-outs and without a largest window: equation (11).
     /// Infinite at p = 0.
     ///
-    /// For small p, it is close to sqrt(3/(2p)) / RTT. For large p, the paper uses (1-p)/(p RTT)
-    /// instead. This drops the factor 1/(`E[r]` + 1), which is 0.5 at p = 0.8 and 0.6 at 12/13.
+    /// For small p, the throughput is close to sqrt(3/(2p)) / RTT. For large p, the paper uses
+    /// (1-p)/(p RTT) instead. That formula drops the factor 1/(`E[r]` + 1), which is 0.5 at p = 0.8
+    /// and 0.6 at 12/13.
     pub fn td_throughput(&self, p: f64) -> f64 {
         let p = probability(p);
         if p == 1.0 { 0.0 } else { (1.0 - p) / (self.rtt * (p + times_p(p, 1.0))) }
@@ -72,8 +73,8 @@ impl Tcp {
     /// Throughput in packets/s: equation (16), with P(TO | `floor(E[W])`) and the duration of
     /// equation (15).
     ///
-    /// The throughput falls as p rises. It jumps down where `floor(E[W])` falls from m to m - 1, at
-    /// p = 12/(8 m^2 + 13) for m = 3, 4, ...
+    /// The throughput falls as p rises. The throughput jumps down where `floor(E[W])` falls from m
+    /// to m - 1, at p = 12/(8 m^2 + 13) for m = 3, 4, ...
     pub fn throughput(&self, p: f64) -> f64 {
         self.throughput_by(p, 1.0, WindowReading::Floor, TimeOutDuration::AsPrinted)
     }
@@ -104,8 +105,8 @@ pub fn packets_between_losses(p: f64) -> f64 {
     (1.0 - p) / p
 }
 
-/// The time between two triple-duplicate events, s: equation (3). `rounds` is r of equation (9). To
-/// these rounds, the time adds the round in which the sender learns of the loss.
+/// The time between two triple-duplicate events, s: equation (3). `rounds` is r of equation (9).
+/// The time has one more round than `rounds`, in which the sender learns of the loss.
 pub fn time_between_losses(rounds: f64, rtt: f64) -> f64 {
     rtt * (rounds + 1.0)
 }
@@ -130,7 +131,7 @@ pub fn rounds_between_losses(p: f64) -> f64 {
 ///
 /// The window then grows by 1/beta a round, and the result is 2/3 + sqrt(-1/18 + 2/3 beta (1-p)/p).
 ///
-/// It follows from W_(j+r-1) = W_j + (r-1)/beta. Equation (5) becomes `E[W_j]` = (`E[r]` -
+/// The result follows from W_(j+r-1) = W_j + (r-1)/beta. Equation (5) becomes `E[W_j]` = (`E[r]` -
 /// 1/2)/beta, with the paper's uniformly distributed a_(j-2). In equations (7) to (9), the number
 /// of packets (1-p)/p is multiplied by beta.
 pub fn rounds_between_losses_acked(p: f64, ack_every: f64) -> f64 {
@@ -138,14 +139,14 @@ pub fn rounds_between_losses_acked(p: f64, ack_every: f64) -> f64 {
     if p == 0.0 { f64::INFINITY } else { times_p(p, ack_every) / p }
 }
 
-/// `E[W]`, the mean window in packets: equation (10). Infinite at p = 0. It ignores the largest
-/// window W_max. Above p = 4/7 it is below 1.
+/// `E[W]`, the mean window in packets: equation (10). Infinite at p = 0. The mean ignores the
+/// largest window W_max. Above p = 4/7 the mean is below 1.
 pub fn mean_window(p: f64) -> f64 {
     mean_window_acked(p, 1.0)
 }
 
-/// [`mean_window`] with one acknowledgment for `ack_every` packets (the paper's beta): (3/2 `E[r]`
-/// - 1)/beta.
+/// [`mean_window`] with one acknowledgment for `ack_every` packets (the paper's beta):
+/// (3/2 `E[r]` - 1)/beta.
 pub fn mean_window_acked(p: f64, ack_every: f64) -> f64 {
     (1.5 * rounds_between_losses_acked(p, ack_every) - 1.0) / ack_every
 }
@@ -161,7 +162,7 @@ pub fn time_out_probability(window: f64, p: f64) -> f64 {
 /// rounded first, and then compared with the limit of three packets.
 pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f64 {
     let p = probability(p);
-    // At p = 0 the mean window is infinite, and no packet of it is lost.
+    // At p = 0 the mean window is infinite, and no packet of the window is lost.
     if p == 0.0 {
         return if window >= 3.0 { 0.0 } else { 1.0 };
     }
@@ -174,7 +175,7 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
     if w.is_nan() || w < 3.0 {
         return 1.0;
     }
-    // For large windows this underflows to 0, which is right.
+    // For large windows this power underflows to 0, which is right.
     let arrive = 1.0 - p;
     let least = libm::pow(p, w - 2.0);
     if least == 0.0 {
@@ -183,13 +184,13 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
     (least * (p * p + w * p * arrive + 0.5 * w * (w - 1.0) * arrive * arrive)).min(1.0)
 }
 
-/// The expected duration of time-outs, in the unit of `first` (T_o): equations (14) and (15), as
-/// the paper's figures use them.
+/// The expected duration of time-outs, in the unit of `first` (T_o): equations (14) and (15), as in
+/// the paper's figures.
 ///
 /// The paper weights the duration of i time-outs by p^i (1-p). This is the probability of i losses
 /// in a row *including the loss that begins the series*. Equation (16) multiplies the result by the
-/// probability of that loss once more. So the result is p times [`mean_time_out_series`], and tends
-/// to 0 for small p.
+/// probability of that loss a second time. So the result is p times [`mean_time_out_series`], and
+/// tends to 0 for small p.
 pub fn mean_time_out(first: f64, p: f64) -> f64 {
     let p = probability(p);
     // At p = 0 the result is 0, even if `first` is infinite. The product would be NaN.
@@ -204,13 +205,14 @@ pub fn mean_time_out_series(first: f64, p: f64) -> f64 {
     if p == 1.0 {
         return f64::INFINITY;
     }
-    // The time-outs last 1, 2, 4, ... 64, 64, ... times T_o. Each follows the one before with
-    // probability p. The sum is (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
+    // The time-outs last 1, 2, 4, ... 64, 64, ... times T_o. Each time-out follows the time-out
+    // before with probability p. The sum is (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
     first * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * (32.0 + 64.0 * p / (1.0 - p)))))))
 }
 
 /// The duration of a series of `time_outs` time-outs, with T_o = `first`: T_o, 3 T_o, 7 T_o, ... 63
-/// T_o for 1, 2, 3, ... 6 time-outs, then 64 T_o more for each. Equation (14) sums these durations.
+/// T_o for 1, 2, 3, ... 6 time-outs, then 64 T_o more for each further time-out. Equation (14) sums
+/// these durations.
 pub fn time_out_series(first: f64, time_outs: u32) -> f64 {
     let doubled = time_outs.min(6);
     first * (f64::from((1u32 << doubled) - 1) + 64.0 * f64::from(time_outs - doubled))

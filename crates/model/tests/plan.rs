@@ -1,5 +1,5 @@
-//! Tests the planner's closed forms over their whole range: every result is a number, no scheme
-//! beats the link, and the advice follows its rules.
+//! Tests the planner's closed forms over their whole range: every result is a number, no goodput
+//! exceeds the link's capacity, and the advice follows its rules.
 
 use proptest::prelude::*;
 use ripstop_model::plan::advice::{self, Candidate, Caution, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};

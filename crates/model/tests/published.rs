@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 5] = [
     ("004", include_str!("../../../papers/004/model.toml")),
 ];
 
-/// The fields that a comparison may have. It must have the first [`NEEDED`] ones.
+/// The fields that a comparison may have. A comparison must have the first [`NEEDED`] fields.
 const FIELDS: [&str; 14] = [
     "id",
     "where",
@@ -109,7 +109,8 @@ fn every_comparison_comes_out_as_it_says() {
         }
     }
     assert!(wrong.is_empty(), "these comparisons do not hold: {wrong:#?}");
-    // At least 67 comparisons are expected. A comparison that papers 000 and 001 share counts once.
+    // At least 67 comparisons are expected. A comparison that papers 000 and 001 share counts as
+    // one.
     let shared = ids.iter().filter(|id| id.starts_with("001.")).count();
     assert!(counted[0] + counted[1] - shared >= 67, "only {counted:?} comparisons, {shared} of them shared");
     assert!(counted[2] >= 15, "too few errata: {counted:?}");
@@ -140,7 +141,8 @@ fn every_erratum_says_what_is_printed_and_what_is_right() {
 
 #[test]
 fn printed_forms_give_what_is_printed() {
-    // If an erratum's printed value is the value of a printed formula, the printed form gives it.
+    // If an erratum's printed value is the value of a printed formula, the printed form of the
+    // function gives this value.
     let of = |pairs: &[(&str, Value)]| -> Arguments {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     };

@@ -1,10 +1,11 @@
 //! The edge to the operating system: the only crate that reads clocks and opens devices.
 //!
-//! [`os`] wraps what Linux offers: network namespaces, TUN devices, UDP in batches. [`emulate`]
+//! [`os`] wraps interfaces of Linux: network namespaces, TUN devices, UDP in batches. [`emulate`]
 //! runs the link model [`ripstop_link`], which the simulator also uses, between two namespaces in
 //! real time. [`daemon`] runs one end of the tunnel. [`workload`] sends traffic with the kernel's
-//! own TCP between two namespaces. [`testbed`] puts all of them together and measures. [`speed`]
-//! times the tunnel's computations on this machine.
+//! own TCP between two namespaces. [`testbed`] combines these modules: two hosts, a link, and
+//! measurements of the traffic over the link. [`speed`] times the tunnel's computations on this
+//! machine.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");

@@ -1,6 +1,6 @@
 //! A worker thread and the handle through which other threads ask for its state. The worker never
-//! waits for the other threads. Between two turns of its loop it answers all pending requests with
-//! one snapshot.
+//! waits for the other threads. Between two turns of its loop, the worker answers all pending
+//! requests with one snapshot.
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use ripstop_base::Time;
@@ -22,7 +22,7 @@ pub(crate) struct Worker<T> {
     asked: AtomicU64,
     /// How many of the requests have been answered.
     answered: AtomicU64,
-    /// The last snapshot, and the request that it answers.
+    /// The last snapshot, and the number of the last request that this snapshot answers.
     state: Mutex<Answer<T>>,
     /// Notified when `state` changes.
     changed: Condvar,
@@ -33,7 +33,7 @@ struct Answer<T> {
     /// The number of the last request that the snapshot answers.
     request: u64,
     snapshot: Option<T>,
-    /// The worker has ended; there will be no newer snapshot.
+    /// Whether the worker has ended. If so, there will be no newer snapshot.
     last: bool,
 }
 
@@ -41,7 +41,7 @@ impl<T: Clone> Worker<T> {
     /// Starts the worker's clock.
     ///
     /// # Errors
-    /// When the system has no more descriptors.
+    /// The system has no more descriptors.
     pub(crate) fn new() -> io::Result<Worker<T>> {
         Ok(Worker {
             start: Instant::now(),
@@ -58,13 +58,14 @@ impl<T: Clone> Worker<T> {
         Time::ZERO + self.start.elapsed()
     }
 
-    /// The descriptor that wakes the worker when it is written to.
+    /// The descriptor that wakes the worker. A thread wakes the worker by writing to this
+    /// descriptor.
     pub(crate) fn wakeup(&self) -> &Arc<EventFd> {
         &self.wakeup
     }
 
-    /// A snapshot taken now or a little later. After the worker's end: its last one, or None if it never made
-    /// one.
+    /// A snapshot taken now or a little later. If the worker has ended, this is the worker's last snapshot, or None if
+    /// the worker made no snapshot.
     pub(crate) fn request(&self) -> Option<T> {
         let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         self.wake();
@@ -89,7 +90,8 @@ impl<T: Clone> Worker<T> {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Called by the worker after a wake-up: clears the wake-up, so that the next one is noticed.
+    /// Called by the worker after a wake-up: clears the wake-up, so that the next wake-up is
+    /// noticed.
     pub(crate) fn clear_wakeup(&self) {
         let _ = self.wakeup.read();
     }
@@ -104,7 +106,7 @@ impl<T: Clone> Worker<T> {
         }
     }
 
-    /// Called by the worker as its last action. `snapshot` is its final state; None keeps the last snapshot.
+    /// Called by the worker as its last action. `snapshot` is the worker's final state; None keeps the last snapshot.
     pub(crate) fn end(&self, snapshot: Option<T>) {
         let mut state = self.lock();
         state.snapshot = snapshot.or(state.snapshot.take());
@@ -124,10 +126,10 @@ impl<T: Clone> Worker<T> {
     }
 }
 
-/// A descriptor that becomes readable when it is written to.
+/// A descriptor that becomes readable when a thread writes to it.
 ///
 /// # Errors
-/// When the system has no more descriptors.
+/// The system has no more descriptors.
 pub(crate) fn wakeup() -> io::Result<EventFd> {
     EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(io::Error::from)
 }

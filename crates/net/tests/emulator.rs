@@ -50,7 +50,7 @@ fn start(config: &EmulatorConfig) -> (Emulator, Namespace, Namespace) {
     (Emulator::start(config, &left, &right).unwrap(), left, right)
 }
 
-/// Holds after every run: only the link lost packets.
+/// Checks what must hold after every run: only the link lost packets.
 fn check(snapshot: &EmulatorSnapshot) {
     assert_eq!(snapshot.error, None);
     for direction in [&snapshot.left_to_right, &snapshot.right_to_left] {
@@ -137,7 +137,8 @@ fn parity(loss: Loss) {
     let sizes = || -> Stream { Seed::new(SEED).stream("sizes") };
     let payload = |sizes: &mut Stream| 4 + sizes.below(1400) as usize;
 
-    // Virtual time: how often each packet arrives. The kernel's checksums drop damaged packets.
+    // In virtual time: how many times each packet arrives. The kernel's checksums drop damaged
+    // packets.
     let (mut link, mut stream) = (Link::new(&lossy, Seed::new(SEED), LEFT_TO_RIGHT).unwrap(), sizes());
     let expected: Vec<u32> = (0..PACKETS)
         .map(|k| {
@@ -153,7 +154,8 @@ fn parity(loss: Loss) {
     let sender = left.run(|| UdpSocket::bind("10.0.0.1:4001")).unwrap().unwrap();
     let mut arrived = vec![0; PACKETS as usize];
     let (mut stream, mut buffer) = (sizes(), [0; 1500]);
-    // In groups that fit into the receiver's socket buffer, so that only the link loses packets.
+    // The packets are sent in groups that fit into the receiver's socket buffer. So only the link
+    // loses packets.
     for lot in (0..PACKETS).collect::<Vec<_>>().chunks(50) {
         let mut missing: u32 = lot.iter().map(|k| expected[*k as usize]).sum();
         for k in lot {

@@ -23,7 +23,8 @@ fn namespaces_are_separate_hosts() {
     with_namespaces("namespaces_are_separate_hosts", || {
         let (a, b) = (Namespace::create("a").unwrap(), Namespace::create("b").unwrap());
         let bind = || TcpListener::bind("127.0.0.1:7000");
-        // The same port is free in both namespaces, and each reaches only its own loopback.
+        // The same port is free in both namespaces. From each namespace, only its own loopback
+        // device can be reached.
         let listener = a.run(bind).unwrap().unwrap();
         let address = listener.local_addr().unwrap();
         assert!(a.run(|| TcpStream::connect(address)).unwrap().is_ok());
@@ -51,7 +52,7 @@ fn namespaces_are_found_by_file_and_process() {
         child.wait().unwrap();
         let here = Namespace::current().unwrap();
         assert_ne!(inode(&here), wanted);
-        // Entering the current namespace needs no privilege; entering from another one may.
+        // No privilege is needed to enter the namespace in which the thread is already.
         here.enter().unwrap();
         let inside = made.run(|| Namespace::current().unwrap()).unwrap();
         assert_eq!(inode(&inside), wanted);
@@ -114,7 +115,7 @@ fn a_device_is_made_inside_and_carries_both_families() {
         assert!(second.to_string().contains("wire0"), "{second}");
         assert_eq!(tun.overflows().unwrap(), 0);
         drop(tun);
-        assert!(ip(&host, &["link", "show", "wire0"]).is_err(), "the device disappears with its handle");
+        assert!(ip(&host, &["link", "show", "wire0"]).is_err(), "the device must disappear with its handle");
     });
 }
 
@@ -162,7 +163,7 @@ fn offloading_devices_cut_and_join_segments() {
     });
 }
 
-/// Moves packets from one device to the other until the first is deleted. Counts packets cut from larger
+/// Moves packets from one device to the other until the first device is deleted. Counts packets cut from larger
 /// segments.
 fn forward(from: &Tun, to: &Tun, cut: &AtomicU64) {
     const OFFSET: usize = VIRTIO_NET_HDR_LEN;
@@ -181,7 +182,8 @@ fn forward(from: &Tun, to: &Tun, cut: &AtomicU64) {
     }
 }
 
-/// Runs in a mount namespace of its own, so that the machine sees none of its mounts.
+/// The test runs in a mount namespace of its own. So the mounts of the test are not visible on the
+/// machine.
 #[test]
 fn namespaces_are_found_by_name() {
     use nix::mount::{MsFlags, mount};
@@ -197,7 +199,7 @@ fn namespaces_are_found_by_name() {
             assert_eq!(blue.to_string(), "blue");
             assert!(ip(&blue, &["link"]).unwrap().contains("lo"));
             let wrong = Namespace::open("green").unwrap_err().to_string();
-            assert!(wrong.contains("`green`") && wrong.contains("there are `blue`"), "{wrong}");
+            assert!(wrong.contains("`green`") && wrong.contains("the existing namespaces are `blue`"), "{wrong}");
         };
         base.run(work).unwrap();
     });
@@ -216,7 +218,7 @@ fn victim() {
     let _tun = Tun::open(&a, &TunConfig { addresses, ..TunConfig::default() }).unwrap();
     let mut sleep = Command::new("sleep");
     sleep.arg("1000").stdout(Stdio::null()).stderr(Stdio::null());
-    #[expect(clippy::zombie_processes, reason = "who kills this process takes its child along")]
+    #[expect(clippy::zombie_processes, reason = "the child is killed when this process is killed")]
     let child = b.spawn(sleep).unwrap();
     let link = |n: &Namespace| n.run(|| std::fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
     println!("\nvictim {} {} {}", child.id(), link(&a).display(), link(&b).display());
@@ -235,7 +237,7 @@ fn a_killed_process_leaves_nothing_behind() {
         let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
         let line = lines.map_while(Result::ok).find(|line| line.starts_with("victim ")).unwrap();
         let words: Vec<&str> = line.split(' ').collect();
-        assert!(holders(words[2]) && holders(words[3]), "the search finds what is there");
+        assert!(holders(words[2]) && holders(words[3]), "the search must find the namespaces while the process runs");
         victim.kill().unwrap(); // SIGKILL
         victim.wait().unwrap();
         let gone = || !Path::new(&format!("/proc/{}", words[1])).exists() && !holders(words[2]) && !holders(words[3]);

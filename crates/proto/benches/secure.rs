@@ -65,7 +65,7 @@ fn handshake(c: &mut Criterion) {
     c.bench_function("handshake, both ends", |b| b.iter(|| session(Suite::preferred())));
 }
 
-/// Two ends with a session between them, and the first one's address.
+/// Two ends with a session between them, and the address of the first end.
 fn session(suite: Suite) -> (Peers, Peers, SocketAddr) {
     let config = SecureConfig { suite, rekey_messages: u64::MAX, reject_messages: u64::MAX, ..SecureConfig::default() };
     let address = |port| SocketAddr::from(([127, 0, 0, 1], port));

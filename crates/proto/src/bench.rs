@@ -1,9 +1,10 @@
 //! A complete session whose data path can be timed, for the command `ripstop speed`.
 //!
-//! The session runs between two [`Endpoint`]s over a path that loses datagrams. It turns inner
-//! packets into datagrams and datagrams back into inner packets. The caller measures the time of
-//! [`BenchSession::send`], the work of the sender, and of [`BenchSession::receive`], the work of
-//! the receiver. [`BenchSession::carry`] is the path between them and is not timed.
+//! The session runs between two [`Endpoint`]s over a path that loses datagrams. The sender turns
+//! inner packets into datagrams, and the receiver turns the datagrams back into inner packets. The
+//! caller times [`BenchSession::send`], the work of the sender, and [`BenchSession::receive`], the
+//! work of the receiver. [`BenchSession::carry`] does the work of the path between the two ends,
+//! and is not timed.
 
 use crate::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use crate::secure::{Key, PrivateKey, Suite};
@@ -16,8 +17,8 @@ use std::time::Duration;
 
 /// Number of inner packets handed over in one step.
 ///
-/// A device with offload hands over about this many at once. Half the value shows more of the cost
-/// of each batch; double the value shows less of it.
+/// A device with offload hands over about this number of packets at once. With half the value, the
+/// cost of a batch is spread over half as many packets; with double the value, over twice as many.
 const BATCH: usize = 32;
 /// Length of a step in the session's own time, 400 µs.
 ///
@@ -27,9 +28,10 @@ const STEP: Duration = Duration::from_micros(400);
 /// Delay of the path in each direction, steps.
 ///
 /// The delay sets the number of datagrams in flight. Half or double the value halves or doubles
-/// that number, and thus the symbols that the sender and the receiver keep.
+/// that number, and thus the number of symbols that the sender and the receiver keep.
 const DELAY: usize = 4;
-/// Length of the buffer for one datagram, bytes. It only has to exceed the path's MTU.
+/// Length of the buffer for one datagram, bytes. The length must exceed the path's MTU; a longer
+/// buffer has no effect.
 const ROOM: usize = 2048;
 
 /// Returns a function that seals `len` bytes with the AEAD of the preferred suite and returns
@@ -77,8 +79,7 @@ pub struct SessionCounts {
 
 /// One direction of the path.
 ///
-/// Each end uses the same buffers again and again, as it does with system calls that fill and empty
-/// them.
+/// The buffers are reused, as an end reuses the buffers that it passes to system calls.
 #[derive(Default)]
 struct Way {
     /// Datagrams that have left in this step.
@@ -122,7 +123,8 @@ impl BenchSession {
             losses: Seed::new(1).stream("bench/loss"),
             counts: SessionCounts::default(),
         };
-        // The handshake, the search for the path's MTU, and the first estimates.
+        // During these steps, the session makes its handshake, finds the path's MTU, and makes its
+        // first estimates.
         for step in 0..400 {
             session.sending(if step < 100 { 0 } else { BATCH });
             session.carry();
@@ -133,8 +135,8 @@ impl BenchSession {
         session
     }
 
-    /// Does the sender's work in a step: takes the reports that have arrived and 32 inner packets,
-    /// and makes datagrams. Returns the bytes of inner packets taken.
+    /// Does the sender's work in a step: processes the reports that have arrived and 32 inner
+    /// packets, and makes datagrams. Returns the total length of the inner packets, bytes.
     pub fn send(&mut self) -> u64 {
         self.sending(BATCH)
     }
@@ -165,7 +167,8 @@ impl BenchSession {
     }
 
     /// Does the receiver's work in a step: opens the datagrams that have arrived, recovers lost
-    /// packets, delivers in order and makes reports. Returns the bytes of inner packets delivered.
+    /// packets, delivers in order and makes reports. Returns the total length of the delivered
+    /// inner packets, bytes.
     pub fn receive(&mut self) -> u64 {
         let from = self.sender_address;
         self.forth.arriving.each(|datagram| self.receiver.handle_datagram(self.now, from, datagram, false));
@@ -179,8 +182,8 @@ impl BenchSession {
         bytes
     }
 
-    /// The counts since the session became steady. `lost` and `recovered` also cover the time
-    /// before.
+    /// The counts since the session became steady. `lost` and `recovered` include the counts before
+    /// that time.
     pub fn counts(&self) -> SessionCounts {
         let peer = self.receiver.peers().next();
         let status = peer.and_then(|peer| self.receiver.peer_status(peer)?.tunnel);
@@ -227,7 +230,7 @@ impl Datagrams {
         start
     }
 
-    /// Replaces the content: lets `next` write one datagram after the other until it returns
+    /// Replaces the content: lets `next` write one datagram after the other, until `next` returns
     /// `None`.
     fn fill(&mut self, mut next: impl FnMut(&mut [u8]) -> Option<usize>) {
         self.lengths.clear();
@@ -246,7 +249,8 @@ impl Datagrams {
     }
 }
 
-/// Creates the end `name`, whose only peer is `peer` at `place`.
+/// Creates the end `name`, whose only peer is `peer`. `place` is the peer's inner network and its
+/// address on the path.
 fn end(name: &str, peer: &str, place: ([u8; 4], &str)) -> Endpoint {
     let seed = Seed::new(1);
     let key = |name: &str| PrivateKey::generate(&mut seed.stream(name));

@@ -118,7 +118,7 @@ fn fragments_share_a_flow_without_ports() {
     assert_ne!(flows[0], Inner::parse(&whole).unwrap().flow());
     let mut dont = whole;
     dont[6] = 0x40;
-    assert!(!Inner::parse(&dont).unwrap().fragment, "don't-fragment is no fragment");
+    assert!(!Inner::parse(&dont).unwrap().fragment, "a packet with the flag don't-fragment is no fragment");
 }
 
 #[test]
@@ -143,7 +143,8 @@ fn walks_extension_headers() {
         let inner = Inner::parse(&packet).unwrap();
         assert!(inner.fragment && inner.ports.is_none() && inner.protocol == 17);
     }
-    // A packet whose extension headers run beyond its end is forwarded by its addresses.
+    // A packet whose extension headers go beyond the end of the packet is accepted: its addresses
+    // suffice to forward it.
     let packet = with_extensions(&[(0, &[200, 0, 0, 0, 0, 0, 0])]);
     let inner = Inner::parse(&packet).unwrap();
     assert_eq!((inner.protocol, inner.ports), (0, None));

@@ -1,6 +1,6 @@
 //! The wire format: test vectors from files, round trips, and malformed bytes.
 
-#![expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
+#![expect(clippy::single_range_in_vec_init, reason = "lists of ranges; some lists have one range")]
 
 mod common;
 
@@ -320,7 +320,8 @@ fn what_the_format_cannot_carry_is_refused() {
 
 #[test]
 fn a_long_report_is_cut_to_size() {
-    // Each set has 30 000 ranges: the sets are cut at the far end, and the rest is correct.
+    // Each set has 30 000 ranges. The last ranges of each set are left out, and the other ranges
+    // are correct.
     let long = Feedback {
         largest: 100_000,
         acked: (0..30_000u64).map(|i| 100_000 - 3 * i..100_001 - 3 * i).collect(),
@@ -332,7 +333,8 @@ fn a_long_report_is_cut_to_size() {
         undecoded: 99_999,
         ..Feedback::default()
     };
-    // The receiver cuts a report; the serialiser only refuses one that is too long.
+    // The receiver of the data shortens a report before sending. The serialiser does not shorten: a
+    // report that is too long is an error.
     let whole = Packet::<Symbol>::Feedback(Box::new(long.clone()));
     assert!(matches!(emit_body(&whole, &mut [0; 65_536]), Err(EmitError::TooLong { .. })));
     let (cut, was_cut) = long.clone().cut();

@@ -4,8 +4,8 @@
 //! cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]
 //! ```
 //!
-//! Prints the state of both ends every STEP_MS (250 ms by default), then their events and counters,
-//! and the faults that were found.
+//! The program prints the state of both ends every STEP_MS (250 ms by default). Then it prints the events and counters
+//! of both ends, and the faults that were found.
 //!
 //! In a line of state, rates are in Mbit/s (`rate` is the estimate of the path's rate, `pacing` is the
 //! sending rate). `window` and `in flight` are in bytes. `queue` (the path's queueing delay), `srtt` and

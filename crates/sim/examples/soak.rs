@@ -4,9 +4,9 @@
 //! cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST_SEED]
 //! ```
 //!
-//! Prints the seed of each faulty session at once, and a summary at the end. The exit status is 1
-//! if a session had a fault, or if the sessions together had a problem. An example of a problem is
-//! too many packets lost in calm sessions. The example `hostile` shows one session in detail.
+//! The program prints the seed of each faulty session as soon as the session has ended, and a summary at the end. The
+//! exit status is 1 if a session had a fault, or if the sessions together had a problem. An example of a problem is too
+//! many packets lost in calm sessions. The example `hostile` shows one session in detail.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program does not look into sessions")]
@@ -51,8 +51,8 @@ fn main() -> ExitCode {
     if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// RUNS (100 by default) and FIRST_SEED (0 by default). None if an argument is no whole number, or
-/// if there are too many.
+/// RUNS (100 by default) and FIRST_SEED (0 by default). None if an argument is no whole number, or if there are too
+/// many arguments.
 fn arguments() -> Option<(u64, u64)> {
     let mut words = std::env::args().skip(1).map(|word| word.parse().ok());
     let (runs, first) = (words.next().unwrap_or(Some(100))?, words.next().unwrap_or(Some(0))?);

@@ -1,16 +1,17 @@
-//! Compares the speed of the simulator with that of ns-2. `make bench` runs this program.
+//! Compares the speed of the simulator with the speed of ns-2. `make bench` runs this program.
 //!
 //! ```text
 //! cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3] [--case TEXT]
 //! ```
 //!
-//! `--case` picks the cases whose name contains the text. Both simulators run each case in turn, several times with other seeds. A ratio is the median
-//! over the pairs, so other load on the machine matters little. Times are CPU times of one thread.
+//! `--case` selects the cases whose names contain the text. For each case, the simulator and ns-2 run one after the
+//! other, `--repeats` times, each time with another seed. A ratio is the median over these pairs of runs, so other load
+//! on the machine has little effect. Times are CPU times of one thread.
 //!
-//! A comparison is void if ns-2's script makes fewer than 4 million events per CPU second. It is
-//! also void if both simulate the same network and their mean deliveries differ too much: by more
-//! than 5 %, and by more than 2 sqrt(a^2 + b^2). Here a and b are the half-widths of the 95 %
-//! intervals. Without ns-2 (Debian package `ns2`) only the simulator's figures are printed.
+//! A comparison is void if ns-2's script makes fewer than 4 million events per CPU second. It is also void if both
+//! simulators simulate the same network and their mean deliveries differ too much: by more than 5 %, and by more than 2
+//! sqrt(a^2 + b^2). Here a and b are the half-widths of the 95 % intervals. Without ns-2 (Debian package `ns2`) only
+//! the simulator's figures are printed.
 //!
 //! The second table has the events per CPU second by the number of flows. The last table has the
 //! peak memory of runs of 1000 s and of runs 100 times as long, each in its own process.
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
         CASES.iter().filter(|case| case.name.contains(&wanted)).map(comparison).collect();
     if comparisons.iter().any(|c| c.ratio.is_none()) {
         eprintln!(
-            "ns-2 (Debian package `ns2`) is not installed or does not run; printing the simulator's figures alone"
+            "ns-2 (Debian package `ns2`) is not installed or does not run; printing only the simulator's figures"
         );
     }
     if !wanted.is_empty() {
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
         say(format!("{flows:30} {:>18.1}", measured.events_per_cpu_s * 1e-6));
         measured
     });
-    say("\npeak memory of a run, MB: of 1000 s, of 100 000 s".into());
+    say("\npeak memory of a run of 1000 s and of a run of 100 000 s, MB".into());
     let memory = |case: &&'static str| {
         let measured = Memory::measure(case)?;
         let [short, long] = [measured.peak_bytes_1000_s, measured.peak_bytes_100000_s].map(|bytes| bytes as f64 * 1e-6);
@@ -225,7 +226,8 @@ struct Done {
     cpu: f64,
     /// Events processed.
     events: f64,
-    /// Goodput of the mean flow, bit/s, or throughput of all flows: units/s, or bit/s of 1500 bytes a packet (string).
+    /// What was delivered. Case 003: throughput of all flows, units/s. Case 002: throughput of all flows, bit/s, with
+    /// 1500 bytes for each packet. Other cases: mean goodput of a flow, bit/s.
     delivered: f64,
 }
 
@@ -328,12 +330,13 @@ struct Comparison {
     need: Option<f64>,
     ours_sim_s_per_cpu_s: Option<f64>,
     ours_events_per_cpu_s: Option<f64>,
-    /// Bit/s of the mean flow; units/s of all flows in case 003; bit/s of 1500 bytes a packet in case 002.
+    /// See [`Done::delivered`].
     ours_delivered: Statistic,
     ns2_sim_s_per_cpu_s: Option<f64>,
     ns2_events_per_cpu_s: Option<f64>,
     ns2_delivered: Statistic,
-    /// Simulated seconds per CPU second, the simulator's over ns-2's: the median of the pairs.
+    /// Simulated seconds per CPU second of the simulator, divided by simulated seconds per CPU second of ns-2. This is
+    /// the median of the pairs.
     ratio: Option<f64>,
     /// Why the ratio is void.
     void: Option<String>,
@@ -395,8 +398,8 @@ struct Flows {
 
 impl Flows {
     fn measure(flows: u32) -> Flows {
-        // At most 40 packets per flow are in flight, and the links' rate grows with the number of
-        // flows. So the number of events hardly depends on the number of flows, up to 5000 flows.
+        // At most 40 packets per flow are in flight, and the links' rate grows with the number of flows. Up to 5000
+        // flows, the number of events therefore hardly depends on the number of flows.
         let seconds = (20_000 / flows).max(4);
         let rate = format!("{}Mbit/s", 2 * flows.max(1));
         let flow = format!("count = {flows}\ntcp = \"reno\"\nwindow = 40");

@@ -1,9 +1,9 @@
 //! Measures the tunnel alone over a virtual link, with one endless source, for a list of losses.
 //!
 //! - *Share* is the goodput divided by the rate that the link can carry after its losses.
-//! - *Sent/useful* is the bytes sent divided by the useful bytes. The table divides it by its ideal, the
-//!   value that the headers and the losses require.
-//! - The *delay* is a packet's delay minus half a round trip.
+//! - *Sent/useful* is the bytes sent divided by the useful bytes. The table shows this quotient divided by its ideal
+//!   value. The ideal value follows from the headers and the losses.
+//! - The *delay* in the table is a packet's delay minus half a round trip.
 //!
 //! ```text
 //! cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]

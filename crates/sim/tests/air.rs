@@ -42,7 +42,7 @@ fn run(scenario: &Scenario, observer: &mut impl Observer) -> World {
         ..TcpConfig::default()
     };
     world.add_tcp(tcp, &Carrier::Links(&there, &back), "flow/there").unwrap();
-    // Counters are read in the middle as well, as a scenario does after its warm-up.
+    // The run pauses in the middle, as a scenario pauses after its warm-up to read the counters.
     world.run_until(Time::from_millis(1500), observer);
     world.run_until(Time::from_millis(4000), observer);
     world
@@ -62,7 +62,7 @@ const CASES: [(&str, &str, &[FrameKind]); 5] = [
     ("standard", "preset = \"standard\"\nrts = true\nxor = true", &[FrameKind::Rts, FrameKind::Xor]),
 ];
 
-/// The capture of a run, and the world after it.
+/// The capture of a run, the world after the run, and the numbers of captured frames.
 fn capture(settings: &str) -> (Vec<u8>, World, ripstop_sim::scenario::AirFrameCounts) {
     let scenario = scenario(settings);
     let mut bytes = Vec::new();
@@ -125,7 +125,8 @@ fn every_frame_that_was_counted_is_in_the_capture() {
         assert_eq!([counts.rts, counts.cts, counts.acks].iter().sum::<u64>(), control, "{name}");
         assert_eq!(counts.unknown, 0, "{name}");
         assert!(records.iter().all(|(_, record, length)| record.len() <= *length), "{name}");
-        // A data frame of 1460 bytes: radiotap 22 or 23, header 24, LLC 8, IP and TCP 40.
+        // A full data frame has 1532 bytes after the radiotap header of 22 or 23 bytes: MAC header 24, LLC 8, IP and
+        // TCP headers 40, payload 1460.
         let full = records.iter().filter(|(_, record, length)| length - usize::from(record[2]) == 1532).count();
         assert!(full as u64 > counts.data / 5, "{name}: {full} full frames of {}", counts.data);
     }
@@ -156,7 +157,7 @@ fn a_frame_that_is_sent_again_keeps_its_number_and_has_the_retry_bit() {
     );
 }
 
-/// Counts receptions by fate, and the spans of the air.
+/// Counts receptions by fate, and collisions of frames that carry packets.
 #[derive(Default)]
 struct Fates {
     fates: [u64; 5],
@@ -208,7 +209,7 @@ fn a_record_changes_no_result_and_agrees_with_the_counters() {
     }
 }
 
-/// The timeline of a whole run, and the world after it.
+/// The timeline of a whole run, and the world after the run.
 fn timeline(settings: &str) -> (Timeline, World) {
     let scenario = scenario(settings);
     let mut timeline = AirTimeline::new(&scenario, Time::ZERO, Time::from_millis(4000));
@@ -240,7 +241,8 @@ fn a_timeline_has_every_station_and_every_mechanism() {
     }
 }
 
-/// A back-off counts slots only while its station neither sends nor senses a frame, and while no NAV or EIFS holds it.
+/// A back-off counts slots only while its station sends no frame and senses no frame, and while no NAV or EIFS keeps
+/// the station silent.
 #[test]
 fn back_offs_run_only_on_an_idle_medium() {
     use TimelineKind::*;
@@ -260,7 +262,7 @@ fn back_offs_run_only_on_an_idle_medium() {
     }
 }
 
-/// Whether `tshark` is installed. If not, a line for the totals of the tests says that the test was skipped.
+/// Whether `tshark` is installed. If not, prints a line with which the totals of the tests count the test as skipped.
 fn has_tshark(test: &str) -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -271,7 +273,8 @@ fn has_tshark(test: &str) -> bool {
     found
 }
 
-/// Opens each capture with Wireshark's dissectors. `XOR frame` in the last column stands for ethertype 0x88b5.
+/// Opens each capture with Wireshark's dissectors. An XOR frame has the ethertype 0x88b5 and goes to a group address
+/// that begins with 03:00.
 #[test]
 fn tshark_reads_every_frame_of_a_capture() {
     if !has_tshark("tshark_reads_every_frame_of_a_capture") {

@@ -1,4 +1,4 @@
-//! AODV on a medium: it delivers, it repairs broken links, and no packet is lost without a count.
+//! AODV on a medium: AODV delivers packets and repairs broken links, and no packet is lost without a count.
 
 use ripstop_base::{Bytes, Distance, Seed, Time};
 use ripstop_sim::engine::{Scheduler, Statistic};
@@ -13,7 +13,7 @@ fn stations(places: impl IntoIterator<Item = f64>) -> Vec<StationSpec> {
     places.into_iter().enumerate().map(station).collect()
 }
 
-/// A TCP flow over a medium, 4 runs of 30 s.
+/// A scenario with a TCP flow over a medium, in 4 runs of 30 s.
 fn scenario(medium: MediumSpec, to: &str) -> Scenario {
     let run = RunSpec { duration: Duration::from_secs(30).into(), runs: 4, ..RunSpec::default() };
     let flow = FlowSpec { packet: Bytes::new(1460), ..FlowSpec::new("n0", to) };
@@ -48,7 +48,7 @@ fn mean(statistic: &Statistic) -> f64 {
 fn a_string_delivers_over_the_routes_that_it_finds() {
     let (goodput, medium) = outcome(&string(10.0, 1));
     let routing = routing(&medium);
-    // With one packet at a time no frames collide, so the first route request is the only one.
+    // With one packet at a time no frames collide, so the first route request is the only request.
     assert_eq!((mean(&routing.route_requests), mean(&routing.route_replies)), (1.0, 1.0));
     assert_eq!((mean(&routing.link_breaks), mean(&routing.route_drops)), (0.0, 0.0));
     let mut same = string(10.0, 1);
@@ -113,8 +113,8 @@ impl Packet for Datagram {
     }
 }
 
-/// Sends datagrams both ways over a string of 6 stations for 40 s, more than the medium carries. Returns the medium,
-/// the datagrams offered and delivered, and those dropped by reason.
+/// Sends datagrams both ways over a string of 6 stations for 40 s. The medium cannot carry all of them. Returns the
+/// medium, the number of datagrams offered, the number delivered, and the numbers dropped, by reason.
 fn overload(config: WifiConfig) -> (Medium<Datagram>, u64, u64, BTreeMap<String, u64>) {
     let places: Vec<Position> = (0..6).map(|k| Position { x: 200.0 * f64::from(k), y: 0.0 }).collect();
     let mut scheduler = Scheduler::new();
@@ -164,8 +164,8 @@ fn no_packet_is_lost_without_a_count() {
         assert_eq!(offered, delivered + lost + medium.held() as u64, "{dropped:?}");
         assert!(delivered > 100 && lost > 100, "{delivered} {dropped:?}");
         let stations = 0..medium.stations();
-        // A station also counts packets that it gave up although the receiver has them. So the stations' counters may
-        // exceed the drops.
+        // A station also counts packets that it gave up although the receiver has them. The stations' counters may
+        // therefore exceed the drops.
         let counted = |reason: DropReason| -> u64 {
             let counter = |k| {
                 let counters = medium.counters(k);

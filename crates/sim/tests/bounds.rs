@@ -1,5 +1,5 @@
-//! The bounds of paper 002, each under its own assumptions: ideal CSMA against the chain of section III-B, scheduled
-//! access against lemma 3.1 and theorem 3.1, and IEEE 802.11 against theorem 3.1 and table III.
+//! The bounds of paper 002, each under its own assumptions. Ideal CSMA is compared with the chain of section III-B, and
+//! scheduled access with lemma 3.1 and theorem 3.1. IEEE 802.11 is compared with theorem 3.1 and table III.
 
 use ripstop_base::{Seed, Time};
 use ripstop_model::string::airtime::{Airtime, Exchange};
@@ -15,7 +15,7 @@ use std::time::Duration;
 const SEED: u64 = 3;
 /// The bytes of a packet of paper 002, TCP and IP headers included.
 const PACKET: u32 = 1500;
-/// How far a link's throughput may be from the chain's.
+/// The largest relative difference that is allowed between a link's throughput and the throughput of the chain.
 const NEAR: f64 = 0.02;
 
 /// The exchange times of paper 002.
@@ -32,9 +32,9 @@ fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
-/// What the links of a string do in `time` s of ideal CSMA. The links are those of fig. 6: all forward links, then the
-/// reverse link of the last hop. They always have packets. `x` has their attempt ratios, and `means` their packet times
-/// in s.
+/// What the links of a string do in `time` s of ideal CSMA. The links are the links of fig. 6: all forward links, then
+/// the reverse link of the last hop. Every link always has packets. `x` has the attempt ratios of the links, and
+/// `means` has their packet times in s.
 fn saturated(k: u32, x: &[f64], means: &[f64], law: PacketTimes, time: f64) -> Activity {
     let nodes = x.len();
     let ends = (0..nodes as u32 - 1).map(|i| (i, i + 1)).chain([(nodes as u32 - 1, nodes as u32 - 2)]);
@@ -57,8 +57,8 @@ fn saturated(k: u32, x: &[f64], means: &[f64], law: PacketTimes, time: f64) -> A
     world.activity(medium).unwrap()
 }
 
-/// Compares the link throughputs and the times with m active links with the chain of `k`. Returns the largest relative
-/// difference of a link's throughput.
+/// Compares the throughput and the active time of each link with the chain of `k`. Returns the largest relative
+/// difference.
 fn compare(activity: &Activity, k: u32, x: &[f64], means: &[f64], time: f64) -> f64 {
     let conflicts = Conflicts::of_string(&vec![k; x.len()]).unwrap();
     let loads = conflicts.loads(x).unwrap();
@@ -90,7 +90,7 @@ fn ideal_csma_carries_on_each_link_what_the_chain_says() {
             let furthest = compare(&activity, 2, &x, &means, time);
             println!("{nodes} nodes, {law:?}: at most {:.2} % from the chain", 100.0 * furthest);
             assert!(furthest < NEAR, "{nodes} nodes, {law:?}: {furthest}, seed {SEED}");
-            // The chain of another k is far away.
+            // The results are far from the chain of another k.
             assert!(compare(&activity, 1, &x, &means, time) > 5.0 * NEAR, "{nodes} nodes, {law:?}, seed {SEED}");
             let conflicts = Conflicts::of_string(&vec![2; nodes]).unwrap();
             let sets = conflicts.independent_sets().unwrap();
@@ -129,7 +129,7 @@ fn ideal_csma_with_the_optimal_attempts_has_the_throughput_of_table_iii() {
     }
 }
 
-/// Scheduled access with interference range `k`, and packets that take the paper's time.
+/// Scheduled access with interference range `k`, and packets that take the exchange time of the paper.
 fn scheduled(k: u32) -> IdealConfig {
     IdealConfig {
         interference: k,
@@ -151,12 +151,13 @@ fn scheduled_access_reaches_lemma_3_1() {
             let medium = world.add_ideal_medium(scheduled(k), &places(nodes as usize), "medium/0");
             let there = [world.add_radio_link(medium, 0, nodes as usize - 1)];
             let slot = seconds(paper().data);
-            // Twice as many packets as a link carries. The queue of the first station drops the rest.
+            // The source sends twice as many packets as a link carries. The queue of the first station drops half of
+            // them.
             let source = UdpConfig::new(UdpPattern::Periodic { every: slot / 2, burst: 1 }, PACKET);
             let flow = world.add_udp(source, &Carrier::Links(&there, &[]), "flow/0");
             let period = if nodes <= k + 2 { nodes - 1 } else { k + 2 };
             let what = format!("{nodes} nodes, k {k}, seed {SEED}");
-            // The pipeline fills in the first 100 periods.
+            // The pipeline fills within the first 100 periods.
             let mut at = Time::ZERO + slot * 100 * period + slot / 2;
             let mut last = (0, Activity::default());
             for round in 0..3 {
@@ -195,7 +196,8 @@ fn scheduled_access_reaches_theorem_3_1() {
                 let there = [world.add_radio_link(medium, 0, nodes as usize - 1)];
                 let flow = world.add_tcp(tcp(window), &Carrier::Links(&there, &[]), "flow/0").unwrap();
                 let slot = seconds(paper().data);
-                // Long enough for whole cycles of W packets in n-1 slots, and of one packet in k+2 slots.
+                // The number of slots is a multiple of both possible cycles: W packets in n-1 slots, and one packet in
+                // k+2 slots.
                 let slots = 60 * (nodes - 1) * (k + 2);
                 let mut at = Time::ZERO + slot * slots + slot / 2;
                 world.run_until(at, &mut ());
@@ -244,7 +246,7 @@ fn a_tcp_flow_over_ideal_csma_stays_below_both_bounds() {
             let got = world.totals(flow).packets as f64 * exchange.packet_bits / time;
             let ratios = bounds(nodes as usize, 2, window, false).map(|bound| got / bound);
             let what = format!("{nodes} nodes, W {window}: {ratios:.3?} of the bounds, seed {SEED}");
-            // A string of two is one link, which attains the optimum.
+            // A string of two stations is one link, which attains the optimum.
             assert!(ratios[0] < 1.0 && ratios[1] < if nodes == 2 { 1.0 + NEAR } else { 1.0 }, "{what}");
             assert!(window == 1 || ratios[1] > 0.6, "{what}");
             if window == 1 {
@@ -308,7 +310,7 @@ fn datagrams() -> UdpConfig {
     UdpConfig::new(UdpPattern::Periodic { every: Duration::from_millis(1), burst: 1 }, PACKET)
 }
 
-/// Theorem 3.1 and the optimum of table III with the exchange times of the paper, bit/s. `acks` says whether the reverse
+/// The bounds of theorem 3.1 and table III with the exchange times of the paper, bit/s. `acks` says whether the reverse
 /// link of the last hop carries an acknowledgement for each packet, as in table III.
 fn bounds(nodes: usize, k: u32, window: u32, acks: bool) -> [f64; 2] {
     let exchange = paper();
@@ -326,7 +328,7 @@ fn one_tcp_flow_over_802_11_stays_below_theorem_3_1_and_table_iii() {
     };
     for (capture, k) in [(20.0, 2), (10.0, 1)] {
         let usual = WifiConfig { capture, ..WifiConfig::ns2() };
-        // With the adaptive back-off a string of two stations is slow, because its windows are large.
+        // A string of two stations is slow with the adaptive back-off, because the windows of this back-off are large.
         for (mac, config, least) in
             [("standard", usual.clone(), [0.75, 0.9]), ("XOR and adaptive back-off", coded(usual.clone()), [0.7, 0.45])]
         {
@@ -346,7 +348,7 @@ fn one_tcp_flow_over_802_11_stays_below_theorem_3_1_and_table_iii() {
                 }
             }
             println!("{mac}, capture {capture}: at most {nearest:.3?} of theorem 3.1 and of table III");
-            // Bounds that no flow comes near would hold for a wrong simulator too.
+            // If no flow came near the bounds, the bounds would hold for a wrong simulator too.
             assert!(
                 nearest[0] > least[0] && nearest[1] > least[1],
                 "{mac}, capture {capture}: {nearest:.3?}, seed {SEED}"
@@ -357,7 +359,8 @@ fn one_tcp_flow_over_802_11_stays_below_theorem_3_1_and_table_iii() {
 
 #[test]
 fn one_packet_at_a_time_has_half_of_theorem_3_1() {
-    // With W = 1 nobody contends. What the theorem leaves out is constant: back-offs, and the way of the acknowledgement.
+    // With W = 1 no two stations contend. The times that the theorem leaves out are constant: back-offs, and the way
+    // back of the acknowledgement.
     let config = WifiConfig { capture: 20.0, ..WifiConfig::ns2() };
     for nodes in 2..=12 {
         let share = dcf(&config, nodes, Load::Tcp(1)) / bounds(nodes, 2, 1, true)[0];
@@ -383,8 +386,8 @@ fn table_iii_counts_acknowledgements_and_without_them_two_stations_exceed_it() {
 
 #[test]
 fn capture_10_lets_two_links_be_active_that_k_2_forbids() {
-    // Datagrams from station 0 to 1 and from 3 to 4. The transmitter 3 is two hops from the receiver 1, so by k = 2 the
-    // links are in conflict. With k = 1 they are not.
+    // Datagrams from station 0 to 1 and from 3 to 4. The transmitter 3 is two hops from the receiver 1, so with k = 2
+    // the links are in conflict. With k = 1 the links are not in conflict.
     let total = |capture: f64| {
         let mut world = World::new(Seed::new(SEED));
         let config = WifiConfig { capture, ..WifiConfig::ns2() };
@@ -395,7 +398,7 @@ fn capture_10_lets_two_links_be_active_that_k_2_forbids() {
         flows.map(|flow| world.totals(flow).packets as f64 * f64::from(PACKET) * 8.0 / 30.0)
     };
     let exchange = paper();
-    // Two links in conflict that attempt as often as the paper allows: 2x/(1+2x).
+    // The total load of two links in conflict is 2x/(1+2x), if both links attempt as often as the paper allows.
     let loads = Conflicts::of_string(&[2; 2]).unwrap().loads(&[exchange.attempt_cap; 2]).unwrap();
     let bound = loads.iter().sum::<f64>() * exchange.full_bps;
     let [captured, lost] = [10.0, 20.0].map(total);

@@ -1,4 +1,5 @@
-//! Cadence on strings of 802.11 stations: each of its mechanisms acts, and it carries more than the standard MAC.
+//! Cadence on strings of 802.11 stations: each mechanism of Cadence acts, and Cadence carries more than the standard
+//! MAC.
 
 use ripstop_base::{Distance, Span};
 use ripstop_sim::scenario::{
@@ -6,7 +7,8 @@ use ripstop_sim::scenario::{
 };
 use std::time::Duration;
 
-/// One TCP flow with a window of 20 packets over ten stations, with two runs of 20 s.
+/// The report of TCP flows between these `flows` of stations, over a string of ten stations. Each flow has a window of
+/// 20 packets. There are two runs of 20 s.
 fn string(capture: f64, change: impl Fn(&mut MediumSpec), flows: &[(&str, &str)]) -> ScenarioReport {
     let mut medium = MediumSpec {
         capture: Some(capture),
@@ -80,7 +82,7 @@ fn every_mechanism_acts_and_without_one_less_is_carried() {
         assert!(changed < 0.97 * usual, "{what}: {changed:.0} kbit/s, {usual:.0} with all mechanisms");
     }
     let uncoded = throughput(&string(20.0, |medium| medium.backoff = BackoffName::Cadence, ONE));
-    assert!(uncoded < 0.97 * usual, "without XOR: {uncoded:.0} kbit/s, {usual:.0} with it");
+    assert!(uncoded < 0.97 * usual, "without XOR: {uncoded:.0} kbit/s, {usual:.0} with XOR");
 }
 
 #[test]

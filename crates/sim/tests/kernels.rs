@@ -117,12 +117,12 @@ fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) 
 fn a_two_way_connection_acknowledges_with_its_data() {
     let (_, done, packets) = asking(true, 0.0);
     let took: Vec<Duration> = done.iter().filter(|(flow, _)| *flow == 0).map(|(_, took)| *took).collect();
-    // The delay of 40 ms both ways, and the serialisation of 152 bytes twice.
+    // A request takes the delay of both directions, 40 ms, and two times the serialisation of 152 bytes.
     let want = Duration::from_nanos(40_000_000 + 2 * 121_600);
     assert_eq!(took, vec![want; 20], "each request must take one round trip on an open connection");
-    // There are 21 packets with data: the SYN and the requests. A request acknowledges nothing new,
-    // because the answer before it was acknowledged after 40 ms. An answer carries the
-    // acknowledgement of its request, and the SYN-ACK carries that of the SYN.
+    // There are 21 packets with data: the SYN and the requests. A request acknowledges nothing new, because the answer
+    // before it was acknowledged after 40 ms. An answer carries the acknowledgement of its request, and the SYN-ACK
+    // carries the acknowledgement of the SYN.
     assert_eq!(packets, [21, 21, 21], "wrong numbers of packets with data, with an acknowledgement, or with both");
     let (_, apart, [data, acks, both]) = asking(false, 0.0);
     assert_eq!(
@@ -146,7 +146,7 @@ fn lost_requests_are_retransmitted_and_waiting_ones_share_packets() {
 }
 
 #[test]
-#[should_panic(expected = "one way there and back")]
+#[should_panic(expected = "path of the other flow's acknowledgements")]
 fn two_flows_of_one_direction_cannot_be_joined() {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, 0.0);

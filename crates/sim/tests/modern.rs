@@ -53,7 +53,7 @@ impl Path {
         Path { world, cwnd: 0.0 }
     }
 
-    /// Runs until `end`, in seconds. Returns how many data packets have arrived in order by then.
+    /// Runs until `end`, in seconds. Returns how many data packets have arrived in order by `end`.
     fn run(&mut self, end: f64) -> u64 {
         self.cwnd = 0.0;
         let cwnd = &mut self.cwnd;
@@ -78,7 +78,7 @@ fn ms(n: u64) -> Span {
     Span::from(Duration::from_millis(n))
 }
 
-/// 20 Mbit/s, 100 ms, and a queue of one bandwidth-delay product.
+/// A link of 20 Mbit/s and 100 ms with this share of random losses, and a queue of one bandwidth-delay product.
 fn path(loss: f64) -> LinkConfig {
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), share(loss))
 }
@@ -105,8 +105,8 @@ fn slow_start_ends_when_the_delay_rises() {
     assert!(did.resumed_starts > 0, "{did:?}");
 }
 
-/// Linux's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, and after 2.76 s at 50 Mbit/s
-/// and 300 ms. It leaves slow start when the path is full.
+/// Linux's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, and after 2.76 s at 50 Mbit/s and 300 ms. Linux's
+/// CUBIC leaves slow start when the path is full.
 ///
 /// If HyStart's rounds begin in the middle of a flight, they mistake the flight's own queue for a
 /// full path. The transfers then take 9.4 s and 2.94 s.
@@ -201,7 +201,7 @@ fn bbr_finds_a_policer() {
     let arrived = path.run(15.0);
     let after = path.counters();
     assert!(after.1.policed > 0, "{after:?}");
-    // Few packets are lost once BBR has detected the policer.
+    // After BBR has detected the policer, few packets are lost.
     let lost = after.1.rack_losses - before.1.rack_losses;
     assert!(arrived > 3_000 && lost * 10 < after.0.sent - before.0.sent, "{arrived} {before:?} {after:?}");
 }

@@ -113,7 +113,7 @@ fn the_tunnel_hides_losses_in_both_directions() {
     let mean = |report: &ripstop_sim::scenario::ScenarioReport| report.goodput_bps.mean.unwrap_or(0.0);
     assert!(mean(&tunnel) > 5.0 * mean(&plain), "seed 5: {plain:?} {tunnel:?}");
     let again = [&plain, &tunnel].map(|report| report.flows[0].retransmits);
-    // One run of four has a time-out, which retransmits a window.
+    // One of the four runs has a time-out, which retransmits a window.
     assert!(again[0].mean > Some(35.0) && again[1].mean < Some(30.0), "seed 5: {again:?}");
     let mut backwards = through;
     let ends = (backwards.flow[0].to.clone(), backwards.flow[0].from.clone());
@@ -163,7 +163,7 @@ fn flows_follow_any_topology() {
     "#;
     let report = run(&Scenario::parse(text).unwrap(), 1, || ()).unwrap();
     let srtt: Vec<f64> = report.flows.iter().map(|flow| flow.srtt_s.mean.unwrap()).collect();
-    // Delays of 31 ms and 60 ms, and 8.32 ms of serialisation per link, in ticks of 10 ms.
+    // The delays are 31 ms and 60 ms. Serialisation adds 8.32 ms per link. The sender measures in ticks of 10 ms.
     assert!((0.03..0.05).contains(&srtt[0]) && (0.07..0.09).contains(&srtt[1]), "{srtt:?}");
 }
 
@@ -205,7 +205,8 @@ fn a_thousand_flows_share_a_link() {
     let mut scenario = tandem(0.0, many, false);
     scenario.run.runs = 1;
     let report = run(&scenario, 1, || ()).unwrap();
-    // 1000 payload bytes of 1040 at 2 Mbit/s, less what the queue drops.
+    // The rate of 2 Mbit/s carries 1000 bytes of payload in each 1040 bytes. Packets that the queue drops reduce the
+    // total.
     let total = report.goodput_bps.mean.unwrap() * 1000.0;
     assert!((1_500_000.0..1_923_100.0).contains(&total), "{total}");
     assert_eq!(report.flows.len(), 1000);

@@ -2,7 +2,7 @@
 
 use ripstop_sim::scenario::Scenario;
 
-/// A scenario with two nodes, one link and two flows. The tests change single lines of it.
+/// A scenario with two nodes, one link and two flows. The tests change single lines of this scenario.
 const TWO_NODES: &str = r#"
 [run]
 duration = "100s"
@@ -24,7 +24,7 @@ fn a_scenario_survives_a_round_trip() {
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
 }
 
-/// Over links with neither rate nor delay, virtual time would not advance.
+/// If no link had a rate or a delay, virtual time would not advance.
 #[test]
 fn a_path_without_rate_and_delay_is_refused() {
     let bare = "[[link]]\nbetween = [\"a\", \"b\"]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
@@ -56,7 +56,7 @@ fn answers_must_fit_their_requests() {
     let twice = answers("b", "a", 2) + &answers("b", "a", 2).replace("\"answer\"", "\"other\"");
     for (more, words) in [
         (answers("a", "b", 2), "`flow[1].from`: the answers to `flow` go the other way; write from `b` to `a`"),
-        (answers("b", "a", 3), "`flow[1].count`: 3 connections for the 2 of `flow`"),
+        (answers("b", "a", 3), "`flow[1].count`: 3 connections, but `flow` has 2"),
         (twice, "`flow[2].source.answers.to`: another flow answers `flow`"),
         (answers("b", "a", 2).replace("exp:20kB", "0"), "the answer has 0 bytes"),
     ] {
@@ -106,7 +106,7 @@ fn errors_of_runs_links_and_tcp_name_their_line() {
             "1ms is shorter than the 8ms between two packets",
         ),
         ("count = 2", "window = 0", 12, "sends nothing"),
-        ("count = 2", "vegas = { alpha = 1, beta = 3, gamma = 1 }", 12, "newreno has no such thresholds"),
+        ("count = 2", "vegas = { alpha = 1, beta = 3, gamma = 1 }", 12, "newreno does not use the thresholds of Vegas"),
         ("count = 2", "tcp = \"vegas\"\nvegas = { alpha = 4, beta = 3, gamma = 1 }", 13, "alpha, 4, is above beta, 3"),
         ("count = 2", "tcp = \"cubik\"", 12, "cubik"),
         (
@@ -152,7 +152,7 @@ fn errors_of_sources_name_their_line() {
             "count = 2",
             "source = { requests = { length = \"1kB\", think = \"1s\" } }",
             12,
-            "`flow[0].source.requests`: no flow answers; add one the other way",
+            "`flow[0].source.requests`: no flow answers these requests; add a flow in the other direction",
         ),
         ("count = 2", "source = { requests = { length = 0, think = \"1s\" } }", 12, "the request has 0 bytes"),
         (

@@ -25,7 +25,7 @@ fn a_steady_sender_detects_a_silent_peer() {
     let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
     let seed = Seed::new(11);
     let mut world = tunnel(&TunnelConfig::default(), [&link; 2], seed).expect("the links are valid");
-    // Packets are sent more often than a probe time-out expires.
+    // The mean time between two packets is shorter than the probe time-out.
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
@@ -55,8 +55,8 @@ fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
         assert!(tcp.packets > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
-        // TCP may retransmit only what the queue dropped to slow it down, and what a time-out
-        // declared lost.
+        // TCP may retransmit only packets that the queue dropped to slow TCP down, and packets that a time-out declared
+        // lost.
         assert!(tcp.retransmits <= left.drops.aqm + 300 * tcp.timeouts, "{why}");
         let reductions = tcp.fast_retransmits + tcp.timeouts;
         assert!(reductions <= left.drops.aqm + tcp.timeouts && window > 10.0, "{why}");
@@ -77,15 +77,15 @@ fn unacknowledged_datagrams_cause_a_tail_probe() {
         world.run_until(Time::from_secs_f64(600.0), &mut ());
         let sent = world.tunnel(TUNNEL)[0].sent;
         assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
-        // Most pauses end with the answer to the probe, so they are not reported as a silence.
+        // Most pauses end with the answer to the probe, so these pauses are not reported as a silence.
         let events = world.tunnel_events(TUNNEL, 0);
         let silent = events.iter().filter(|(_, event)| *event == TunnelEvent::Silent).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
 }
 
-/// Jitter that keeps the order. Sparse packets see its whole range. Dense packets see only its
-/// upper end, which looks like a standing queue.
+/// The link has jitter that keeps the order of packets. Sparse packets see the whole range of the jitter. Dense packets
+/// see only the upper end of the range, which looks like a standing queue.
 #[test]
 fn a_delay_that_does_not_shrink_is_accepted_as_the_paths() {
     let (mut shares, mut accepted) = (Vec::new(), 0);
@@ -129,16 +129,16 @@ fn a_slower_path_and_a_longer_path_are_distinguished() {
     assert!(accepted[0] <= 2 && accepted[1] - accepted[0] >= 5, "seed 14: {accepted:?}");
 }
 
-/// A fast long path with a short queue. The overshoot of slow start loses thousands of symbols, in
-/// more places than a report can list.
+/// The path is fast and long, and its queue is short. The overshoot of slow start loses thousands of symbols, in more
+/// places than a report can list.
 #[test]
 fn a_loss_of_very_many_is_brought_back_in_time() {
     let loss = Fraction::new(0.1).expect("a share from 0 to 1");
     let mut link = LinkConfig::path(Rate::from_bps(400_000_000), Duration::from_millis(300), loss);
     link.queue = Some(QueueLimit::Bytes(1_500_000));
     let seed = Seed::new(15);
-    // First with room for all repairs that wait, then with too little. With too little, some
-    // symbols are given up and delivery goes on.
+    // The first case has memory for all repairs that wait. The second case has too little memory, so some symbols are
+    // given up, and delivery goes on.
     for (matrix_bytes, is_full, least) in
         [(TunnelConfig::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
     {
@@ -156,8 +156,8 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     }
 }
 
-/// Long loss bursts in both directions. One burst can take a whole flight, its repairs, and the
-/// reports of earlier packets.
+/// Both directions have long loss bursts. In one burst, a whole flight, its repairs, and the reports of earlier packets
+/// can be lost.
 #[test]
 fn long_runs_of_losses_do_not_stall_a_start() {
     let loss = Loss::Gilbert { mean: Fraction::new(0.17).expect("a share from 0 to 1"), burst: 11.0 };
@@ -174,8 +174,8 @@ fn long_runs_of_losses_do_not_stall_a_start() {
     assert!(median > 0.45, "seed 16: {shares:.2?}");
 }
 
-/// A path that holds thousands of packets, with long loss bursts. Repairs over spread symbols hide
-/// most losses, and repairs over ranges of missing symbols recover the rest.
+/// The path holds thousands of packets, and has long loss bursts. Repairs over spread symbols hide most losses, and
+/// repairs over ranges of missing symbols recover the rest.
 #[test]
 fn runs_of_losses_leave_a_long_fast_path_filled() {
     let loss = Loss::Gilbert { mean: Fraction::new(0.1).expect("a share from 0 to 1"), burst: 10.0 };
@@ -224,8 +224,8 @@ fn a_late_processor_costs_little() {
     }
 }
 
-/// An ECN-capable tunnel over a link that marks. The marks reach the sender, which slows down
-/// without losses.
+/// An ECN-capable tunnel runs over a link that marks packets. The marks reach the sender, which slows down without
+/// losses.
 #[test]
 fn ecn_marks_reach_the_sender() {
     let of = |ecn: bool| {

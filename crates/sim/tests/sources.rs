@@ -80,8 +80,8 @@ fn every_file_arrives_whole_over_every_tcp() {
             let whole = if variant.is_modern() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
             let arrived = flow_.goodput_bps.mean.expect("the report has this figure") * 20_000.0 / 8.0;
             assert!((arrived - whole).abs() < 1e-3, "{arrived} of {whole}, {}", at());
-            // The flow ends with its file, so its active rate is the file's size over the time that
-            // it took.
+            // The flow ends when its file is complete. Its active rate is therefore the file's size divided by the
+            // duration of the transfer.
             let took = flow_.completion_s.mean.expect("the report has this figure");
             let rate = flow_.active_goodput_bps.and_then(|s| s.mean).expect("the report has this figure");
             assert!((rate * took / (8.0 * whole) - 1.0).abs() < 1e-9, "{}", at());
@@ -93,8 +93,7 @@ fn every_file_arrives_whole_over_every_tcp() {
 
 #[test]
 fn a_file_takes_its_time() {
-    // The SYN, the SYN-ACK, and then ten packets at once take 1.5 round trips of 80 ms and the
-    // serialisation.
+    // The SYN, the SYN-ACK, and then a burst of ten packets take 1.5 round trips of 80 ms and the serialisation.
     let file = SourceSpec::File("10kB".parse().expect("the size is valid"));
     let flow = FlowSpec { tcp: Variant::Cubic, source: file, start: span(500), ..spec() };
     let report = done(&chain(10, 1, 0.0, vec![flow]));
@@ -102,7 +101,7 @@ fn a_file_takes_its_time() {
     let want = 0.120 + 4.0 * 52.0 * 8.0 / 4e6 + 11.0 * 1052.0 * 8.0 / 4e6;
     assert!((took - want).abs() < 1e-6, "{took} {want}");
     let cwnd = report.flows[0].cwnd_packets.mean.expect("the report has this figure");
-    assert!((1.0..10.5).contains(&cwnd), "the mean covers the active time only: {cwnd}");
+    assert!((1.0..10.5).contains(&cwnd), "the mean covers only the active time: {cwnd}");
 }
 
 #[test]
@@ -134,13 +133,13 @@ fn pair(request: &str, answer: &str, think: &str) -> Vec<FlowSpec> {
 fn a_request_and_its_answer_take_a_round_trip() {
     let report = done(&chain(100, 1, 0.0, pair("500B", "500B", "1s")));
     let [ask, answer] = [&report.flows[0], &report.flows[2]];
-    // Once connected, a request and its answer take 80 ms and the serialisation of four packets.
-    // Two pairs share the links.
+    // After the connection has opened, a request and its answer take 80 ms and the serialisation of four packets. Two
+    // pairs share the links.
     let p50 = ask.completion_s.p50.expect("the report has this figure");
     assert!((0.08 + 4.0 * 0.00208 - 1e-3..0.1).contains(&p50), "{p50}");
     assert!((0.04..0.05).contains(&answer.completion_s.p50.expect("the report has this figure")), "{answer:?}");
     let count = |flow: &FlowReport| flow.completed.and_then(|s| s.mean).expect("the report has this figure");
-    // One request is sent every 1.09 s, and the first one after a round trip. That makes 91 or 92.
+    // One request is sent every 1.09 s. The first request is sent after a round trip. The total is 91 or 92 requests.
     assert!((90.0..93.0).contains(&count(ask)) && (count(answer) - count(ask)).abs() < 1.5, "{report:?}");
     // With losses some requests wait for a time-out. The 99th percentile shows this.
     let lossy = done(&chain(2_000, 1, 0.03, pair("500B", "exp:20kB", "exp:1s")));
@@ -176,7 +175,7 @@ fn intervals_have_their_own_percentiles() {
     let report = done(&scenario);
     let delay = |k: usize| report.intervals[k].flows[0].delay_s;
     assert_eq!(delay(2), report.flows[0].delay_s);
-    // Little is in flight when the flow stops.
+    // Few packets are in flight when the flow stops.
     assert!(delay(0).p99 > delay(0).p50 && delay(0).p50 > Some(0.04), "{:?}, seed 2", delay(0));
     let active = report.flows[0].active_goodput_bps.and_then(|s| s.mean).expect("the flow stops halfway");
     assert!((active / report.flows[0].goodput_bps.mean.expect("the report has this figure") - 2.0).abs() < 1e-3);
@@ -246,8 +245,8 @@ fn tunnels_are_reported() {
     let way = |report: &ScenarioReport, k: usize| report.tunnels[0].directions[k].clone();
     let (forth, back) = (way(&lossy, 0), way(&lossy, 1));
     assert_eq!((forth.from.as_str(), forth.to.as_str(), back.from.as_str()), ("n0", "n2", "n2"));
-    // The ratio is at least 1.17: 1.04 for TCP's headers, 56 bytes for the tunnel's, and 1/(1 -
-    // .06) for the losses.
+    // The ratio is at least 1.17. This is the result of 1.04 for TCP's headers, 56 bytes for the tunnel's headers, and
+    // 1/(1 - .06) for the losses.
     assert!((1.15..1.5).contains(&mean(forth.sent_per_useful)), "{forth:?}, seed 6");
     assert!((1.08..1.2).contains(&mean(way(&clean, 0).sent_per_useful)), "{clean:?}, seed 6");
     assert!(back.sent_per_useful.n == 0 && mean(back.delivered_packets) > 100.0, "{back:?}");

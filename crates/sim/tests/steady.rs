@@ -1,5 +1,5 @@
-//! Costs stay constant in a long run: memory does not grow with virtual time, and work per packet
-//! does not grow with the number of flows.
+//! Costs stay constant in a long run. Memory does not grow with virtual time. The work per packet does not grow with
+//! the number of flows.
 //!
 //! Observers, and pauses between two calls of `run_until`, do not change results.
 
@@ -120,8 +120,8 @@ fn counters(world: &World) -> String {
 
 #[test]
 fn an_observer_changes_nothing() {
-    // With an observer, every packet stops at every node. Without one, packets can pass several
-    // links in one step.
+    // With an observer, every packet stops at every node. Without an observer, packets can pass several links in one
+    // step.
     for (loss, variant) in [(0.0, Variant::Reno), (0.02, Variant::Sack), (0.005, Variant::Cubic)] {
         let hop = link(2, loss);
         let (mut passing, mut stopping, mut cut) =
@@ -143,8 +143,7 @@ fn an_observer_changes_nothing() {
 
 #[test]
 fn packets_stop_at_shared_links() {
-    // Two flows share a link and part again. Packets from two links must keep their order on the
-    // shared one.
+    // Two flows share a link and part again. Packets from two links must keep their order on the shared link.
     let join = |looking: bool| {
         let mut world = World::new(Seed::new(12));
         let links: Vec<usize> = (0..7)
@@ -178,8 +177,8 @@ fn work_per_packet_does_not_grow_with_flows() {
         assert!(sent > 100 * flows as u64, "{flows} flows sent {sent}, seed 11");
         world.events() as f64 / sent as f64
     };
-    // A packet and its acknowledgement pass eight links. Packets in flight at the end have passed
-    // fewer, and timers are few.
+    // A packet and its acknowledgement pass eight links. Packets in flight at the end have passed fewer links, and
+    // timers are few.
     for flows in [2, 50, 1000] {
         let events = share(flows);
         assert!(events < 8.0 + 0.25, "{flows} flows: {events} events a packet, seed 11");

@@ -26,7 +26,7 @@ fn a_constant_rate_is_constant() {
     let report = report("", &flow("{ constant = \"1Mbit/s\" }"));
     let flow = &report.flows[0];
     assert!((mean(&report, 0) / 1e6 - 1.0).abs() < 1e-3, "{flow:?}");
-    // A packet of 1028 bytes takes 2.056 ms at 4 Mbit/s, and 20 ms of delay. No packet queues.
+    // A packet of 1028 bytes needs 2.056 ms at 4 Mbit/s, plus the delay of 20 ms. No packet queues.
     assert_eq!((flow.delay_s.mean, flow.packets_sent.mean), (Some(0.022056), Some(25_000.0)));
     // Packets that are in flight at the end count as lost.
     assert!(
@@ -39,7 +39,7 @@ fn a_constant_rate_is_constant() {
 fn poisson_and_on_off_sources_keep_their_mean_rate() {
     let poisson = report("", &flow("{ poisson = \"1Mbit/s\" }"));
     assert!((mean(&poisson, 0) / 1e6 - 1.0).abs() < 0.02);
-    // Some packets queue: the mean wait is that of an M/D/1 queue at a load of 0.257.
+    // Some packets queue: the mean wait is the mean wait in an M/D/1 queue at a load of 0.257.
     let (service, load) = (0.002056, 0.257);
     let wait = service * load / (2.0 * (1.0 - load));
     let delay = poisson.flows[0].delay_s.mean.expect("the report has a delay") - 0.022056;

@@ -18,7 +18,8 @@ fn places(nodes: usize, gap: f64) -> Vec<Position> {
     (0..nodes).map(|k| Position { x: gap * k as f64, y: 0.0 }).collect()
 }
 
-/// TCP flows with a window of `window` over a string, there and, with `both`, back. Returns the world after `seconds`.
+/// Runs a TCP flow with a window of `window` packets over a string. With `both`, a second flow runs in the opposite
+/// direction. Returns the world after `seconds`.
 fn string(config: &WifiConfig, nodes: usize, window: u32, both: bool, seconds: f64) -> World {
     let mut world = World::new(Seed::new(SEED));
     let medium = world.add_medium(config.clone(), &places(nodes, 200.0), "medium/0");
@@ -77,7 +78,7 @@ fn packets_that_enter_the_medium_are_delivered_dropped_or_inside() {
         let counters = world.link(link);
         let done = counters.delivered + counters.refused_queue + counters.lost_channel;
         let inside = counters.offered.checked_sub(done);
-        // 6 stations hold at most 51 packets each, and some pass through their link layers.
+        // Each of the 6 stations holds at most 51 packets. Some packets may also be in the stations' link layers.
         assert!(inside.is_some_and(|inside| inside <= 6 * 51), "{counters:?}, seed {SEED}");
         assert!(counters.delivered > 1000, "{counters:?}, seed {SEED}");
     }
@@ -117,7 +118,8 @@ fn the_adaptive_backoff_learns_k_from_drops() {
     assert!(drops > 0, "seed {SEED}");
 }
 
-/// A report of one flow over a string of 10 stations with a window of 20, capture 20, and these changes.
+/// The report of one flow over a string of 10 stations. The window is 20 packets, the medium has capture 20, and
+/// `change` changes the medium.
 fn report(change: impl FnOnce(&mut MediumSpec)) -> ScenarioReport {
     let gaps = [Distance::from_meters(200.0); 9];
     let mut medium = MediumSpec { capture: Some(20.0), ..MediumSpec::new(StationSpec::string(&gaps)) };
@@ -172,7 +174,8 @@ fn the_standard_grants_immediate_access_on_an_idle_medium() {
         sum / count as f64
     };
     let (immediate, always) = (mean_delay(true), mean_delay(false));
-    // A frame of 192 us + 1536 bytes at 11 Mbit/s, and 667 ns on the way. The medium was idle for DIFS already.
+    // The delay is 192 us of preamble, 1536 bytes at 11 Mbit/s, and 667 ns of propagation. No DIFS is added, because
+    // the medium has already been idle for DIFS.
     assert!((immediate - 1309.76e-6).abs() < 1e-7, "{immediate}, seed {SEED}");
     assert!((always - immediate - 360e-6).abs() < 15e-6, "{always}, seed {SEED}");
     let report = report(|medium| medium.preset = MediumPreset::Standard);

@@ -1,5 +1,5 @@
-//! The wire format can carry every packet that a tunnel session sends, whatever the links do. So
-//! simulated and real tunnels exchange the same packets.
+//! The wire format can carry every packet that a tunnel session sends, whatever the links do. Simulated and real
+//! tunnels therefore exchange the same packets.
 
 mod common;
 
@@ -20,7 +20,7 @@ struct Checked {
     reports: u64,
     windows: u64,
     probes: u64,
-    /// Packets that the wire format would change, in words.
+    /// Descriptions of the packets that the wire format would change.
     changed: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ proptest! {
     }
 }
 
-/// On a fast lossy path a report may exceed a datagram. The receiver shortens it then.
+/// On a fast lossy path a report may be too long for one datagram. The receiver then shortens the report.
 #[test]
 fn reports_that_do_not_fit_are_cut_by_the_receiver() {
     let link = LinkConfig {

@@ -13,16 +13,16 @@ pub(crate) enum Contender {
     Bbr,
     /// The kernel's TCP with Reno, alone on the link
     Reno,
-    /// Through the tunnel, CUBIC inside
+    /// The kernel's TCP with CUBIC, through the tunnel
     Ripstop,
-    /// Through the tunnel, BBR inside
+    /// The kernel's TCP with BBR, through the tunnel
     #[value(name = "ripstop+bbr")]
     RipstopBbr,
-    /// NewReno as in ns-2, alone on the link (with --virtual)
+    /// ns-2's NewReno, alone on the link (only with --virtual)
     Newreno,
-    /// Reno with selective acknowledgements as in ns-2, alone on the link (with --virtual)
+    /// ns-2's Reno with selective acknowledgements, alone on the link (only with --virtual)
     Sack,
-    /// The tunnel without a TCP: a source that always has packets to send (with --virtual)
+    /// The tunnel without a TCP: a source that always has packets to send (only with --virtual)
     Tunnel,
 }
 
@@ -50,7 +50,8 @@ impl Contender {
         matches!(self, Contender::Ripstop | Contender::RipstopBbr | Contender::Tunnel)
     }
 
-    /// The congestion control of the transfer's own sockets, by the kernel's name; None if no kernel has it.
+    /// The kernel's name for the congestion control of the transfer's sockets. None for a contender that exists only
+    /// in the simulator.
     pub(crate) fn kernel_cc(self) -> Option<&'static str> {
         match self {
             Contender::Cubic | Contender::Ripstop => Some("cubic"),
@@ -60,7 +61,7 @@ impl Contender {
         }
     }
 
-    /// The congestion control of the transfer's own connections; None without a TCP.
+    /// The congestion control of the transfer's connections. None if the contender has no TCP.
     pub(crate) fn cc(self) -> Option<&'static str> {
         match self {
             Contender::Newreno | Contender::Sack => Some(self.name()),
@@ -68,7 +69,7 @@ impl Contender {
         }
     }
 
-    /// The contender's counterpart in virtual time.
+    /// The simulated scheme that corresponds to this contender.
     pub(crate) fn scheme(self) -> Scheme {
         let variant = match self {
             Contender::Cubic | Contender::Ripstop => Variant::LinuxCubic,

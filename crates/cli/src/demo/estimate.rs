@@ -1,20 +1,20 @@
-//! How long a demonstration will take, estimated before it starts.
+//! Estimates how long a demonstration will take, before the demonstration starts.
 
 use super::contenders::Contender;
 use ripstop_net::testbed::measure::TransferSetup;
 use ripstop_net::workload::requests::RATE_HZ;
 use std::time::Duration;
 
-/// Time to create two hosts and a link and to remove them again. Measured: .1 to .4 s.
+/// Time to create two hosts and a link, and to remove the hosts and the link again. Measured: .1 to .4 s.
 const SETUP: Duration = Duration::from_millis(300);
 /// Bytes of TCP payload in a full packet.
 const SEGMENT_BYTES: f64 = 1448.0;
-/// CPU time of a tunnelled contender in virtual time, in seconds for each full packet that the link
-/// can carry, without loss. Measured with `demo --virtual` at 20 Mbit/s: 4 us. With the loss rate
-/// p, the time is longer by the factor 1 + 5 p. Half the value halves the estimate of a contender,
-/// double the value doubles it.
+/// CPU time that a tunnelled contender needs in virtual time on a link without loss, in seconds per full packet that
+/// the link can carry. Measured with `demo --virtual` at 20 Mbit/s: 4 us. With the loss rate p, the CPU time is longer
+/// by the factor 1 + 5 p. Half the value halves the estimate for a tunnelled contender. Double the value doubles this
+/// estimate.
 const TUNNEL_S_PER_PACKET: f64 = 4e-6;
-/// The same time for a TCP without the tunnel: .8 us.
+/// The same CPU time for a TCP without the tunnel, in seconds per full packet: .8 us.
 const PLAIN_S_PER_PACKET: f64 = 0.8e-6;
 
 /// Wall-clock time of all contenders on the emulated link, for a file of `file_bytes`.
@@ -43,7 +43,7 @@ pub(super) fn simulated(
     seconds(one_run * rounds)
 }
 
-/// The estimate in words: in whole seconds, or from 10 minutes on in minutes.
+/// The estimate in words. An estimate below 10 minutes is in whole seconds. A longer estimate is in minutes.
 pub(super) fn words(estimate: Duration) -> String {
     match estimate.as_secs_f64().round() {
         s if s < 1.0 => "less than a second".to_owned(),
@@ -63,9 +63,9 @@ fn bulk_time(setup: &TransferSetup) -> Duration {
     setup.seconds.max(requests.unwrap_or_default())
 }
 
-/// Time of the file's transfer. A TCP that reduces its rate at every loss is limited to 1.22
-/// segments / (RTT sqrt(p)), where p is the loss rate (Mathis et al., 1997). All others reach about
-/// .85 of the rate that the link delivers after losses.
+/// Estimated time of the file's transfer. A TCP that reduces its rate at every loss is limited to the rate 1.22
+/// segments / (RTT sqrt(p)), where p is the loss rate (Mathis et al., 1997). All other contenders reach about .85 of
+/// the rate that the link delivers after losses.
 fn file_time(contender: Contender, setup: &TransferSetup, bytes: u64) -> Duration {
     let link = &setup.path.forth;
     let loss = link.loss.mean();
@@ -76,7 +76,7 @@ fn file_time(contender: Contender, setup: &TransferSetup, bytes: u64) -> Duratio
         true => filled.min(1.22 * 8.0 * SEGMENT_BYTES / (rtt * loss.sqrt())),
         false => filled,
     };
-    // 6 RTT for the start-up, in which the rate doubles once per round trip.
+    // The start-up takes 6 RTT. In each RTT of the start-up, the rate doubles.
     seconds(8.0 * bytes as f64 / rate.max(1.0)) + 6 * setup.rtt
 }
 
@@ -109,7 +109,7 @@ mod tests {
         let one = |contender, loss, requests| real(&[contender], &setup(loss, requests), 3_000_000).as_secs_f64();
         // 10 s of bulk, 3 MB at 17 Mbit/s, and the set-up.
         assert!((12.0..14.0).contains(&one(Contender::Ripstop, 0.0, None)));
-        // CUBIC does not finish the file within its limit of 10 s.
+        // CUBIC does not finish the file within the time limit of 10 s.
         assert!((20.0..23.0).contains(&one(Contender::Cubic, 0.05, None)));
         // 400 requests take 20 s on the idle link, and 22 s during the bulk stream.
         assert!((44.0..47.0).contains(&one(Contender::Ripstop, 0.0, Some(400))));

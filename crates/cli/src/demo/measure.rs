@@ -46,7 +46,7 @@ pub(crate) fn measure(
 ) -> Result<ContenderReport, NoResult> {
     let name = contender.name();
     let Some(congestion) = contender.kernel_cc() else {
-        return Err(NoResult::NotOffered("it runs in virtual time only".to_owned()));
+        return Err(NoResult::NotOffered("this contender runs only in virtual time".to_owned()));
     };
     workload::check_congestion(congestion).map_err(|error| match error {
         WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => NoResult::NotOffered(error.to_string()),
@@ -57,7 +57,7 @@ pub(crate) fn measure(
     let carriage = Carriage { name, congestion, tunnelled: contender.is_tunnelled() };
     let failed = |error| {
         NoResult::Failed(match error {
-            // Nothing was measured yet: this machine has no TUN devices or does not allow them.
+            // Nothing was measured yet: this machine has no TUN devices, or does not allow a TUN device.
             TestbedError::Emulate(EmulateError::Tun(TunError::NoDriver | TunError::NotAllowed { .. })) => {
                 super::not_allowed(error)
             }

@@ -27,34 +27,35 @@ use std::time::Duration;
 /// Compare TCP with and without the tunnel on the same lossy link
 ///
 /// Creates two hosts (network namespaces) and a lossy link between them. A contender is a TCP alone or a TCP
-/// in the tunnel. For each contender, the command measures a bulk stream with small requests at the same time,
-/// and then the transfer of a file, which the receiver hashes. Needs no root where user namespaces are
-/// allowed. Leaves nothing behind, even if it is killed.
+/// in the tunnel. For each contender, the command first measures a bulk stream and small requests at the same
+/// time. Then the command measures the transfer of a file. The receiver hashes the file. Needs no root if
+/// user namespaces are allowed. The command leaves nothing behind, even if the command is killed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// Length of each bulk stream [default: 10s, or 60 RTT where that is longer]
+    /// Length of each bulk stream [default: 10s or 60 RTT, whichever is longer]
     #[arg(long, value_name = "TIME")]
     seconds: Option<Span>,
     /// Send this file [default: 3 MB of random bytes]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Where the receiver writes the file; each contender overwrites it [default: an unnamed temporary file]
+    /// The receiver writes the file to this path. Each contender overwrites the file of the previous contender
+    /// [default: an unnamed temporary file]
     #[arg(long, value_name = "PATH")]
     save: Option<PathBuf>,
-    /// Measure this many requests on the idle link, and this many beside the bulk stream; 20 requests take a
-    /// second
+    /// Measure N requests on the idle link, and N more during the bulk stream. 20 requests take a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     requests: Option<u32>,
-    /// The contenders, separated by commas [default: cubic,bbr,reno,ripstop,ripstop+bbr, without those that
-    /// this machine lacks]
+    /// The contenders, separated by commas [default: cubic,bbr,reno,ripstop,ripstop+bbr, without the contenders
+    /// that this machine does not offer]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<Contender>,
-    /// Run in virtual time: the simulator's TCPs, the same losses, no namespaces, and a file without content
+    /// Run in virtual time, with the simulator's TCPs and the losses of the emulated link. Virtual time needs no
+    /// namespaces, and the file has no content
     #[arg(long = "virtual", conflicts_with_all = ["file", "save"])]
     is_virtual: bool,
-    /// Independent runs of each contender, with --virtual; the first has the losses of the emulated link
-    /// [default: 10]
+    /// Number of independent runs of each contender, with --virtual. The first run has the losses of the emulated
+    /// link [default: 10]
     #[arg(long, value_name = "N", requires = "is_virtual", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
     /// Write the fate of each packet of the bulk run to this file, one letter per packet (docs/operators/output.md)
@@ -74,7 +75,7 @@ Examples:
   ripstop demo --rate 2Mbit/s --rtt 800ms --loss 6% --burst 4
   ripstop demo --file holiday.jpg --save arrived.jpg
   ripstop demo --requests 2000 --json             percentiles of many requests, as JSON
-  ripstop demo --virtual --loss 20%               simulate it: takes seconds, needs no namespaces
+  ripstop demo --virtual --loss 20%               simulate the comparison in some seconds, without namespaces
   ripstop demo --virtual --runs 30 --contenders ripstop,tunnel --json";
 
 /// Runs the command.
@@ -143,7 +144,7 @@ fn simulate(flags: &Flags, setup: &TransferSetup, report: &mut Report) -> Outcom
 /// Measures all contenders on the emulated link, one after the other.
 fn measure_all(flags: &Flags, setup: TransferSetup, report: &mut Report) -> Outcome<()> {
     let plan = plan(flags, setup)?;
-    // The call must come before the first thread is started.
+    // This call must come before the first thread is started.
     netns::gain_privilege().map_err(not_allowed)?;
     let asked = !flags.contenders.is_empty();
     let contenders = flags.contenders();
@@ -171,7 +172,7 @@ fn scope(k: usize, contenders: &[Contender]) -> String {
     format!("contender {} of {}, ", k + 1, contenders.len())
 }
 
-/// Prints, for people, what will run and how long it takes.
+/// Prints what will run, and the estimated time of the run. With `--json`, prints nothing.
 fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
     if flags.json {
         return Ok(());
@@ -187,7 +188,7 @@ fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
     output::print(&format!("{place}{link}, seed {}\n{contenders}{runs}: {time}\n\n", flags.link.seed))
 }
 
-/// Adds to an error about namespaces that `--virtual` works without them.
+/// Adds a hint to an error about namespaces: `--virtual` works without namespaces.
 fn not_allowed(error: impl Into<Failure>) -> Failure {
     match error.into() {
         Failure::Work(words) => Failure::Work(format!(
@@ -197,7 +198,7 @@ fn not_allowed(error: impl Into<Failure>) -> Failure {
     }
 }
 
-/// Fails when no contender could run, or a file arrived damaged.
+/// Fails if no contender could run, or if a file arrived damaged.
 fn check(report: &Report) -> Outcome<()> {
     if report.contenders.is_empty() {
         let reasons: Vec<&str> = report.skipped.iter().map(|s| s.reason.as_str()).collect();
@@ -209,7 +210,7 @@ fn check(report: &Report) -> Outcome<()> {
     }
 }
 
-/// The link and the measured interval. Checks flags that depend on each other.
+/// Returns the link and the measured interval. Checks flags that depend on each other.
 fn setup(flags: &Flags) -> Outcome<TransferSetup> {
     let (forth, back) = flags.link.directions()?;
     flags.link.warn();
@@ -238,7 +239,8 @@ fn setup(flags: &Flags) -> Outcome<TransferSetup> {
         return Err(Failure::flag(
             "--seconds",
             format!(
-                "{} is too short: shares are measured from max(2 s, 20 RTT) = {} on; write at least {}",
+                "{} is too short: goodput is measured only after the first {} (20 RTT, at least 2 s); write at \
+                 least {}",
                 Span::from(seconds),
                 Span::from(from),
                 Span::from(least)
@@ -273,7 +275,10 @@ fn plan(flags: &Flags, setup: TransferSetup) -> Outcome<DemoPlan> {
 fn notes(setup: &TransferSetup) -> Vec<String> {
     let mut notes = Vec::new();
     if setup.seconds < 60 * setup.rtt {
-        notes.push(format!("runs of less than 60 RTT ({}) say little about a share", Span::from(60 * setup.rtt)));
+        notes.push(format!(
+            "in runs shorter than 60 RTT ({}), the measured share of the link's capacity is inaccurate",
+            Span::from(60 * setup.rtt)
+        ));
     }
     notes
 }

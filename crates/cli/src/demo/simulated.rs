@@ -1,6 +1,6 @@
 //! `ripstop demo --virtual`: measures the demo's contenders (TCPs with and without the tunnel) in
-//! the simulator instead of on a real link. This mode needs no namespaces, takes seconds, and gives
-//! confidence intervals.
+//! the simulator instead of on the emulated link. This mode needs no namespaces, takes seconds, and
+//! gives confidence intervals.
 
 use super::contenders::Contender;
 use super::measure::stats;
@@ -67,13 +67,14 @@ type Latency = Result<Duration, Duration>;
 
 /// One independent run.
 struct Run {
-    /// The requests on the idle link; None unless asked for.
+    /// The latencies of the requests on the idle link. None unless `--requests` was given.
     quiet: Option<Vec<Latency>>,
-    /// The bulk stream and the requests during it.
+    /// The results of the bulk stream, and of the requests during the bulk stream.
     bulk: Measured,
     /// End of the measured interval.
     until: Duration,
-    /// The file's transfer and its time limit; None if the contender cannot send a file.
+    /// The results of the file's transfer, and the time limit of the transfer. None if the contender cannot send a
+    /// file.
     file: Option<(Measured, Duration)>,
 }
 
@@ -180,13 +181,13 @@ fn summary(contender: Contender, setup: &TransferSetup, runs: &[Run]) -> Contend
     ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire, tunnel).over(over_runs)
 }
 
-/// The mean of `times`, one from each run, in seconds; None unless every run has a value.
+/// The mean of `times` in seconds. `times` has one item for each run. None if the item of a run is None.
 fn mean_of_all(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     let times: Option<Vec<Duration>> = times.collect();
     times?.iter().map(Duration::as_secs_f64).collect::<Sample>().statistic().mean
 }
 
-/// What the tunnel did, summed over all runs; None without a tunnel.
+/// The tunnel's counters, summed over all runs. None for a contender without the tunnel.
 fn tunnel(runs: &[Run]) -> Option<TunnelFacts> {
     let each: Option<Vec<_>> = runs.iter().map(|run| run.bulk.tunnel).collect();
     each.map(|each| TunnelFacts {

@@ -1,4 +1,4 @@
-//! `ripstop lab cells` prints the cells of an experiment that are to be run. `ripstop lab cell`
+//! `ripstop lab cells` prints the cells of an experiment that have no result yet. `ripstop lab cell`
 //! runs one cell.
 
 use crate::failure::{Failure, Outcome};
@@ -12,14 +12,15 @@ use ripstop_lab::store::ResultStore;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Print the cells of an experiment, one line of JSON each
+/// Print the cells of an experiment, each as one line of JSON
 #[derive(clap::Args)]
 #[command(after_help = CELLS_EXAMPLES)]
 pub(super) struct CellsFlags {
     /// The experiment: a file, or the ID of a paper's experiment such as 000.fig12
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
-    /// Only cells with this value; may be repeated: values of one key are alternatives, different keys must all match
+    /// Use only cells in which KEY has this VALUE. May be repeated: several values of one key are alternatives, and
+    /// different keys must all match
     #[arg(long, value_name = "KEY=VALUE")]
     only: Vec<String>,
     /// Leave out the cells whose results are in this store
@@ -34,15 +35,16 @@ Examples:
 
 /// Read one cell from standard input, run it, and print its result
 ///
-/// The result is what `ripstop sim --json` prints, as one line. Exit status: 0 if the cell was run, 1 if the run
-/// failed, 2 if the input is not a cell or is a cell for another simulator version.
+/// The result is one line of JSON, the same object that `ripstop sim --json` prints. The exit status is 0 if the cell
+/// was run, 1 if the run failed, and 2 if the input is not a cell or is a cell for another simulator version.
 #[derive(clap::Args)]
 #[command(after_help = CELL_EXAMPLES)]
 pub(super) struct CellFlags {
-    /// Run the cell even if it was made for another simulator version; the result names this version
+    /// Run the cell even if the cell was made for another simulator version. The result names the version that ran
+    /// the cell
     #[arg(long)]
     any_simulator: bool,
-    /// The number of threads; the result does not depend on it [default: one for each core]
+    /// The number of threads. This number does not change the result [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
@@ -52,7 +54,7 @@ Examples:
   ripstop lab cells 000.fig12 | head -n 1 | ripstop lab cell > result.json
   ripstop lab cells sweep.toml | parallel --pipe -N1 ripstop lab cell --threads 1 > results.jsonl";
 
-/// The longest cell that is read, in bytes: far more than a scenario of 1000 links needs.
+/// The largest number of bytes that are read as a cell. This is far more than a scenario of 1000 links needs.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Prints the cells of an experiment that have no result in the store.
@@ -99,6 +101,6 @@ pub(super) fn run_cell(flags: &CellFlags) -> Outcome<()> {
             return Err(Failure::work("the cell", problem));
         }
     }
-    let result = store.get(&key)?.ok_or_else(|| Failure::work("the cell", "its run left no result in the store"))?;
+    let result = store.get(&key)?.ok_or_else(|| Failure::work("the cell", "the run left no result in the store"))?;
     output::print(&(result + "\n"))
 }

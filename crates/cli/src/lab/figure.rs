@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Draw the figures of an experiment, or the series of one result, as SVG
 ///
-/// An experiment's `[[figure]]` sections say what is drawn; its results come from --store. A result is a file that
-/// `ripstop sim --sample TIME --json` or `ripstop lab cell` printed; each flow is a curve over time.
+/// The `[[figure]]` sections of an experiment say what to draw. The results of the experiment are read from --store. A
+/// result is a file with the output of `ripstop sim --sample TIME --json` or of `ripstop lab cell`. In the figure of a
+/// result, each flow is a curve over time.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FigureFlags {
@@ -75,7 +76,7 @@ fn of_experiment(flags: &FigureFlags) -> Outcome<Vec<(String, FigureChart)>> {
     let Some(path) = &flags.store else {
         return Err(Failure::flag(
             "--store",
-            "the figures of an experiment need its results; name the file of its store",
+            "the figures of an experiment need the experiment's results; name the store that has these results",
         ));
     };
     let store = ResultStore::open_if_there(path)?;

@@ -1,4 +1,4 @@
-//! `ripstop lab merge`: brings the results of many machines into one store.
+//! `ripstop lab merge`: merges the results of many machines into one store.
 
 use crate::failure::Outcome;
 use crate::output;
@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 /// Merge stores and single results into one store
 ///
-/// Two results of one cell by one simulator version must be equal, apart from `wall_s`, `cpu_s` and `per_run`. If two
-/// of them differ, nothing is merged and the exit status is 1.
+/// If two results are from the same cell and the same simulator version, only `wall_s`, `cpu_s` and `per_run` may
+/// differ. If anything else differs, nothing is merged and the exit status is 1.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct MergeFlags {
-    /// The store; it is created if it does not exist
+    /// The store that receives the results. A store that does not exist is created
     #[arg(value_name = "INTO.redb")]
     into: PathBuf,
-    /// Stores (*.redb), and files with one or more results of `ripstop lab cell`
+    /// What to merge: stores (*.redb), and files with one or more results of `ripstop lab cell`
     #[arg(value_name = "FROM", required = true)]
     from: Vec<PathBuf>,
     /// Print one JSON object instead of a line

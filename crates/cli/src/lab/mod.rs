@@ -1,4 +1,4 @@
-//! `ripstop lab`: runs the cells of experiments on any machine, and brings their results together.
+//! `ripstop lab`: runs the cells of experiments on any machine, and merges the results.
 
 mod cells;
 mod figure;
@@ -8,10 +8,10 @@ mod table;
 use crate::failure::Outcome;
 use clap::Subcommand;
 
-/// Run the cells of experiments on any machine, and merge their results
+/// Run the cells of experiments on any machine, and merge the results
 ///
-/// A cell is one scenario with its seed and its runs, as one line of JSON. Nothing else is needed to run the cell, so
-/// any machine can. docs/researchers/cells.md shows how to use many machines.
+/// A cell is one scenario with a seed and a number of runs. A cell is written as one line of JSON. Any machine can run
+/// the cell, because the run needs no other file. docs/researchers/cells.md shows how to use many machines.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -1,4 +1,4 @@
-//! `ripstop lab table`: prints the results of an experiment that a store has.
+//! `ripstop lab table`: prints the stored results of an experiment.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -15,20 +15,21 @@ use ripstop_lab::table::ResultTable;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Print the stored results of an experiment and the verdicts on its claims; run nothing
+/// Print the stored results of an experiment and the verdicts on the experiment's claims; run nothing
 ///
-/// Exit status 1 when a claim does not hold or cannot be evaluated. A claim whose cells are missing has the verdict
-/// `not run`, which does not change the exit status.
+/// The exit status is 1 if a claim does not hold or cannot be evaluated. A claim whose cells are missing has the
+/// verdict `not run`. This verdict does not change the exit status.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TableFlags {
     /// The experiment: a file, or the ID of a paper's experiment such as 000.fig12
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
-    /// The store
+    /// The store with the results
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// Only cells with this value; may be repeated: values of one key are alternatives, different keys must all match
+    /// Use only cells in which KEY has this VALUE. May be repeated: several values of one key are alternatives, and
+    /// different keys must all match
     #[arg(long, value_name = "KEY=VALUE")]
     only: Vec<String>,
     #[command(flatten)]

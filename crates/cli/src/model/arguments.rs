@@ -1,13 +1,13 @@
-//! What the flags of all models share: functions that parse numbers, times, powers and distances,
-//! and functions that turn a model's error about an argument into a message that names the flag.
+//! Functions for the flags of all models. Some functions parse numbers, times, powers and distances.
+//! Others turn a model's error about an argument into a message that names the flag.
 
 use crate::failure::{Failure, Outcome};
 use ripstop_model::domain::DomainError;
 
-/// Pairs of an argument's name, as a model's errors write it, and the flag that gives the argument.
+/// Pairs of an argument's name and the flag that sets the argument. The name is spelled as in the model's errors.
 pub(crate) type Named = &'static [(&'static str, &'static str)];
 
-/// The failure for an argument that a model refused. It names the flag that gave the argument.
+/// The failure for an argument that a model refused. The message names the flag that set the argument.
 pub(super) fn refused(error: DomainError, named: Named) -> Failure {
     match named.iter().find(|(what, _)| *what == error.what) {
         Some((_, flag)) => Failure::flag(flag, error),
@@ -15,32 +15,32 @@ pub(super) fn refused(error: DomainError, named: Named) -> Failure {
     }
 }
 
-/// Passes on a model's answer. If the model refused an argument, returns the failure that names the flag.
+/// Returns a model's result. If the model refused an argument, returns a failure that names the flag.
 pub(crate) fn answer<T>(result: Result<T, DomainError>, named: Named) -> Outcome<T> {
     result.map_err(|error| refused(error, named))
 }
 
-/// A number without a unit, such as packets of a window. The models check its range.
+/// Parses a number without a unit, such as a window in packets. The models check the range of the number.
 pub(super) fn number(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| format!("`{text}` is not a finite number; write for example `50` or `1.13`"))
 }
 
-/// A whole number.
+/// Parses a whole number.
 pub(super) fn count(text: &str) -> Result<u32, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("`{text}` is not a whole number from 0 to {}; write for example `50`", u32::MAX))
 }
 
-/// A duration in seconds, or an infinite one.
+/// A duration: a number of seconds, or infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Length {
     Seconds(f64),
     Infinite,
 }
 
-/// Reads a time, or `inf`.
+/// Parses a time, or `inf`.
 pub(super) fn length(text: &str) -> Result<Length, String> {
     if matches!(text.trim(), "inf" | "infinite") {
         return Ok(Length::Infinite);
@@ -49,18 +49,18 @@ pub(super) fn length(text: &str) -> Result<Length, String> {
     Ok(Length::Seconds(span.duration().as_secs_f64()))
 }
 
-/// A power, in watts: `2.5kW`.
+/// Parses a power such as `2.5kW`, and returns watts.
 pub(super) fn watts(text: &str) -> Result<f64, String> {
     scaled(text, "W").ok_or_else(|| format!("`{text}` is not a power; write for example `2.5kW` or `2500` (W)"))
 }
 
-/// A distance, in metres: `200m`, `1.2km`.
+/// Parses a distance such as `200m` or `1.2km`, and returns metres.
 pub(super) fn metres(text: &str) -> Result<f64, String> {
     scaled(text, "m")
         .ok_or_else(|| format!("`{text}` is not a distance; write for example `200m`, `1.2km` or `200` (m)"))
 }
 
-/// Reads a number, optionally followed by `unit` with a decimal prefix.
+/// Parses a number, optionally followed by `unit` with a decimal prefix.
 fn scaled(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim();
     let (number, scale) = match text.strip_suffix(unit) {

@@ -11,29 +11,30 @@ use ripstop_model::fec::gilbert::{Gilbert, PacketSpacing};
 use ripstop_model::fec::{CodedLink, TcpLaw, UnitLosses};
 use serde::Serialize;
 
-/// TCP over a link that sends each block of K units as N, and the best N (paper 003)
+/// TCP's throughput over a link that sends each block of K units as N units, and the best N (paper 003)
 ///
-/// Computes equations (3) to (6). With --stay-bad, losses come in bursts. The throughput is then computed by equation
-/// (7), and also exactly by the Gilbert chain. Equation (7) is inaccurate for short bursts.
+/// Computes equations (3) to (6). With --stay-bad, losses come in bursts. The throughput is then computed in two ways:
+/// by equation (7), and exactly by the Gilbert chain. Equation (7) is inaccurate for short bursts.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// K: source units of a block
+    /// K: number of source units in a block
     #[arg(long, value_name = "UNITS", default_value = "20", value_parser = count)]
     k: u32,
-    /// N: units sent for a block [default: the best, with --optimise]
+    /// N: number of units sent for a block [default: with --optimise, the best N]
     #[arg(long, value_name = "UNITS", required_unless_present = "optimise", value_parser = count)]
     n: Option<u32>,
     /// p, L: loss probability of a unit
     #[arg(long, visible_alias = "unit-loss", value_name = "SHARE", default_value = "1%")]
     loss: Fraction,
-    /// q: probability that the unit after a lost one is lost [default: as --loss, independent losses]
+    /// q: probability that the unit after a lost unit is lost [default: as --loss, independent losses]
     #[arg(long, value_name = "SHARE")]
     stay_bad: Option<Fraction>,
-    /// Whether packets follow each other directly, so that a burst can reach the next packet, or are far apart
+    /// Spacing of packets. `back-to-back`: packets follow each other directly, so a burst can continue in the next
+    /// packet. `independent`: packets are far apart, so a burst cannot continue in the next packet
     #[arg(long, value_name = "SPACING", default_value = "back-to-back", requires = "stay_bad")]
     spacing: Gap,
-    /// mu: the link's rate, units a second, redundancy included
+    /// mu: the link's rate in units per second, redundant units included
     #[arg(long, value_name = "UNITS", default_value = "3000", value_parser = number)]
     mu: f64,
     /// RTT: round-trip time
@@ -42,10 +43,11 @@ pub(super) struct Flags {
     /// C: the number of connections that share the link
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     flows: u32,
-    /// Blocks in a packet
+    /// Number of blocks in a packet
     #[arg(long, value_name = "BLOCKS", default_value = "1", value_parser = count)]
     packet_blocks: u32,
-    /// TCP's throughput as a function of its losses: the paper's square root, or equation (16) of paper 000
+    /// Formula for TCP's throughput as a function of the loss rate. `sqrt`: the paper's square-root law. `timeout`:
+    /// equation (16) of paper 000
     #[arg(long, value_name = "LAW", default_value = "sqrt")]
     formula: Formula,
     /// TCP's first time-out, for --formula timeout [default: 3s]
@@ -134,7 +136,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let exact = chain.map(|chain| CodedLink { losses: UnitLosses::Bursts(chain, spacing), ..link });
     let best = if flags.optimise { Some(answer(link.n_best(), NAMED)?) } else { None };
-    // Clap made sure that `--n` or `--optimise` is given.
+    // Clap ensures that `--n` or `--optimise` is given.
     let n = flags.n.or(best).unwrap_or(flags.k);
     let block_loss = match chain {
         Some(chain) => answer(chain.block_loss(n, flags.k), NAMED)?,
@@ -180,7 +182,7 @@ fn table(report: &Report, flags: &Flags) -> String {
     lines.line(
         "limited by",
         if clean { "the link" } else { "losses" },
-        if clean { "TCP sees no loss that limits it" } else { "" },
+        if clean { "losses do not limit TCP" } else { "" },
     );
     lines.line("blocks lost", print::percent(report.block_loss), "P(N,K)");
     lines.line("throughput gained / throughput paid", print::optional(report.gain, ""), "G, (5)");

@@ -1,4 +1,4 @@
-//! `ripstop model mesh`: the capacity of paths through a mesh's gateway, and each flow's share.
+//! `ripstop model mesh`: the capacity of paths through a mesh's gateway, and each flow's share of the capacity.
 
 use super::arguments::{Named, answer, count, number};
 use super::print::{self, Lines};
@@ -12,20 +12,20 @@ use ripstop_model::mesh::shares::{BlocksInFlight, GatewayFlow, shares};
 use ripstop_model::prediction::path_loss;
 use serde::Serialize;
 
-/// The capacity of 802.11 paths through a gateway, and each flow's share of it (paper 004)
+/// The capacity of 802.11 paths through a gateway, and each flow's share of the capacity (paper 004)
 ///
-/// Computes equations (1), (2) and (12), and the shares by (3) to (7). The weights and caps of flows are not in the
-/// paper. Gateways are independent: run the command once for each.
+/// Computes equations (1), (2) and (12). Computes the shares by equations (3) to (7). The weights and caps of flows are
+/// not in the paper. Gateways are independent: run the command separately for each gateway.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// h: hops of the path [default: the longest of --paths, or 3]
+    /// h: number of hops of the path [default: the largest number in --paths, or 3]
     #[arg(long, value_name = "HOPS", value_parser = count)]
     hops: Option<u32>,
     /// P: loss probability of a packet on each hop
     #[arg(long, visible_alias = "link-loss", value_name = "SHARE", default_value = "0")]
     loss: Fraction,
-    /// Rate of data (and of the MAC's acknowledgments)
+    /// Rate of data frames and of the MAC's acknowledgments
     #[arg(long, value_name = "RATE", default_value = "1Mbit/s")]
     rate: Rate,
     /// Rate of RTS and CTS
@@ -34,30 +34,31 @@ pub(super) struct Flags {
     /// L_Data: payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
-    /// Flows through the gateway [default: as many as --weights or --caps, or 1]
+    /// Number of flows through the gateway [default: the number of values in --weights or --caps, or 1]
     #[arg(long, value_name = "N", value_parser = count)]
     flows: Option<u32>,
-    /// Weights of the flows: a flow's share is proportional to its weight [default: equal]
+    /// Weights of the flows, one value for each flow. A flow's share is proportional to the flow's weight [default:
+    /// equal weights]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = number)]
     weights: Vec<f64>,
-    /// The highest rate that each flow can use; `inf` where only the gateway limits the flow
+    /// Highest rates of the flows, one value for each flow. `inf`: only the gateway limits the flow
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = cap)]
     caps: Vec<f64>,
-    /// Hops of several paths through the gateway
+    /// Number of hops of each path, if several paths lead through the gateway
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = count)]
     paths: Vec<u32>,
-    /// How paths of different length share the channel: as if all were as long as the longest (the paper), with equal
-    /// time, or with equal rates
+    /// How paths of different lengths share the channel. `longest-path`: as if all paths were as long as the longest
+    /// path (the paper). `equal-airtime`: each path gets the same time. `equal-rates`: each path gets the same rate
     #[arg(long, value_name = "HOW", default_value = "longest-path", requires = "paths")]
     joint: Sharing,
-    /// T_s: mean time from a block's first packet to its acknowledgment. Prints how many blocks the first flow may have
-    /// in flight, by (11)
+    /// T_s: mean time from the first packet of a block to the acknowledgment of the block. With this flag, the command
+    /// also prints how many blocks the first flow may have in flight, by equation (11)
     #[arg(long, value_name = "TIME")]
     block_time: Option<Span>,
-    /// L: packets in a block
+    /// L: number of packets in a block
     #[arg(long, value_name = "PACKETS", default_value = "16", requires = "block_time", value_parser = count)]
     block: u32,
-    /// Use (11) as printed, which may allow a flow no block at all
+    /// Use equation (11) as printed. As printed, equation (11) may allow a flow no block at all
     #[arg(long, requires = "block_time")]
     as_printed: bool,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of tables
@@ -96,20 +97,21 @@ const NAMED: Named = &[
     ("the number of blocks", "--block-time"),
 ];
 
-/// The most flows that one command accepts, because it lists the share of each flow.
+/// The largest number of flows that the command accepts. The number is limited because the command lists the share of
+/// each flow.
 const MOST_FLOWS: usize = 100_000;
 
 #[derive(Serialize)]
 struct Report {
     capacity_bps: f64,
     shares_bps: Vec<f64>,
-    /// Packets sent for each packet that arrives: 1/(1-P), where P is the loss probability of the
-    /// whole path, or of the longest of several paths. Null where nothing arrives.
+    /// Number of packets sent for each packet that arrives: 1/(1-P). P is the loss probability of
+    /// the whole path, or of the longest of several paths. Null if nothing arrives.
     redundancy: f64,
     packet_time_s: f64,
     paths: Vec<Path>,
-    /// Most blocks that the first flow may have in flight: N_s-MAX of equation (11) of paper 004.
-    /// Null without --block-time.
+    /// Largest number of blocks that the first flow may have in flight: N_s-MAX of equation (11) of
+    /// paper 004. Null without --block-time.
     blocks_max: Option<f64>,
 }
 
@@ -175,13 +177,13 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 }
 
 impl Flags {
-    /// Hops of each path.
+    /// The number of hops of each path.
     fn paths(&self) -> Outcome<Vec<u32>> {
         let longest = self.paths.iter().copied().max();
         match (self.hops, longest) {
             (Some(hops), Some(longest)) if hops != longest => {
                 let problem =
-                    format!("{hops} is not the longest of --paths, which is {longest}; leave out --hops or --paths");
+                    format!("{hops} is not the longest of --paths ({longest} hops); leave out --hops or --paths");
                 Err(Failure::flag("--hops", problem))
             }
             (_, Some(_)) => Ok(self.paths.clone()),
@@ -252,7 +254,7 @@ fn table(report: &Report, flags: &Flags) -> String {
         }
         text += &format!("\n{}", table.render());
     }
-    // Nothing arrives where every packet is lost.
+    // If every packet is lost, the last line of the output says so.
     if flags.loss.get() >= 1.0 {
         text += "\nEvery packet is lost.\n";
     }

@@ -1,7 +1,7 @@
 //! `ripstop model`: the papers' closed forms as commands.
 //!
-//! A command is a module with its flags, its JSON and its text. The formulas are in `ripstop_model`. In JSON, a value
-//! that is infinite or was not asked for is null.
+//! Each subcommand is a module. The module has the subcommand's flags, JSON object and text. The formulas are in
+//! `ripstop_model`. In JSON, a value is null if the value is infinite or was not asked for.
 
 mod arguments;
 mod fec;
@@ -21,9 +21,9 @@ use clap::Subcommand;
 
 /// Compute throughput, redundancy, stations and capacities by the papers' closed forms
 ///
-/// Where a printed formula is wrong, the command computes the corrected one; with --as-printed, it computes the printed
-/// one. The defaults of the flags are the papers' values. docs/researchers/models.md names the equation behind each
-/// figure, its accuracy, and the errors in print.
+/// Some formulas are wrong in print. The command computes the corrected formula; with --as-printed, the command
+/// computes the printed formula. The defaults of the flags are the papers' values. docs/researchers/models.md names the
+/// equation behind each result, the accuracy of the result, and the errors in print.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -14,42 +14,44 @@ use serde::Serialize;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Users one by one")]
 pub(super) struct MonteCarloFlags {
-    /// Also simulate each user's random transfers, in slots of 0.1 s, and count the stations that they need
+    /// Also simulate the random transfers of each user, in slots of 0.1 s, and count the stations that the active
+    /// users need
     #[arg(long)]
     monte_carlo: bool,
-    /// Independent runs
+    /// Number of independent runs
     #[arg(long, value_name = "N", default_value = "100", requires = "monte_carlo", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// Length of a run; no user transfers anything at its start
+    /// Length of a run. At the start of a run, no user transfers anything
     #[arg(long, value_name = "TIME", default_value = "1000s", requires = "monte_carlo")]
     seconds: Span,
-    /// Time at the start of each run that the results leave out (the paper leaves out nothing)
+    /// Time at the start of each run. The results leave out this time (the paper leaves out nothing)
     #[arg(long, value_name = "TIME", default_value = "0s", requires = "monte_carlo")]
     warmup: Span,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value = "1", requires = "monte_carlo")]
     seed: u64,
-    /// Files and their shares: `doc` (8 kB), `image` (1 MB), `mp3` (3 MB), `video` (20 MB), or a size
-    /// [default: fig. 18a's, doc=30%,image=30%,mp3=30%,video=10%, scaled to --file-mean]
+    /// Files, and the share of each file in the transfers. A file is `doc` (8 kB), `image` (1 MB), `mp3` (3 MB),
+    /// `video` (20 MB), or a size [default: the files of fig. 18a, doc=30%,image=30%,mp3=30%,video=10%, scaled to
+    /// --file-mean]
     #[arg(long, value_name = "FILE=SHARE", value_delimiter = ',', value_parser = share_of_file)]
     file_mix: Vec<(f64, f64)>,
 }
 
-/// The largest number of random draws in one command. More would take minutes, and probably come
-/// from a mistyped flag.
+/// The largest number of random draws in one command. A larger number of draws would take minutes,
+/// and is probably due to a mistyped flag.
 const MOST_DRAWS: f64 = 2e9;
 
-/// The files that users transfer: the size of each in bits, and its share of the transfers.
+/// The files that users transfer: the size of each file in bits, and the file's share of the transfers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mix(Vec<(f64, f64)>);
 
 /// The results.
 #[derive(Debug, Serialize)]
 pub(super) struct MonteCarloReport {
-    /// The mean over all slots (0.1 s each) of the number of stations that the slot needs, rounded
-    /// up. The paper plots this number.
+    /// The number of stations that a slot (0.1 s) needs is rounded up; this is the mean over all
+    /// slots. The paper plots this mean.
     mean_of_ceiling: Statistic,
-    /// The same mean without rounding.
+    /// The mean over all slots of the number of stations that a slot needs, without rounding.
     mean_fractional: Statistic,
     active_fraction: Statistic,
     transfers: Statistic,
@@ -67,14 +69,14 @@ impl MonteCarloFlags {
     /// The files of `--file-mix`; None without that flag.
     ///
     /// # Errors
-    /// The shares do not sum to 1, or the files would have no effect.
+    /// The shares do not sum to 1, or `--file-mix` would have no effect.
     pub(super) fn mix(&self, mean_is_given: bool) -> Outcome<Option<Mix>> {
         if self.file_mix.is_empty() {
             return Ok(None);
         }
         if mean_is_given && !self.monte_carlo {
-            let problem = "this flag changes only the results of --monte-carlo when --file-mean is given; add \
-                           --monte-carlo, or leave out --file-mean or --file-mix";
+            let problem = "with --file-mean, this flag has an effect only on --monte-carlo; add --monte-carlo, leave \
+                           out --file-mean, or leave out --file-mix";
             return Err(Failure::flag("--file-mix", problem));
         }
         let sum: f64 = self.file_mix.iter().map(|file| file.1).sum();
@@ -94,7 +96,7 @@ impl Mix {
         self.0.iter().map(|(bits, share)| bits * share).sum()
     }
 
-    /// The files of fig. 18a of paper 000, scaled to another mean.
+    /// The files of fig. 18a of paper 000. The sizes are scaled so that the mean size is `bits`.
     fn of_mean(bits: f64) -> Mix {
         let paper = Mix(MIX_A.to_vec());
         let scale = bits / paper.mean_bits();
@@ -102,7 +104,7 @@ impl Mix {
     }
 }
 
-/// Runs the simulation for users who get `throughput_bps` when they are active.
+/// Runs the simulation. An active user gets `throughput_bps`.
 pub(super) fn run(
     network: &CellularNetwork,
     throughput_bps: f64,
@@ -120,7 +122,8 @@ pub(super) fn run(
         warm_up: flags.warmup.duration().as_secs_f64(),
         ..MonteCarlo::default()
     };
-    // A user draws the wait before each transfer, and one more wait that ends after the run.
+    // A user makes one draw for the waiting time before each transfer. One more draw gives a waiting time that ends
+    // after the run.
     let draws = f64::from(network.users) * (network.arrivals_per_s * experiment.seconds + 1.0) * f64::from(flags.runs);
     if draws > MOST_DRAWS {
         let problem = format!(
@@ -175,7 +178,7 @@ fn share_of_file(text: &str) -> Result<(f64, f64), String> {
         "video" => 20e6,
         size => size
             .parse::<Bytes>()
-            .map_err(|_| wrong("the file is neither `doc`, `image`, `mp3`, `video` nor a size"))?
+            .map_err(|_| wrong("the file is not a size and not `doc`, `image`, `mp3` or `video`"))?
             .get() as f64,
     };
     Ok((bytes * 8.0, share.get()))

@@ -1,4 +1,4 @@
-//! A model's answer as text for people.
+//! Formats the result of a model as text.
 
 use crate::output;
 
@@ -16,7 +16,7 @@ impl Lines {
         self.0.push([name.to_owned(), value.into(), source.to_owned()]);
     }
 
-    /// The text: names and values in columns, then the explanations.
+    /// The rows as text: the names and values in aligned columns, then the explanations.
     pub(super) fn render(&self) -> String {
         let wide = |column: usize| self.0.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let (names, values) = (wide(0), wide(1));
@@ -27,9 +27,9 @@ impl Lines {
     }
 }
 
-/// A number with four significant digits and its unit, without trailing zeros. A whole number with
-/// more digits is shown in full. From 10^15 on and below 10^-4 a number has an exponent. An
-/// infinite one is `unlimited`.
+/// A number with four significant digits and its unit, without trailing zeros after the decimal
+/// point. If the integer part has more digits, all its digits are shown. A number of 10^15 or more,
+/// or below 10^-4, has an exponent. An infinite number is `unlimited`.
 pub(super) fn number(value: f64, unit: &str) -> String {
     let text = match value.is_finite() {
         false => "unlimited".to_owned(),
@@ -38,12 +38,12 @@ pub(super) fn number(value: f64, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// A number and its unit; `-` for a missing value.
+/// A number and its unit. The text is `-` for a missing value.
 pub(super) fn optional(value: Option<f64>, unit: &str) -> String {
     output::or_dash(value, |value| number(value, unit))
 }
 
-/// A rate; `unlimited` for an infinite one.
+/// A rate. The text is `unlimited` for an infinite rate.
 pub(super) fn rate(bps: f64) -> String {
     if bps.is_finite() { output::rate(bps) } else { "unlimited".to_owned() }
 }

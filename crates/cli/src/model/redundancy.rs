@@ -11,22 +11,23 @@ use serde::Serialize;
 
 /// The redundancy that masks the losses of a round (paper 000, section VI-B)
 ///
-/// Computes the smallest R, in steps of 0.01, with which at most W of R W packets are lost, with at least the
-/// probability --target.
+/// For W packets of data, R W packets are sent in a round. The command computes the smallest R, in steps of 0.01, for
+/// which at most W of the packets sent are lost with a probability of at least --target.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
     /// p: loss probability
     #[arg(long, value_name = "SHARE")]
     loss: Fraction,
-    /// W: packets in a round
+    /// W: number of data packets in a round
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = count)]
     window: u32,
-    /// The probability with which the losses of a round must be masked; less than 1
+    /// The required probability that the losses of a round are masked; less than 1
     #[arg(long, value_name = "SHARE", default_value = "0.8")]
     target: Fraction,
-    /// How R W (packets sent) and W (R-1) (losses) are rounded: both up, both down, not at all, or only W, down,
-    /// with gamma functions in the binomial coefficients
+    /// How R W (packets sent) and W (R-1) (tolerated losses) are rounded. `ceil`: both up. `floor`: both down.
+    /// `continuous`: no rounding. `gamma`: only W is rounded, down, and gamma functions extend the binomial
+    /// coefficients to a real R W
     #[arg(long, value_name = "READING", default_value = "ceil")]
     reading: Reading,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -75,8 +76,8 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
     let mut lines = Lines::new();
     lines.line("redundancy", print::number(chosen, ""), "R");
-    lines.line("losses of a round are masked", print::percent(masked), "of all rounds");
+    lines.line("losses of a round are masked", print::percent(masked), "in this share of all rounds");
     // A loss of 1 was refused above, so the quotient is finite.
-    lines.line("enough for the mean loss", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
+    lines.line("redundancy for the mean loss", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
     output::print(&lines.render())
 }

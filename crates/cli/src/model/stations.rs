@@ -11,15 +11,15 @@ use ripstop_model::stations::{CellularNetwork, Protocol, StationsNeeded};
 use ripstop_model::tcpnc::FlowDuration;
 use serde::Serialize;
 
-/// The base stations that users need, and what TCP/NC saves (paper 000, sections VII to X)
+/// The base stations that users need, and the stations and power that TCP/NC saves (paper 000, sections VII to X)
 ///
-/// Users start transfers at random. A station has a largest rate and a largest number of active users. The number of
-/// stations is computed by Little's law, and with --monte-carlo also by simulating each user. The other protocols are
-/// computed for the same loss, for comparison.
+/// Users start transfers at random. A station is limited by a largest rate and by a largest number of active users. The
+/// number of stations is computed by Little's law, and with --monte-carlo also by simulating each user. For comparison,
+/// the command also computes the other protocols with the same loss.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// The protocol of transfers; `ideal` gets all of --rate at any loss
+    /// The protocol of the transfers. With `ideal`, an active user gets all of --rate at any loss
     #[arg(long, value_name = "NAME", default_value = "tcpnc")]
     protocol: Name,
     /// p: loss probability
@@ -28,25 +28,26 @@ pub(super) struct Flags {
     /// RTT: length of a round
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     rtt: Span,
-    /// B: the bandwidth of an active user, losses included; the redundancy counts only with --charge-redundancy
+    /// B: the bandwidth of an active user. Lost packets use a part of this bandwidth. Redundant packets use a part only
+    /// with --charge-redundancy
     #[arg(long, value_name = "RATE", default_value = "1Mbit/s")]
     rate: Rate,
     /// N: the number of users
     #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
     users: u32,
-    /// q: transfers that a user starts in a second
+    /// q: mean number of transfers that a user starts in a second
     #[arg(long, value_name = "PER SECOND", default_value = "0.02", value_parser = number)]
     arrivals: f64,
-    /// mu_f: mean size of a file [default: that of --file-mix, or 3.2MB]
+    /// mu_f: mean size of a file [default: the mean size of --file-mix, or 3.2MB]
     #[arg(long, value_name = "SIZE")]
     file_mean: Option<Bytes>,
     /// B_max: the bandwidth of a station
     #[arg(long, value_name = "RATE", default_value = "300Mbit/s")]
     max_rate: Rate,
-    /// N_max: active users that a station serves at once
+    /// N_max: largest number of active users that a station serves at the same time
     #[arg(long, value_name = "N", default_value = "200", value_parser = count)]
     max_users: u32,
-    /// W_max: the largest window, packets
+    /// W_max: the largest window, in packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
     /// Payload of a packet
@@ -58,13 +59,14 @@ pub(super) struct Flags {
     /// TCP/NC's R [default: 1/(1-p)]
     #[arg(long, value_name = "R", value_parser = number)]
     redundancy: Option<f64>,
-    /// Take TCP/NC's redundancy from --rate, so that a user gets at most B/R; section X of the paper leaves it out
+    /// Count TCP/NC's redundant packets as a part of --rate: a user then gets at most B/R. Section X of the paper does
+    /// not count redundant packets
     #[arg(long)]
     charge_redundancy: bool,
-    /// The duration of TCP/NC's flows; each flow starts with a window of 1 packet
+    /// The duration of TCP/NC's flows. Each flow starts with a window of 1 packet
     #[arg(long, value_name = "TIME", default_value = "inf", value_parser = length)]
     duration: Length,
-    /// Print the number of users that this many stations serve
+    /// Also print the number of users that K stations can serve
     #[arg(long, value_name = "K", value_parser = count)]
     stations: Option<u32>,
     /// Power of a station (section VII: 2 to 3 kW)
@@ -125,7 +127,7 @@ struct Report {
     protocol: Name,
     #[serde(flatten)]
     asked: Figures,
-    /// Whole stations that TCP needs in addition to those of TCP/NC.
+    /// The whole number of stations that TCP needs, minus the whole number of stations that TCP/NC needs.
     tcpnc_saves_stations: f64,
     /// Power of the stations saved, in watts.
     tcpnc_saves_power_w: f64,
@@ -139,9 +141,10 @@ struct Figures {
     stations: f64,
     whole_stations: f64,
     active_fraction: f64,
-    /// Bits that a user asks for, as a share of what it can transfer: q mu_f / T. Each second a
-    /// user starts q transfers on average, each of mu_f bits on average, and T is its throughput.
-    /// From 1 on, queues of transfers grow without bound.
+    /// The bits that a user asks for, divided by the bits that the user can transfer in the same
+    /// time: q mu_f / T. A user starts q transfers per second on average. A transfer has mu_f bits
+    /// on average. T is the user's throughput. With a load of 1 or more, queues of transfers grow
+    /// without bound.
     load: f64,
     throughput_bps: f64,
     power_w: f64,
@@ -233,7 +236,7 @@ fn figures(network: &CellularNetwork, flags: &Flags) -> Outcome<Figures> {
     let StationsNeeded { throughput_bps, active_fraction, stations, whole_stations } =
         answer(network.predict(), NAMED)?;
     let users = match flags.stations {
-        // None where users transfer nothing: they need no station, so any number is served.
+        // None if users transfer nothing. Such users need no station, so the number of users is unlimited.
         Some(k) => answer(network.users_served(k), NAMED)?,
         None => None,
     };

@@ -9,32 +9,33 @@ use ripstop_model::string::bound::{Disturbance, StringNetwork, StringThroughput}
 use ripstop_model::string::interference::{Interference, Radio};
 use serde::Serialize;
 
-/// The largest throughput of a string of wireless nodes whose acknowledgments ride on data (paper 002)
+/// The largest throughput of a string of wireless nodes that XOR acknowledgments with data (paper 002)
 ///
-/// Computed for random access with a limit on attempts (table III), and for perfect scheduling (theorem 3.1). The nodes
-/// use 802.11b at 11 Mbit/s, and segments of 1460 bytes.
+/// Computes the throughput for random access with a limit on attempts (table III), and for perfect scheduling (theorem
+/// 3.1). The nodes use 802.11b at 11 Mbit/s, and segments of 1460 bytes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
     /// n: the number of nodes, 2 or more
     #[arg(long, value_name = "N", default_value = "10", value_parser = count)]
     nodes: u32,
-    /// k: hops up to which a transmitter disturbs other nodes [default: 2, or by --spacing]
+    /// k: number of hops over which a transmitter disturbs other nodes [default: 2, or computed from --spacing]
     #[arg(long, value_name = "HOPS", value_parser = count, conflicts_with = "spacing")]
     k: Option<u32>,
-    /// The largest attempt ratio x_i of a data link
+    /// The largest attempt ratio x_i of a data link: attempts per second, multiplied by the mean time of an exchange
     #[arg(long, value_name = "RATIO", default_value = "4.108", value_parser = number)]
     attempt_cap: f64,
-    /// eta: time of an acknowledgment divided by that of data
+    /// eta: time of an acknowledgment's exchange, divided by the time of a data exchange
     #[arg(long, value_name = "RATIO", default_value = "0.3027", value_parser = number)]
     ack_ratio: f64,
-    /// Ignore that acknowledgments must get through, as the printed optimisation does
+    /// Leave out the condition that acknowledgments must arrive too, as the printed optimisation does
     #[arg(long, conflicts_with = "ack_ratio")]
     as_printed: bool,
-    /// W: packets in the network, for the bound by scheduling [default: unlimited]
+    /// W: number of packets in the network. Only the bound by scheduling depends on W [default: unlimited]
     #[arg(long, value_name = "PACKETS", value_parser = count)]
     window: Option<u32>,
-    /// Distances between neighbours, which determine each node's k: one value less than nodes, or one value for all
+    /// Distances between neighbouring nodes: a list with one value less than --nodes, or one value for all distances.
+    /// The distances determine the k of each node
     #[arg(long, value_name = "DISTANCES", value_delimiter = ',', value_parser = metres)]
     spacing: Vec<f64>,
     /// Largest distance at which a transmitter is heard [default: 550m, as in ns-2]
@@ -86,7 +87,7 @@ struct Report {
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     if flags.nodes == 1 {
         let problem = "the number of nodes is 1, but must be 2 or more: a single node sends nothing over the air \
-                       (table III sets its rho to 1 by convention)";
+                       (table III sets the rho of a single node to 1 by convention)";
         return Err(Failure::flag("--nodes", problem));
     }
     let spacing = match flags.spacing[..] {
@@ -123,7 +124,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 fn table(report: &Report) -> String {
     let mut lines = Lines::new();
     lines.line("throughput, random access", print::rate(report.throughput_bps), "tau*, table III");
-    lines.line("", print::percent(report.rho), "rho*: share of time of each forward link");
+    lines.line("", print::percent(report.rho), "rho*: share of time in which each forward link is active");
     lines.line("by perfect scheduling", print::rate(report.scheduling_bound_bps), "theorem 3.1");
     lines.line("", print::percent(report.scheduling_bound), "of the link rate");
     let list = |all: Vec<String>| all.join(" ");

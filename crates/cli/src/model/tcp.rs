@@ -12,8 +12,8 @@ use serde::Serialize;
 
 /// TCP's throughput over a lossy path (paper 000, equations (1) to (16))
 ///
-/// The defaults are those of the paper's table I. Equation (13) then rounds the mean window down, and equation (15)
-/// gives the duration of time-outs as the paper prints it.
+/// The defaults of the flags are the values of the paper's table I. With these defaults, the mean window in equation
+/// (13) is rounded down. The duration of time-outs is that of equation (15), as printed in the paper.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -23,22 +23,23 @@ pub(super) struct Flags {
     /// RTT: length of a round
     #[arg(long, value_name = "TIME", default_value = "800ms")]
     rtt: Span,
-    /// The first time-out (the paper's T_o counts it in rounds)
+    /// The first time-out (T_o in the paper, which counts T_o in rounds)
     #[arg(long, value_name = "TIME", default_value = "3s")]
     rto: Span,
-    /// W_max: the largest window, packets
+    /// W_max: the largest window, in packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
     /// Payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
-    /// Packets that each acknowledgment acknowledges
+    /// Number of packets that each acknowledgment acknowledges
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = count)]
     ack_every: u32,
-    /// Duration of time-outs: equation (15), or the mean of a series of time-outs that has begun (Padhye and others)
+    /// Duration of time-outs. `printed`: equation (15). `conditional`: the mean duration of a series of time-outs,
+    /// given that the first time-out of the series has occurred (Padhye and others)
     #[arg(long, value_name = "FORM", default_value = "printed")]
     timeout_duration: DurationForm,
-    /// How (13) rounds the mean window; `floor` gives table I
+    /// How equation (13) rounds the mean window. `floor` reproduces table I
     #[arg(long, value_name = "READING", default_value = "floor")]
     reading: Reading,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -134,7 +135,7 @@ fn table(connection: &TcpConnection, got: &ConnectionPrediction) -> String {
     lines.line("losses that end in a time-out", print::percent(got.timeout_probability), "(13)");
     let source = match connection.duration {
         TimeOutDuration::AsPrinted => "(15)",
-        TimeOutDuration::Conditional => "mean of a series that has begun",
+        TimeOutDuration::Conditional => "mean duration of a series, given its first time-out",
     };
     lines.line("time-outs last", print::number(got.timeout_duration_rounds, "rounds"), source);
     lines.line("without time-outs and --wmax", print::number(got.throughput_td_only_pps, "packets/s"), "(11)");

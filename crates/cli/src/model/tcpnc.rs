@@ -1,4 +1,4 @@
-//! `ripstop model tcpnc`: the window that coding keeps open, round by round.
+//! `ripstop model tcpnc`: the window and throughput of TCP/NC, round by round.
 
 use super::arguments::{Length, Named, answer, length, number};
 use super::print::{self, Lines};
@@ -12,7 +12,8 @@ use serde::Serialize;
 
 /// TCP/NC's window and throughput (paper 000, equations (17) to (20))
 ///
-/// The window grows by g = min{1, R (1-p)} each round, up to W_max. Each round acknowledges the share g of the window.
+/// In each round, the window grows by g = min{1, R (1-p)} packets, up to W_max. In each round, the share g of the
+/// window is acknowledged.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -25,25 +26,26 @@ pub(super) struct Flags {
     /// SRTT: length of a round
     #[arg(long, value_name = "TIME", default_value = "800ms")]
     srtt: Span,
-    /// W_max: the largest window, packets
+    /// W_max: the largest window, in packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
-    /// `E[W_1]`: the first window, packets (the paper's table I was computed with 25)
+    /// `E[W_1]`: the first window, in packets (the paper's table I was computed with 25)
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = number)]
     w1: f64,
-    /// Duration of the flow; `inf` for an endless one
+    /// Duration of the flow; `inf` for an endless flow
     #[arg(long, value_name = "TIME", default_value = "1000s", value_parser = length)]
     duration: Length,
     /// Payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
-    /// Use f(n) of (20) and the count of (18) as printed
+    /// Use f(n) of equation (20) and the number of packets of equation (18) as printed
     #[arg(long)]
     as_printed: bool,
-    /// C: the rate of a link that coded flows share; prints the rate that they can use (section VI-C)
+    /// C: the rate of a link that coded flows share. With this flag, the command also prints the rate that all these
+    /// flows can use together (section VI-C)
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Also print window and throughput of every round (not with --duration inf)
+    /// Also print the window and throughput of every round (not with --duration inf)
     #[arg(long)]
     series: bool,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -71,7 +73,7 @@ const NAMED: Named = &[
     ("the rate", "--rate"),
 ];
 
-/// The most rounds of a series. Nobody could read a longer one.
+/// The largest number of rounds in a series. Nobody could read a longer series.
 const MOST_ROUNDS: f64 = 1e6;
 
 #[derive(Serialize)]
@@ -135,7 +137,7 @@ fn rounds(flow: &CodedFlow, rounds: f64) -> Outcome<Vec<CodedRound>> {
         );
         return Err(Failure::flag("--series", problem));
     }
-    // 1000 s in rounds of 0.8 s are 1250 rounds, even where the quotient rounds to more.
+    // A flow of 1000 s has 1250 rounds of 0.8 s, even if rounding errors make the quotient larger than 1250.
     let begun = (rounds * (1.0 - 1e-12)).ceil() as usize;
     Ok(answer(flow.series(), NAMED)?.take(begun).collect())
 }
@@ -149,7 +151,7 @@ fn table(
     let mut lines = Lines::new();
     lines.line("throughput", print::rate(got.throughput_bps), "(20)");
     if let Some(bps) = achievable_bps {
-        lines.line("coded flows can use of the link", print::rate(bps), "min{C (1-p), C/R}, all together");
+        lines.line("rate that coded flows can use", print::rate(bps), "min{C (1-p), C/R}, all flows together");
     }
     lines.line(
         "a round acknowledges",

@@ -20,8 +20,8 @@ use std::time::Instant;
 
 /// Repeat the experiments and models of the papers, and compare the results with the published numbers
 ///
-/// The experiments are data: scenarios, published numbers, the results of an independent simulation, and the expected
-/// verdicts with reasons. They are built into the program; --dir reads others.
+/// An experiment is data: scenarios, published numbers, the results of an independent simulation, and the expected
+/// verdicts with reasons. The experiments are built into the program. --dir reads other experiments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -37,7 +37,7 @@ enum Command {
     Check(check::Flags),
 }
 
-/// List the experiments and the figures of closed forms
+/// List the experiments, and the figures that are computed from closed forms
 #[derive(clap::Args)]
 struct ListFlags {
     #[command(flatten)]
@@ -47,26 +47,26 @@ struct ListFlags {
     json: bool,
 }
 
-/// Describe an experiment, print the scenario of one of its points, or compute a figure of closed forms
+/// Describe an experiment, print the scenario of one of its points, or compute a figure from closed forms
 #[derive(clap::Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct ShowFlags {
     /// The experiment or figure, such as 000.fig12 or 003.fig2
     #[arg(value_name = "ID")]
     id: String,
-    /// Print the scenario of this point, by its number, for `ripstop sim run`
+    /// Print the scenario of the point with this number, for `ripstop sim run`
     #[arg(long, value_name = "POINT")]
     scenario: Option<usize>,
     #[command(flatten)]
     source: Source,
-    /// Print one JSON object with all scenarios, or all curves, instead of text
+    /// Print one JSON object instead of text: all scenarios of an experiment, or all curves of a figure
     #[arg(long, conflicts_with = "scenario")]
     json: bool,
 }
 
 /// Run experiments and compare their results with the papers
 ///
-/// Exit status 1 if a verdict is FAILED, UNEXPECTED or ERROR.
+/// The exit status is 1 if a verdict is FAILED, UNEXPECTED or ERROR.
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 struct RunFlags {
@@ -76,20 +76,21 @@ struct RunFlags {
     /// Run only the fast experiments, with few runs: a smoke test of some seconds
     #[arg(long)]
     quick: bool,
-    /// The number of threads; the result does not depend on it [default: one for each core]
+    /// The number of threads. This number does not change the result [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Keep results in this file, and simulate only points without a result. Results are valid only for this simulator
-    /// version [default: ripstop/papers.redb in the user's cache]
+    /// Keep results in this file, and simulate only points that have no result in the file. A result counts only for
+    /// the simulator version that computed the result [default: ripstop/papers.redb in the user's cache]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Use no stored results, and store none
+    /// Use no stored results, and do not store the new results
     #[arg(long, conflicts_with = "store")]
     fresh: bool,
-    /// Write a page for each paper into this directory, with figures
+    /// Write a page with figures for each paper into this directory
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Write the numbers that verdicts need into this directory, as NNN/results/NAME.json, for `papers check`
+    /// Write into this directory the numbers from which verdicts are made, as NNN/results/NAME.json. `papers check`
+    /// reads these files
     #[arg(long, value_name = "DIR", conflicts_with = "quick")]
     numbers: Option<PathBuf>,
     #[command(flatten)]
@@ -101,7 +102,8 @@ struct RunFlags {
 
 #[derive(clap::Args)]
 struct Source {
-    /// Read experiments from this directory (papers/README.md) instead of the program
+    /// Read the experiments from this directory, instead of the experiments that are built into the program.
+    /// papers/README.md describes the format
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -190,7 +192,7 @@ fn show(flags: &ShowFlags) -> Outcome<()> {
     }
     let chosen = library.chosen(std::slice::from_ref(&flags.id))?;
     let [k] = chosen[..] else {
-        return Err(Failure::Usage(format!("`{}` is a paper; name one of its experiments", flags.id)));
+        return Err(Failure::Usage(format!("`{}` is a paper; name an experiment of this paper", flags.id)));
     };
     let experiment = &library.experiments[k];
     let cells = || (0..experiment.experiment.sets().len()).flat_map(|set| experiment.cells(set));
@@ -200,7 +202,7 @@ fn show(flags: &ShowFlags) -> Outcome<()> {
     };
     if let Some(number) = flags.scenario {
         let Some(cell) = cells().nth(number) else {
-            let problem = format!("there is no point {number}; write 0 to {}", cells().count() - 1);
+            let problem = format!("there is no point {number}; write a number from 0 to {}", cells().count() - 1);
             return Err(Failure::flag("--scenario", problem));
         };
         let text = scenario(cell)?.scenario().to_toml();
@@ -241,7 +243,7 @@ fn show_figure(figure: &ModelFigure, library: &PaperLibrary, flags: &ShowFlags) 
     }))
 }
 
-/// What `run` prints with `--json`.
+/// The object that `papers run --json` prints.
 #[derive(Serialize)]
 struct Outcomes<'a> {
     version: &'static str,
@@ -255,15 +257,15 @@ struct Outcomes<'a> {
 }
 
 impl RunFlags {
-    /// Opens the store of results. With `--fresh`, and where the user has no cache directory,
-    /// results are kept in memory only.
+    /// Opens the store of results. With `--fresh`, the store is in memory. The store is also in
+    /// memory if `--store` is missing and the user has no cache directory.
     fn open_store(&self) -> Outcome<ResultStore> {
         let usual = || self.store.clone().or_else(results::usual_file);
         let Some(path) = (if self.fresh { None } else { usual() }) else {
             return Ok(ResultStore::in_memory()?);
         };
-        // The directory in the user's cache is created when it is missing. A directory that the
-        // user names must exist.
+        // If the directory in the user's cache is missing, the directory is created. A directory
+        // that the user names must exist.
         if let (None, Some(folder)) = (&self.store, path.parent()) {
             std::fs::create_dir_all(folder).map_err(|error| Failure::work(folder.display(), error))?;
         }
@@ -320,7 +322,7 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
     report::refuse_wrong(&judged)
 }
 
-/// Writes the numbers that an experiment's verdicts need to a file, for `papers check`.
+/// Writes to a file the numbers that the verdicts of an experiment need. `papers check` reads this file.
 fn write_numbers(directory: &Path, study: &Study, text: &str) -> Outcome<()> {
     let folder = directory.join(study.paper()).join("results");
     std::fs::create_dir_all(&folder).map_err(|error| Failure::work(folder.display(), error))?;
@@ -329,14 +331,14 @@ fn write_numbers(directory: &Path, study: &Study, text: &str) -> Outcome<()> {
     std::fs::write(&path, text).map_err(|error| Failure::work(path.display(), error))
 }
 
-/// What the figure shows, and its curves as tables.
+/// Describes what the figure shows, and lists the curves as tables.
 fn describe(figure: &ModelFigure, chart: &FigureChart) -> String {
     let mut text = format!("{}  {} ({})\n\n{}\n", figure.id, figure.title, figure.place, figure.about.trim());
     let _ = writeln!(text, "\n{} by {}", chart.y, chart.x);
     for curve in &chart.curves {
         let _ = writeln!(text, "\n{}", curve.name);
         let mut table = Table::default();
-        // At most 15 points of each curve, so that its table fits a screen.
+        // The table of a curve has at most 15 points, so that the table fits on a screen.
         let step = curve.points.len().div_ceil(15).max(1);
         for (x, y, _) in curve.points.iter().step_by(step) {
             table.row([format!("  {}", show_number(*x)), show_number(*y)]);

@@ -1,4 +1,4 @@
-//! Verdicts as text, for a terminal.
+//! Formats the verdicts on experiments as text for a terminal.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::Table;
@@ -6,7 +6,7 @@ use ripstop_lab::study::{JudgedStudy, Study, Verdict, words};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// An experiment's verdicts.
+/// The verdicts on one experiment, as text.
 pub(crate) fn experiment(judged: &JudgedStudy) -> String {
     let place = if judged.place.is_empty() { String::new() } else { format!(" ({})", judged.place) };
     let mut text = format!("{}  {}{place}\n", judged.id, judged.title);
@@ -65,7 +65,7 @@ pub(super) fn count(all: &[JudgedStudy]) -> BTreeMap<Verdict, usize> {
     counted
 }
 
-/// What an experiment consists of, before it is run.
+/// Describes an experiment without its results: the points, the published numbers and the claims.
 pub(super) fn describe(study: &Study) -> String {
     let mut text = format!("{}  {} ({})\n", study.id, study.title, study.place);
     if let Some(also) = &study.also {

@@ -14,12 +14,12 @@ use std::path::PathBuf;
 pub(super) struct Results {
     /// For each experiment, the results of its cells.
     pub(super) studies: Vec<CellResults>,
-    /// How many cells were simulated now, and how many results were in the store before.
+    /// How many cells were simulated now, and how many results were already in the store.
     pub(super) counts: StateCounts,
 }
 
 /// Runs all cells of `studies` whose results are not in the store. If `quick` is true, only the sets
-/// with a field `quick` are run, each cell with that number of runs.
+/// with a field `quick` are run. The value of this field is then the number of runs of each cell.
 ///
 /// # Errors
 /// A scenario is invalid, a cell fails, a signal stops the runs, or the store cannot be used.
@@ -62,7 +62,7 @@ pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &Resul
     Ok(Results { studies: all, counts: StateCounts::of(&states) })
 }
 
-/// The file where results are kept by default, in the user's cache directory.
+/// The file in the user's cache directory that keeps results by default. None if the user has no cache directory.
 pub(crate) fn usual_file() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;

@@ -1,5 +1,5 @@
-//! `ripstop plan campaign`: draws links from a seed, simulates them, and reports how far the predictions of the closed
-//! forms are from the simulations. Such a comparison is called a campaign.
+//! `ripstop plan campaign`: draws links from a seed, simulates these links, and reports how far the predictions of the
+//! closed forms are from the simulations. Such a comparison is called a campaign.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -14,38 +14,38 @@ use std::path::{Path, PathBuf};
 /// Compare the planner's predictions with simulations on links drawn from a seed
 ///
 /// Prints the report. The store keeps each result, so a campaign that was stopped continues where it stopped.
-/// `make plan-report` runs two campaigns: it fits the planner's weights to the first, and reports the errors on the
-/// second.
+/// `make plan-report` runs two campaigns. It fits the planner's weights to the first campaign, and reports the errors
+/// on the second campaign.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// The seed that links are drawn from
+    /// The seed of the random draw of links
     #[arg(long, value_name = "N")]
     seed: u64,
     /// The number of links
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     links: u64,
-    /// The number of links on which to simulate plain TCP, for --data; plain TCP takes the least time [default: as
+    /// The number of links on which to simulate plain TCP, for --data. Plain TCP takes the least time [default: as
     /// --links]
     #[arg(long, value_name = "N", requires = "data", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     plain_links: Option<u64>,
-    /// Leave out links above this rate, which take the most time [default: none]
+    /// Leave out links above this rate. Links with high rates take the most time [default: leave out no link]
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
     /// The file that keeps the result of each simulation
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// Write every link with its predictions and simulations to this TOML file; the Cargo example fit-plan fits weights
-    /// to it
+    /// Write every link with its predictions and simulations to this TOML file. The Cargo example fit-plan fits weights
+    /// to this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Write the report to this page
+    /// Write the report to this Markdown file
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Write the errors to this TOML file; `ripstop plan` is built with crates/model/data/plan-errors.toml
+    /// Write the errors to this TOML file. The file crates/model/data/plan-errors.toml is compiled into `ripstop plan`
     #[arg(long, value_name = "FILE")]
     errors: Option<PathBuf>,
-    /// The most threads to use; the result does not depend on the number [default: one for each core]
+    /// The number of threads. This number does not change the result [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     threads: Option<u64>,
 }

@@ -1,9 +1,9 @@
-//! `ripstop plan`: predicts what a link will bring, recommends a scheme, and says when coding will
+//! `ripstop plan`: predicts the goodput of a link, recommends a scheme, and says when coding will
 //! not help. A scheme is a way to use a link, such as plain CUBIC or the tunnel.
 //!
-//! [`ripstop_lab::plan`] makes the plan, [`show`] prints it. [`campaign_command`] runs a campaign
-//! of [`ripstop_lab::campaign`]: it draws links, simulates them, and compares the results with the
-//! predictions.
+//! [`ripstop_lab::plan`] makes the plan, and [`show`] formats the plan as text.
+//! [`campaign_command`] runs a campaign of [`ripstop_lab::campaign`]. A campaign draws links,
+//! simulates these links, and compares the results with the predictions.
 
 mod campaign_command;
 mod show;
@@ -20,9 +20,9 @@ use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// Predict the goodput of a link, recommend a scheme, and say when coding will not help
 ///
-/// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated, where that takes less than a second and a
-/// half. Each goodput comes with its model and, where it was measured, the model's error (docs/operators/plan.md,
-/// docs/plan-report.md).
+/// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated if the simulation takes less than 1.5 s.
+/// Each goodput comes with the name of its model. If the model's error was measured, the error is given too
+/// (docs/operators/plan.md, docs/plan-report.md).
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Flags {
@@ -37,7 +37,7 @@ enum Command {
     Campaign(campaign_command::Flags),
 }
 
-/// What the user asks.
+/// The flags that describe the link and its use.
 #[derive(Args)]
 struct Ask {
     /// The link's rate, IP headers included
@@ -52,32 +52,33 @@ struct Ask {
     /// Loss probability of acknowledgements [default: as --loss]
     #[arg(long, value_name = "SHARE", help_heading = "The link")]
     loss_back: Option<Fraction>,
-    /// Mean length of a burst of losses, in packets; above 1 the losses follow Gilbert's channel
+    /// Mean length of a run of losses, in packets. Above 1, the losses follow Gilbert's model
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = burst, help_heading = "The link")]
     burst: f64,
     /// The queue in front of the link in each direction, in packets (200) or bytes (300kB)
     /// [default: one bandwidth-delay product, at least 10 packets]
     #[arg(long, value_name = "QUEUE", help_heading = "The link")]
     queue: Option<QueueLimit>,
-    /// Connections at the same time
+    /// Number of connections at the same time
     #[arg(long, value_name = "N", default_value = "1", help_heading = "What the link is for")]
     flows: u32,
-    /// Long transfers, small requests, or both at the same time
+    /// Kind of traffic. `bulk`: long transfers. `interactive`: small requests. `mixed`: long transfers and small
+    /// requests at the same time
     #[arg(long, value_name = "KIND", default_value = "bulk", help_heading = "What the link is for")]
     traffic: TrafficFlag,
-    /// Congestion control of the sending hosts. cubic or bbr: it cannot be changed; any: CUBIC now, and every host can be
-    /// switched to another one
+    /// Congestion control of the sending hosts. `cubic` or `bbr`: the hosts use this one, and it cannot be changed.
+    /// `any`: the hosts use CUBIC now, and can be switched to any other congestion control
     #[arg(long, value_name = "TCP", default_value = "any", help_heading = "What the link is for")]
     hosts: HostsFlag,
     /// The largest overhead (headers, repairs, retransmissions), as a share of the useful bytes
     #[arg(long, value_name = "SHARE", value_parser = overhead, help_heading = "What the link is for")]
     budget: Option<f64>,
-    /// Print the base stations and the power that TCP/NC saves for this many users with such links (paper 000, sections
-    /// VII to X)
+    /// Print how many base stations and how much power TCP/NC saves for N users, each with the link given (paper 000,
+    /// sections VII to X)
     #[arg(long, value_name = "N", help_heading = "What the link is for")]
     users: Option<u32>,
-    /// Simulate every scheme except `block`, and small requests over each except `tcpnc`; print the results beside the
-    /// predictions
+    /// Also simulate the schemes, and print the results beside the predictions. `block` is not simulated. Small
+    /// requests are not simulated over `tcpnc`
     #[arg(long)]
     verify: bool,
     /// Print one JSON object (docs/schemas/plan.schema.json) instead of a table
@@ -139,7 +140,7 @@ Examples:
   ripstop plan --rate 2Mbit/s --rtt 100ms --loss 2% --users 1000
   ripstop plan campaign --help                        compare predictions with simulations";
 
-/// The names of the model's arguments, as the model's errors write them, and the flags that set them.
+/// The names of the model's arguments, spelled as in the model's errors, and the flags that set these arguments.
 const NAMED: Named = &[
     ("the rate in bits a second", "--rate"),
     ("the round-trip time in seconds", "--rtt"),
@@ -151,8 +152,8 @@ const NAMED: Named = &[
     ("the number of users", "--users"),
 ];
 
-/// The smallest queue that is assumed when none is given, in packets. Routers have smaller queues
-/// only where somebody chose them.
+/// The smallest queue, in packets, that is assumed if `--queue` is missing. A router has a smaller
+/// queue only if somebody chose a smaller queue.
 const USUAL_QUEUE: f64 = 10.0;
 
 /// Runs the command.

@@ -1,10 +1,10 @@
-//! A plan as text.
+//! Formats a plan as text.
 
 use crate::output::{self, Table};
 use ripstop_lab::plan::answer::{PlanAnswer, SchemePlan};
 use std::fmt::Write;
 
-/// The plan as text for people.
+/// The plan as text.
 pub(super) fn text(plan: &PlanAnswer) -> String {
     let mut text = link(plan);
     let verified = plan.schemes.iter().any(|scheme| scheme.simulated.is_some_and(|one| one.request_p99_s.is_some()));
@@ -18,7 +18,8 @@ pub(super) fn text(plan: &PlanAnswer) -> String {
     if let Some(stations) = &plan.stations {
         let _ = writeln!(
             text,
-            "\n{} users need {} stations with TCP and {} with TCP/NC: {} fewer, which saves {:.1} kW (paper 000, (22))",
+            "\n{} users need {} stations with TCP and {} stations with TCP/NC. TCP/NC saves {} stations and {:.1} kW \
+             (paper 000, equation (22))",
             stations.users,
             stations.tcp,
             stations.tcpnc,
@@ -68,12 +69,13 @@ fn table(plan: &PlanAnswer, simulated: bool, verified: bool) -> Table {
 
 fn row(scheme: &SchemePlan, simulated: bool, verified: bool) -> Vec<String> {
     let error = match (scheme.error_median, scheme.error_p95) {
-        // Where a scheme brings little, its prediction may be wrong by any factor.
+        // If a scheme's goodput is very small, the prediction may be wrong by any factor.
         (Some(median), Some(p95)) if p95 >= 10.0 => format!("{:.0} / > 1000 %", median * 100.0),
         (Some(median), Some(p95)) => format!("{:.0} / {:.0} %", median * 100.0, p95 * 100.0),
         _ => "not known".to_owned(),
     };
-    // A closed form whose error was never measured is an upper bound: it leaves out causes of loss.
+    // A closed form whose error was never measured is an upper bound, because the closed form leaves out causes of
+    // loss.
     let goodput = match scheme.goodput_bps {
         Some(bps) if scheme.available || scheme.error_median.is_some() => output::rate(bps),
         Some(bps) => format!("<= {}", output::rate(bps)),
@@ -103,8 +105,8 @@ fn row(scheme: &SchemePlan, simulated: bool, verified: bool) -> Vec<String> {
 }
 
 fn notes(plan: &PlanAnswer) -> String {
-    let mut text = "\nerror: how far the predicted goodput is from the simulated one on links with such losses, \
-                    median and 95th percentile (docs/plan-report.md)\n"
+    let mut text = "\nerror: how far the predicted goodput is from the simulated goodput on links with similar \
+                    losses, median and 95th percentile (docs/plan-report.md)\n"
         .to_owned();
     for scheme in &plan.schemes {
         let settings = scheme.settings.as_ref().map_or(String::new(), |settings| format!("; {settings}"));

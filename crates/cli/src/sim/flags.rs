@@ -17,7 +17,7 @@ use std::str::FromStr;
 pub(super) trait PresetCommand {
     /// The preset.
     const PRESET: Preset;
-    /// Whether its scenarios have a medium, so that the air can be recorded.
+    /// Whether the scenarios of the preset have a medium. If so, the frames on the air can be recorded.
     const HAS_AIR: bool = false;
     /// The description in the help text: a line, and a paragraph.
     const ABOUT: [&str; 2];
@@ -37,8 +37,8 @@ pub(super) struct PresetFlags<C> {
 impl<C: PresetCommand> Args for PresetFlags<C> {
     fn augment_args(command: Command) -> Command {
         let [line, paragraph] = C::ABOUT;
-        // `OutputFlags::augment_args` and `AirFlags::augment_args` overwrite the description with their
-        // own, so the command's description is set after them.
+        // `OutputFlags::augment_args` and `AirFlags::augment_args` overwrite the command's description.
+        // Therefore the description is set after these calls.
         let command = OutputFlags::augment_args(command.args(C::PRESET.parameters().map(argument)));
         let command = if C::HAS_AIR { AirFlags::augment_args(command) } else { command };
         command.about(line).long_about(format!("{line}\n\n{paragraph}")).after_help(C::EXAMPLES)
@@ -65,8 +65,8 @@ impl<C: PresetCommand> FromArgMatches for PresetFlags<C> {
     }
 }
 
-/// The flags of `sim run`: how often and how long to run the scenario of a file, and what to do
-/// with the result.
+/// The flags of `sim run`: how many times and for how long to run the scenario of a file, and what
+/// to do with the result.
 pub(super) struct MeasureFlags {
     pub(super) given: Vec<(String, String)>,
     pub(super) output: OutputFlags,
@@ -131,8 +131,9 @@ fn argument(parameter: &'static Parameter) -> Arg {
     }
 }
 
-/// Checks that `text` is a value of the parameter's kind. So clap reports a wrong value together
-/// with its flag. Parameters that repeat or have no kind of their own are checked later.
+/// Checks that `text` is a value of the parameter's kind. With this check, clap reports a wrong
+/// value together with the flag. Parameters that may be repeated, and parameters of the kind
+/// [`ParameterKind::Other`], are checked later.
 fn check(parameter: &Parameter, text: &str) -> Result<(), String> {
     fn is<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
         text.trim().parse::<T>().map(drop).map_err(|error| error.to_string())
@@ -151,7 +152,7 @@ fn check(parameter: &Parameter, text: &str) -> Result<(), String> {
     }
 }
 
-/// The name and text of every parameter that stands on the command line. Defaults are left out.
+/// The name and text of every parameter that is given on the command line. Defaults are left out.
 fn given<'a>(parameters: impl Iterator<Item = &'a Parameter>, matches: &ArgMatches) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for parameter in parameters {

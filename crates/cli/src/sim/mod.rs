@@ -1,4 +1,4 @@
-//! `ripstop sim`: networks in virtual time.
+//! `ripstop sim`: simulates networks in virtual time.
 
 mod flags;
 mod output;
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Simulate TCP over lossy networks, in virtual time
 ///
-/// The links run the code of `ripstop emulate`, and tunnels run the code of `ripstop up`. Equal seeds give equal
-/// results, on every machine and with any number of threads.
+/// The simulated links run the code of `ripstop emulate`. The simulated tunnels run the code of `ripstop up`. Equal
+/// seeds give equal results, on every machine and with any number of threads.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -55,9 +55,9 @@ struct FecCommand;
 impl PresetCommand for FecCommand {
     const PRESET: Preset = Preset::Fec;
     const ABOUT: [&str; 2] = [
-        "Simulate TCP over a link that sends each block of K units as N (paper 003)",
-        "A packet fills --packet-blocks blocks, its 40 bytes of headers included, and is lost when one of them loses \
-         more than N - K units. Acknowledgements come back without loss.",
+        "Simulate TCP over a link that sends each block of K units as N units (paper 003)",
+        "A packet with its 40 bytes of headers fills --packet-blocks blocks. A packet is lost if one of its blocks \
+         loses more than N - K units. Acknowledgements come back without loss.",
     ];
     const EXAMPLES: &'static str = "\
 Examples:

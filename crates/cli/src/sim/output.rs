@@ -1,4 +1,4 @@
-//! Runs a scenario; prints and judges its result.
+//! Runs a scenario, prints the result, and checks the expectations.
 
 use super::record::{AirFlags, record};
 use super::show;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "The measurement")]
 pub(super) struct OutputFlags {
-    /// The number of threads; the result does not depend on it [default: one for each core]
+    /// The number of threads. This number does not change the result [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Write the packets at the sending nodes in the first run to this file, as a capture for Wireshark
@@ -36,7 +36,8 @@ pub(super) struct OutputFlags {
     print_scenario: bool,
 }
 
-/// Runs `scenario`, which has passed its check, and prints the result. `air` says how to record its media.
+/// Runs `scenario` and prints the result. The caller must have checked the scenario. `air` says how to record the
+/// frames on the scenario's media.
 pub(super) fn run(scenario: &Scenario, flags: &OutputFlags, air: &AirFlags) -> Outcome<()> {
     let wrong = |error: ScenarioError| Failure::Usage(error.to_string());
     if flags.threads == Some(0) {
@@ -70,7 +71,7 @@ pub(super) fn run(scenario: &Scenario, flags: &OutputFlags, air: &AirFlags) -> O
     if wrong.is_empty() { Ok(()) } else { Err(Failure::work("not as expected", wrong.join("; "))) }
 }
 
-/// CPU time that this process has spent.
+/// CPU time that this process has used.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

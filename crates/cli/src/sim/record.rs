@@ -1,4 +1,4 @@
-//! Records the first run of a scenario: its packets, its events, and the air of its media.
+//! Records the first run of a scenario: the packets, the events, and the frames on the air.
 
 use super::output::OutputFlags;
 use crate::failure::{Failure, Outcome};
@@ -10,27 +10,29 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a timeline is without `--timeline-for`: about twenty exchanges of data and MAC ACK. At half the value few
-/// packets cross a string; at double the value a MAC ACK is hard to see.
+/// The length of a timeline without `--timeline-for`. This is about twenty exchanges of data and MAC ACK. With half the
+/// value, few packets cross a string during the timeline. With double the value, a MAC ACK is hard to see.
 const TIMELINE: Duration = Duration::from_millis(50);
-/// The longest timeline. A picture of 1 s has 20 times as much in the same width as one of 50 ms, and nobody can read
-/// it. Its file has some 2 MB for ten stations; double the value doubles the file.
+/// The longest timeline. A picture of 1 s shows 20 times as many frames in the same width as a picture of 50 ms, so
+/// nobody can read a picture of 1 s. For ten stations, the file of such a picture has some 2 MB. Double the value
+/// doubles the size of the file.
 const LONGEST_TIMELINE: Duration = Duration::from_secs(1);
 
-/// How to record the air of media. Commands whose scenarios have no medium do not have these flags.
+/// How to record the frames on the air. Commands whose scenarios have no medium do not have these flags.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The air")]
 pub(super) struct AirFlags {
     /// Write the frames on the air in the first run to this file, as an IEEE 802.11 capture for Wireshark
     #[arg(long, value_name = "FILE")]
     air_pcap: Option<PathBuf>,
-    /// Draw what each station sends, loses and waits for in a part of the first run, as SVG
+    /// Draw a timeline of a part of the first run as SVG. The timeline shows what each station sends, loses and waits
+    /// for
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// When the timeline begins [default: the end of the warm-up]
     #[arg(long, value_name = "TIME", requires = "timeline")]
     timeline_from: Option<Span>,
-    /// How long the timeline is, at most 1s [default: 50ms]
+    /// Length of the timeline, at most 1s [default: 50ms]
     #[arg(long, value_name = "TIME", requires = "timeline")]
     timeline_for: Option<Span>,
 }
@@ -67,8 +69,8 @@ impl AirFlags {
     }
 }
 
-/// Performs the first run once more, outside the measurement, and writes its packets (`--pcap`), its events (`--trace`)
-/// and the air of its media (`--air-pcap`, `--timeline`) to files. Does nothing without these flags.
+/// Repeats the first run outside the measurement. Writes the packets (`--pcap`), the events (`--trace`) and the frames
+/// on the air (`--air-pcap`, `--timeline`) to files. Does nothing without these flags.
 pub(super) fn record(scenario: &Scenario, flags: &OutputFlags, air: &AirFlags) -> Outcome<()> {
     let [from, to] = air.check(scenario)?;
     if [&flags.pcap, &flags.trace, &air.air_pcap, &air.timeline].iter().all(|path| path.is_none()) {
@@ -92,7 +94,7 @@ pub(super) fn record(scenario: &Scenario, flags: &OutputFlags, air: &AirFlags) -
     })
 }
 
-/// Creates the file at `path` and begins to write it. None without a path.
+/// Creates the file at `path` and begins to write the file. Returns None if there is no path.
 fn begin<T>(path: Option<&Path>, new: impl FnOnce(BufWriter<File>) -> io::Result<T>) -> Outcome<Option<T>> {
     let open = |path: &Path| {
         let file = File::create(path).map(BufWriter::new);

@@ -1,4 +1,4 @@
-//! What a simulation prints.
+//! Formats the result of a simulation as text.
 
 use crate::output::{self, Table, or_dash};
 use ripstop_lab::cell::CellResult;
@@ -7,10 +7,10 @@ use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{FlowReport, IdealReport, LinkReport, ScenarioReport, StationReport, TunnelReport};
 use serde_json::Value;
 
-/// Most rows of a table: further flows or links are not listed.
+/// The largest number of rows in a table. Further flows, links or stations are not listed.
 const MOST_ROWS: usize = 20;
 
-/// The result for people.
+/// The result as tables.
 pub(super) fn table(result: &CellResult<'_>) -> String {
     let report = result.report;
     let mut text = String::new();
@@ -42,13 +42,13 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
     )
 }
 
-/// An expectation that was not met, or that cannot be evaluated.
+/// The message about an expectation that was not met, or that cannot be evaluated.
 pub(super) fn not_met(expect: &ExpectVerdict) -> String {
     let how = if expect.met.is_some() { "does not hold" } else { "cannot be evaluated" };
     format!("`{}` {how}: {}", expect.claim, expect.values)
 }
 
-/// The expectations, and whether each one was met; empty without expectations.
+/// The table of expectations, which says whether each expectation was met. Empty without expectations.
 fn expectations(all: &[ExpectVerdict]) -> String {
     let mut table = Table::titled(["expected", "", ""]);
     for expect in all {
@@ -63,7 +63,7 @@ fn expectations(all: &[ExpectVerdict]) -> String {
 }
 
 /// The report of one run. Each statistic over runs is replaced by its mean. A statistic with
-/// percentiles keeps these and its mean.
+/// percentiles keeps the percentiles and the mean.
 pub(super) fn numbers(report: &ScenarioReport) -> Value {
     fn plain(value: Value) -> Value {
         match value {
@@ -86,7 +86,7 @@ pub(super) fn numbers(report: &ScenarioReport) -> Value {
     serde_json::to_value(report).map_or(Value::Null, plain)
 }
 
-/// The transfers of files, requests and answers; empty without any.
+/// The table of the transfers of files, requests and answers. Empty without transfers.
 fn transfers(flows: &[FlowReport]) -> String {
     let any = flows.iter().filter_map(|flow| Some((flow, flow.completed?, flow.unfinished?)));
     let mut table = Table::titled(["transfers", "complete", "under way", "time", "p50", "p99"]);
@@ -101,7 +101,7 @@ fn transfers(flows: &[FlowReport]) -> String {
     if rows == 0 { String::new() } else { format!("\n{}", table.render()) }
 }
 
-/// The counters of the links.
+/// The table of the links' counters. Empty without links.
 fn links(links: &[LinkReport]) -> String {
     let mut table =
         Table::titled(["link", "offered", "queue full", "refused", "lost", "delivered", "in use", "queue", "waiting"]);
@@ -125,7 +125,7 @@ fn links(links: &[LinkReport]) -> String {
     if links.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }
 
-/// The counters of the tunnels; empty without tunnels.
+/// The table of the tunnels' counters. Empty without tunnels.
 fn tunnels(tunnels: &[TunnelReport]) -> String {
     let mut table = Table::titled([
         "tunnel",
@@ -161,7 +161,7 @@ fn tunnels(tunnels: &[TunnelReport]) -> String {
     if tunnels.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }
 
-/// The media and their stations; empty without media.
+/// The tables of the media and of the stations. Empty without media.
 fn media(report: &ScenarioReport) -> String {
     let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
     let mut text = String::new();
@@ -209,7 +209,7 @@ fn media(report: &ScenarioReport) -> String {
     if all.is_empty() { text } else { format!("{text}\n{}\n{}{ideal}", table.render(), stations.render()) }
 }
 
-/// The links of a medium with ideal access, and how many were active together.
+/// The table of the links of a medium with ideal access, and how many links were active together.
 fn ideal(report: &IdealReport) -> String {
     let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
     let load = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.4}"));

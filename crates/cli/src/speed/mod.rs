@@ -1,5 +1,5 @@
 //! `ripstop speed`: measures how fast this machine does the tunnel's computations, and compares the
-//! figures with the machine's limits.
+//! figures with the speeds of simpler computations.
 
 mod report;
 
@@ -13,9 +13,10 @@ use std::time::Duration;
 
 /// Measure this machine's GF(256) kernels, coders, AEAD and whole data path
 ///
-/// The measured coders and session are the tunnel's own code. A figure is the speed of one computation, and its
-/// anchor is the speed of a simpler one. Each of many rounds measures both for a fraction of a millisecond, so other
-/// load on the machine affects both. The printed ratio is the median over all rounds. Uses one core.
+/// The measured coders and session are the tunnel's own code. A figure is the speed of one computation. The figure's
+/// anchor is the speed of a simpler computation. Each of many rounds measures the figure and the anchor, for a
+/// fraction of a millisecond each. Other load on the machine therefore affects the figure and the anchor alike. The
+/// ratio is figure / anchor, and the printed ratio is the median over all rounds. Uses one core.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -35,10 +36,10 @@ Examples:
   ripstop speed
   ripstop speed --json --seconds 10s
   ripstop speed --only rlnc_recover_gbps,rlnc_dense_decode_gbps
-  RIPSTOP_GF256=avx2 ripstop speed    with this kernel instead of the fastest; the kernels are
-                                      gfni512, gfni256, avx2 and portable";
+  RIPSTOP_GF256=avx2 ripstop speed    use the kernel avx2 instead of the fastest kernel; the kernels
+                                      are gfni512, gfni256, avx2 and portable";
 
-/// Measures and prints.
+/// Runs the measurements and prints the figures.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let seconds = flags.seconds.duration();
     if seconds.is_zero() || seconds > Duration::from_secs(3600) {

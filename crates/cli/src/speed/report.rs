@@ -1,4 +1,4 @@
-//! The output of `speed`.
+//! The output of `ripstop speed`, as JSON and as a table.
 
 use crate::output::{Table, or_dash};
 use ripstop_gf256::Kernel;
@@ -6,7 +6,7 @@ use ripstop_net::speed::{FIGURES, SpeedAnchor, SpeedFigure, SpeedResult};
 use ripstop_proto::secure::Suite;
 use serde_json::{Map, Value, json};
 
-/// The machine and its figures.
+/// The machine and the measured figures.
 pub(super) struct Report<'a> {
     cpu: String,
     kernel: Kernel,
@@ -18,7 +18,7 @@ impl<'a> Report<'a> {
         Report { cpu: cpu(), kernel, results }
     }
 
-    /// One object: every figure, or null for a figure that was not measured, and the ratios to the anchors.
+    /// One object with every figure and the ratios to the anchors. A figure that was not measured is null.
     pub(super) fn json(&self) -> Value {
         let mut object = Map::new();
         object.insert("cpu".into(), json!(self.cpu));
@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
         Value::Object(object)
     }
 
-    /// A table for people.
+    /// The figures as a table.
     pub(super) fn table(&self) -> String {
         let others: Vec<&str> = Kernel::all().map(Kernel::name).filter(|name| *name != self.kernel.name()).collect();
         let mut text = format!(
@@ -75,7 +75,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The anchor of a ratio, for people.
+/// The anchor of a ratio, as text.
 fn to(anchor: SpeedAnchor) -> String {
     let name = FIGURES.iter().find(|figure| figure.key == anchor.key).map_or(anchor.key, |figure| figure.what);
     let short = name.split(", 1").next().unwrap_or(name);
@@ -122,7 +122,7 @@ mod tests {
         let row = table.lines().find(|line| line.starts_with("multiply")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(words[3..], ["80.0", "GB/s", "0.80", "0.75", "XOR", "into"], "{row}");
-        assert!(!table.contains("memcpy"), "it was not measured");
+        assert!(!table.contains("memcpy"), "memcpy was not measured");
         let json = report.json();
         assert_eq!((&json["mac_1408_gbs"], &json["memcpy_1408_gbs"]), (&json!(80.0), &Value::Null));
         assert_eq!(json["ratios"][0]["value"], json!(0.8));

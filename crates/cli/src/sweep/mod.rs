@@ -1,4 +1,4 @@
-//! `ripstop sweep`: runs many simulations, except those whose results are already in the store.
+//! `ripstop sweep`: runs a grid of simulations. A simulation is skipped if its result is already in the store.
 
 pub(crate) mod show;
 
@@ -17,11 +17,11 @@ use ripstop_lab::table::ResultTable;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Run a grid of simulations; skip those whose results are in the store
+/// Run a grid of simulations; skip simulations whose results are in the store
 ///
-/// Each cell of the plan is one `ripstop sim`. The store keeps each result by scenario, seed, runs and simulator
-/// version, so an interrupted sweep continues where it stopped. Results depend neither on the number of jobs nor on
-/// interruptions. docs/researchers/experiments.md describes plans.
+/// Each cell of the plan is one `ripstop sim`. The store finds a result by its scenario, seed, number of runs and
+/// simulator version, so an interrupted sweep continues where it stopped. The number of jobs does not change the
+/// results, and interruptions do not change the results. docs/researchers/experiments.md describes plans.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -33,19 +33,20 @@ pub(crate) struct Flags {
     store: Option<PathBuf>,
     #[command(flatten)]
     files: TableFiles,
-    /// Only cells with this value; may be repeated: values of one key are alternatives, different keys must all match
+    /// Use only cells in which KEY has this VALUE. May be repeated: several values of one key are alternatives, and
+    /// different keys must all match
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The cells")]
     only: Vec<String>,
-    /// Run all cells again, and replace their results
+    /// Run all cells again, and replace the stored results
     #[arg(long, help_heading = "The cells")]
     force: bool,
     /// Continue when a cell fails or is invalid
     #[arg(long, help_heading = "The cells")]
     keep_going: bool,
-    /// List the cells and which of them have results; run nothing. With --csv, write the results that exist
+    /// List the cells, and say which cells have results; run nothing. With --csv, write the results that exist
     #[arg(long, conflicts_with = "force", help_heading = "The cells")]
     dry_run: bool,
-    /// The number of runs at the same time; the result does not depend on it [default: one for each core]
+    /// The number of runs at the same time. This number does not change the results [default: one for each core]
     #[arg(long, value_name = "N", help_heading = "The cells")]
     jobs: Option<usize>,
     /// Print one JSON object instead of a table
@@ -73,7 +74,7 @@ Examples:
   ripstop sweep plan.toml --csv results.csv
   ripstop sweep plan.toml --only tcp=reno --only loss=1% --json";
 
-/// Runs the cells of a plan that have no result, and prints and writes the results of all cells.
+/// Runs the cells of a plan that have no result. Then prints the results of all cells, and writes them to files.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let began = Instant::now();
     let jobs = match flags.jobs {
@@ -140,7 +141,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 }
 
 impl Flags {
-    /// Runs the cells without a result; with `--force` all of them.
+    /// Runs the cells without a result. With `--force`, runs all cells.
     fn run_missing(
         &self,
         jobs: usize,
@@ -163,7 +164,7 @@ impl Flags {
         run_missing(tasks, cell, states, store, style)
     }
 
-    /// Checks the flags' files before the work starts, so that no file is refused after it.
+    /// Checks the files that the flags name. The check is before the work, so that no file is refused after the work.
     fn check_files(&self, store: &Path) -> Outcome<()> {
         self.files.check(self.json, &[&self.plan, store])?;
         if is_same(store, &self.plan) {
@@ -174,7 +175,7 @@ impl Flags {
 }
 
 /// Returns the failure of a sweep that was stopped, or in which a cell failed. The message says how
-/// many results there are and how to continue. The caller then writes no table.
+/// many results there are and how to continue. After a failure, the caller writes no table.
 fn refuse_what_is_not_whole(
     flags: &Flags,
     plan: &Experiment,
@@ -195,7 +196,7 @@ fn refuse_what_is_not_whole(
             cells,
             states,
             *k,
-            &format!("; {there} of {} cells have results; add --keep-going to run the others", cells.len()),
+            &format!("; {there} of {} cells have results; add --keep-going to run the other cells", cells.len()),
         )),
     }
 }

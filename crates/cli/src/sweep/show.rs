@@ -1,4 +1,4 @@
-//! What a sweep prints: tables, words and JSON.
+//! Formats the output of a sweep: tables, sentences and JSON.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
@@ -17,13 +17,13 @@ use serde_json::value::RawValue;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Most rows of a table: further cells are not listed.
+/// The largest number of rows in a table. Further cells are not listed.
 const MOST_ROWS: usize = 60;
 
-/// The table for people.
+/// The table of results.
 ///
 /// # Errors
-/// A result that cannot be read.
+/// A result cannot be read.
 pub(crate) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     let results = (0..sweep.cells.len().min(MOST_ROWS)).map(|k| sweep.result(k)).collect::<LabResult<Vec<_>>>()?;
     let throughput = |result: &Value| !result["throughput_units_per_s"].is_null();
@@ -48,7 +48,7 @@ pub(crate) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     Ok(table.render() + &more(sweep.cells.len()))
 }
 
-/// The cells, and whether each one is done, to be run, or invalid.
+/// The table of cells for `--dry-run`. It says whether a cell is done, is to be run, or is invalid.
 pub(crate) fn dry(sweep: &ResultTable<'_>) -> String {
     let mut table = Table::titled(titles(sweep.experiment));
     for (cell, state) in sweep.cells.iter().zip(sweep.states) {
@@ -68,13 +68,13 @@ pub(crate) fn left(counts: &StateCounts, estimate_s: Option<f64>, jobs: usize) -
     let cannot = if *failed > 0 { format!(", {failed} invalid") } else { String::new() };
     let time = match (missing, estimate_s) {
         (0, _) => String::new(),
-        (_, Some(seconds)) => format!(": about {} with {jobs} at a time", coarse(seconds)),
-        (_, None) => ": no stored result yet to estimate the time from".to_owned(),
+        (_, Some(seconds)) => format!(": about {} with {jobs} runs at a time", coarse(seconds)),
+        (_, None) => ": the time cannot be estimated, because no result is stored yet".to_owned(),
     };
     format!("{cells} cells: {reused} done, {missing} to do{cannot}{time}\n")
 }
 
-/// What was done, in words.
+/// What the sweep did, in words.
 pub(super) fn done(counts: &StateCounts, wall_s: f64, store: &Path, files: &[PathBuf]) -> String {
     let StateCounts { cells, run, reused, failed, .. } = counts;
     let files: String = files.iter().map(|file| format!(", {}", file.display())).collect();
@@ -101,7 +101,7 @@ fn named(cell: &GridCell) -> Vec<String> {
 
 fn more(cells: usize) -> String {
     match cells.checked_sub(MOST_ROWS) {
-        Some(rest @ 1..) => format!("and {rest} more: --csv writes all of them\n"),
+        Some(rest @ 1..) => format!("and {rest} more cells: --csv writes all cells\n"),
         _ => String::new(),
     }
 }
@@ -112,18 +112,18 @@ fn pair(statistic: &Value, show: impl Fn(f64) -> String) -> [String; 2] {
     [or_dash(statistic["mean"].as_f64(), &show), interval]
 }
 
-/// The fields of the JSON object, except its last one, the cells. The cells are written one by one,
-/// so that they need not all be in memory.
+/// All fields of the JSON object except the last field, `cells`. The cells are written one by one,
+/// so that not all cells must be in memory.
 #[derive(Serialize)]
 pub(crate) struct Frame<'a> {
     pub(crate) plan: String,
     pub(crate) store: String,
     pub(crate) version: &'a str,
     pub(crate) counts: &'a StateCounts,
-    /// Estimated time of the cells that are left, in seconds; None where there is no estimate.
+    /// Estimated time of the cells that are left, in seconds. None if there is no estimate.
     pub(crate) estimate_s: Option<f64>,
     pub(crate) wall_s: f64,
-    /// The verdicts on the plan's numbers and claims; None where the plan has none.
+    /// The verdicts on the plan's numbers and claims. None if the plan has no number and no claim.
     pub(crate) judged: Option<&'a JudgedStudy>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads files written by `--fates` and compares two of them.
+//! Reads files written by `--fates`, and compares two such files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,11 +9,11 @@ pub(crate) struct Fates(BTreeMap<(String, String), Vec<u8>>);
 /// The comparison of two runs.
 #[derive(Debug)]
 pub(crate) struct Compared {
-    /// Packets that neither run refused.
+    /// Packets that both runs accepted.
     pub(crate) both: usize,
-    /// Of these, the packets that both runs lost.
+    /// Of the packets in `both`, the packets that both runs lost.
     pub(crate) lost: usize,
-    /// The first packet with different fates: its number and both letters.
+    /// The first packet with different fates: the packet's number, and both letters.
     pub(crate) differ: Option<(usize, char, char)>,
 }
 
@@ -37,8 +37,8 @@ impl Fates {
         self.0.get(&(name.to_owned(), way.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// Compares the fates of the packets that neither run refused. A refused packet says nothing about losses:
-    /// whether the queue is full depends on the timing.
+    /// Compares the fates of the packets that both runs accepted. A refused packet says nothing about losses,
+    /// because the timing decides whether the queue is full.
     pub(crate) fn compare(&self, other: &Fates, name: &str, way: &str) -> Compared {
         let mut compared = Compared { both: 0, lost: 0, differ: None };
         for (k, (a, b)) in self.of(name, way).iter().zip(other.of(name, way)).enumerate() {

@@ -40,7 +40,8 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
 }
 
-/// Writes to standard error, past the test harness, that a test could not run. `with_namespaces` does the same.
+/// Writes to standard error that a test could not run. The test harness does not capture this line. `with_namespaces`
+/// writes the same line.
 pub(crate) fn skip(test: &str, reason: &str) {
     assert!(std::env::var_os("RIPSTOP_REQUIRE_NAMESPACES").is_none(), "{test} could not run: {reason}");
     let _ = std::io::stderr().write_all(format!("\nSKIPPED {test}: {}\n", reason.trim()).as_bytes());

@@ -1,5 +1,6 @@
 //! Checks a JSON value strictly against one of the schemas in docs/schemas. Only the part of JSON Schema that
-//! these schemas use is supported. A key that is not in the schema is an error, and so is an unknown keyword.
+//! these schemas use is supported. A key that is not in the schema is an error. A keyword that is not supported is an
+//! error too.
 
 use serde_json::Value;
 
@@ -62,7 +63,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
         }
     }
     match value {
-        // Any object is allowed here: it is the user's own text.
+        // Any object is allowed here, because the object is the user's own text.
         Value::Object(_) if schema.get("additionalProperties") == Some(&Value::Bool(true)) => {}
         Value::Object(fields) => {
             let known = schema.get("properties").and_then(Value::as_object);
@@ -70,7 +71,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
             for (name, field) in fields {
                 match known.get(name) {
                     Some(schema) => walk(root, schema, field, &format!("{at}.{name}"), problems),
-                    None => problems.push(format!("{at}.{name}: the schema does not know it")),
+                    None => problems.push(format!("{at}.{name}: the schema has no such property")),
                 }
             }
             for name in known.keys().filter(|name| !fields.contains_key(*name)) {

@@ -16,15 +16,15 @@ impl Matrix {
         zero
     }
 
-    /// Makes this a matrix of zeros with the given size. Reuses its memory.
+    /// Sets the size of the matrix, and sets all coefficients to zero. Reuses the matrix's memory.
     pub fn reset(&mut self, rows: usize, columns: usize) {
         (self.rows, self.columns) = (rows, columns);
         self.bytes.clear();
         self.bytes.resize(rows * columns, 0);
     }
 
-    /// A matrix whose coefficients are `bytes`, row after row. None unless `bytes` has exactly
-    /// `rows` times `columns` bytes.
+    /// A matrix whose coefficients are `bytes`, row after row. None if the length of `bytes` is not
+    /// `rows` times `columns`.
     pub fn from_bytes(rows: usize, columns: usize, bytes: Vec<u8>) -> Option<Matrix> {
         (rows.checked_mul(columns) == Some(bytes.len())).then_some(Matrix { rows, columns, bytes })
     }

@@ -11,12 +11,12 @@ pub use symbol::Symbol;
 /// What source and repair symbols carry.
 ///
 /// A coder first computes the coefficients of all combinations that it needs. Then it asks for all
-/// of the combinations in one call, so that an implementation can compute them together.
+/// of these combinations in one call, so that an implementation can compute them together.
 pub trait Payload: Clone {
     /// Whether a payload has bytes, and not only a length. A *row* is what a decoder makes of a
     /// repair that it cannot decode yet. The decoder normally records for each row which payloads
-    /// the row combines (its *transform*). Without content it does not need these records, which
-    /// take most of its time and memory when there are many rows.
+    /// the row combines (its *transform*). If payloads have no content, the decoder does not need
+    /// these records. They take most of the decoder's time and memory when there are many rows.
     ///
     /// Without content, a decoder does not know the length of a symbol that it decodes. It uses the
     /// length of the longest repair that arrived for the symbol's component (the group of rows that
@@ -45,8 +45,8 @@ pub trait Payload: Clone {
     }
 }
 
-/// The lengths of the combinations. Each is as long as its longest source with a nonzero
-/// coefficient.
+/// The lengths of the combinations. Each combination is as long as its longest source with a
+/// nonzero coefficient.
 fn lengths<'a, P>(
     coefficients: &'a Matrix,
     sources: &'a [&P],

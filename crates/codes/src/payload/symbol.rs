@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Immutable bytes that are cheap to clone.
 ///
-/// They are stored in aligned 64-byte chunks and padded with zeros, so that the vector code
+/// The bytes are stored in aligned 64-byte chunks and padded with zeros, so that the vector code
 /// ([`Kernel`]) needs no special case for partial chunks. The padding is not sent on the wire.
 ///
 /// A new symbol reuses the memory of a dropped symbol of about the same size, if there is one
@@ -15,7 +15,7 @@ use std::fmt;
 pub struct Symbol {
     /// The memory: whole chunks.
     slot: Slot,
-    /// How many bytes of `slot` are the symbol. Bytes after them are zero.
+    /// The length of the symbol in bytes. The bytes of `slot` after the symbol are zero.
     len: usize,
 }
 
@@ -70,7 +70,7 @@ impl Symbol {
         self.len == 0
     }
 
-    /// The bytes with their padding. These are whole aligned chunks, possibly more of them than
+    /// The bytes with their padding. They fill whole aligned chunks, possibly more chunks than
     /// `len` needs.
     #[inline]
     fn padded(&self) -> &[u8] {
@@ -78,7 +78,8 @@ impl Symbol {
     }
 }
 
-/// A list of the padded bytes of a product's sources. It needs no allocation for up to 64 sources.
+/// A list with the padded bytes of each source of a product. It needs no allocation for up to 64
+/// sources.
 struct Padded<'a> {
     /// The list, if there are at most 64 sources.
     few: [&'a [u8]; 64],

@@ -1,14 +1,14 @@
-//! The coefficients of a repair symbol, which are given by a seed or listed explicitly.
+//! The coefficients of a repair symbol. A seed or an explicit list gives them.
 
 use super::Members;
 use std::ops::Range;
 
-/// The coefficients of a repair symbol's *members*, the source symbols that it combines. They are
-/// never 0, so every member contributes.
+/// The coefficients of a repair symbol's *members*, the source symbols that it combines. A
+/// coefficient is never 0, so every member contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Each coefficient is [`coefficient`] of the seed and the member's identifier. Takes two bytes
-    /// on the wire.
+    /// Each coefficient is [`coefficient`] of the seed and the member's identifier. The seed takes
+    /// two bytes on the wire.
     Seed(u16),
     /// One nonzero byte for each member, in the members' order. A relay that recodes must use this
     /// form.
@@ -48,8 +48,8 @@ impl Coding {
 
 /// The coefficient, in 1..=255, of source symbol `id` in a repair with this `seed`.
 ///
-/// It does not depend on the other members. This function is part of the wire format and never
-/// changes; `vectors/coefficients.csv` holds test vectors.
+/// The coefficient does not depend on the other members. This function is part of the wire format
+/// and never changes; `vectors/coefficients.csv` holds test vectors.
 ///
 /// Eight consecutive identifiers share one hash: the finaliser of SplitMix64 (Steele, Lea and Flood
 /// 2014) over a counter, keyed by the seed. The coefficient is byte `id mod 8` of the hash in
@@ -116,8 +116,9 @@ impl Generator {
     /// Fills `out` with the coefficients of the consecutive identifiers from `start` on.
     #[inline]
     pub(super) fn fill(self, start: u64, out: &mut [u8]) {
-        // How many coefficients are computed at a time. It is a multiple of 8, so that all parts
-        // begin at the same byte of a word. Other multiples change only speed and stack memory.
+        // The number of coefficients that are computed at a time. It is a multiple of 8, so that
+        // all parts begin at the same byte of a word. Other multiples change only speed and stack
+        // memory.
         const PART: usize = 120;
         let skip = (start & 7) as usize;
         // The counter that is hashed for the current word. It grows by STEP from word to word.
@@ -204,8 +205,8 @@ mod tests {
             }
         }
         assert_eq!(counts[0], 0);
-        // 256 000 draws, about 1000 for each value; value 1 also gets the share of 0. The bounds
-        // are at 6 standard deviations, for value 1 at 4.5.
+        // There are 256 000 draws, about 1000 for each value. Every drawn 0 becomes a 1.
+        // The bounds are at 6 standard deviations; for value 1 they are at 4.5.
         assert!((1800..2200).contains(&counts[1]), "value 1 was drawn {} times", counts[1]);
         assert!(counts[2..].iter().all(|n| (810..1190).contains(n)), "values are not equally frequent: {counts:?}");
     }

@@ -1,4 +1,4 @@
-//! The sender's side: takes source symbols and returns repair symbols. A *repair* is a linear
+//! The sender's side: accepts source symbols and returns repair symbols. A *repair* is a linear
 //! combination of source symbols over GF(256). Its *members* are the source symbols that it
 //! combines ([`Members`]).
 
@@ -15,7 +15,7 @@ pub enum EncodeError {
     /// has not been pushed yet.
     #[error("source symbol {id} is not held; the encoder holds {first}..{next}")]
     NotHeld {
-        /// The first such member.
+        /// The first member that is not held.
         id: u64,
         /// The value of [`Encoder::first`].
         first: u64,
@@ -25,25 +25,25 @@ pub enum EncodeError {
     /// The repair would combine no source symbol.
     #[error("a repair needs at least one member")]
     Empty,
-    /// The given coefficients are not one nonzero byte for each member.
-    #[error("a repair of {members} members needs as many coefficients, none of them 0")]
+    /// The number of coefficients is not the number of members, or a coefficient is 0.
+    #[error("a repair of {members} members needs {members} coefficients, and none of them may be 0")]
     Coefficients {
-        /// How many members there are.
+        /// The number of members.
         members: usize,
     },
 }
 
 /// Holds the source symbols that may still be combined, and makes repairs from them.
 ///
-/// Source symbols have consecutive identifiers. The caller chooses the first one. Identifiers must
-/// not exceed `u64::MAX`.
+/// Source symbols have consecutive identifiers. The caller chooses the first identifier.
+/// Identifiers must not exceed `u64::MAX`.
 #[derive(Clone, Debug)]
 pub struct Encoder<P> {
     /// The identifier of `symbols[0]`.
     first: u64,
     /// The source symbols that are held, ascending without gaps.
     symbols: VecDeque<P>,
-    /// All symbols with this identifier or a higher one have the same length.
+    /// All symbols with this identifier or a higher identifier have the same length.
     equal_from: u64,
     work: Work<P>,
 }
@@ -109,7 +109,7 @@ impl<P: Payload> Encoder<P> {
     /// ([`coefficient`](super::coefficient)).
     ///
     /// # Errors
-    /// If there are no members, or one of them is not held.
+    /// If there are no members, or a member is not held.
     pub fn repair(&self, members: &Members, seed: u16) -> Result<P, EncodeError> {
         let repairs = self.repairs(members, &[seed])?;
         repairs.into_iter().next().ok_or(EncodeError::Empty)
@@ -119,7 +119,7 @@ impl<P: Payload> Encoder<P> {
     /// than computing them one by one.
     ///
     /// # Errors
-    /// If there are no members, or one of them is not held.
+    /// If there are no members, or a member is not held.
     pub fn repairs(&self, members: &Members, seeds: &[u16]) -> Result<Vec<P>, EncodeError> {
         let mut repairs = Vec::with_capacity(seeds.len());
         self.repairs_into(members, seeds, &mut repairs)?;
@@ -129,7 +129,7 @@ impl<P: Payload> Encoder<P> {
     /// Like [`Encoder::repairs`], but appends the repairs to `repairs`.
     ///
     /// # Errors
-    /// If there are no members, or one of them is not held.
+    /// If there are no members, or a member is not held.
     pub fn repairs_into(&self, members: &Members, seeds: &[u16], repairs: &mut Vec<P>) -> Result<(), EncodeError> {
         let mut sources = Vec::new();
         self.sources(members, &mut sources)?;
@@ -144,8 +144,7 @@ impl<P: Payload> Encoder<P> {
     /// The repair of `members` with the given coefficients, one nonzero byte for each member.
     ///
     /// # Errors
-    /// If there are no members, one of them is not held, or the coefficients do not fit the
-    /// members.
+    /// If there are no members, a member is not held, or the coefficients do not fit the members.
     pub fn explicit(&self, members: &Members, coefficients: &[u8]) -> Result<P, EncodeError> {
         let mut sources = Vec::new();
         self.sources(members, &mut sources)?;
@@ -158,15 +157,15 @@ impl<P: Payload> Encoder<P> {
     }
 
     /// The repair of the contiguous members `ids` with the coefficients that follow from `seed`.
-    /// The result is the same as that of [`Encoder::repair`]. This function reuses scratch memory;
-    /// it is for callers that need one repair at a time.
+    /// The result is the same as with [`Encoder::repair`]. This function reuses scratch memory. It
+    /// is for callers that need one repair at a time.
     ///
     /// # Errors
-    /// If `ids` is empty, or one of the members is not held.
+    /// If `ids` is empty, or a member is not held.
     pub fn combine_seeded(&mut self, ids: Range<u64>, seed: u16) -> Result<P, EncodeError> {
         if !P::CONTENT {
-            // If all members have the same length, the repair has this length too. So a copy of the
-            // first member is the result.
+            // If all members have the same length, the repair has this length too. A copy of the
+            // first member is then the result.
             if ids.start >= self.equal_from && ids.end <= self.next() && !ids.is_empty() {
                 return self.get(ids.start).cloned().ok_or(EncodeError::Empty);
             }
@@ -180,8 +179,8 @@ impl<P: Payload> Encoder<P> {
     /// each symbol. A symbol with coefficient 0 is not a member. Reuses scratch memory.
     ///
     /// # Errors
-    /// If there are no coefficients, or one of the symbols is not held. For payloads without
-    /// content ([`Payload::CONTENT`]), also if all coefficients are 0.
+    /// If there are no coefficients, or a symbol is not held. For payloads without content
+    /// ([`Payload::CONTENT`]), also if all coefficients are 0.
     pub fn combine_explicit(&mut self, start: u64, coefficients: &[u8]) -> Result<P, EncodeError> {
         let ids = start..start.saturating_add(coefficients.len() as u64);
         if !P::CONTENT {
@@ -230,7 +229,8 @@ impl<P: Payload> Encoder<P> {
     /// Appends the members' payloads to `sources`.
     fn sources<'a>(&'a self, members: &Members, sources: &mut Vec<&'a P>) -> Result<(), EncodeError> {
         let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
-        // Checked before memory is reserved, because a wrong range may have very many members.
+        // The first and last members are checked before memory is reserved, because a wrong range
+        // may have very many members.
         for id in [members.first().ok_or(EncodeError::Empty)?, members.last().ok_or(EncodeError::Empty)?] {
             self.get(id).ok_or(missing(id))?;
         }

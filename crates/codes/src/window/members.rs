@@ -1,19 +1,22 @@
-//! [`Members`]: which source symbols a repair combines. They are a list of single identifiers and
-//! one contiguous range, the tail.
+//! [`Members`]: the source symbols that a repair combines. They consist of a list of single
+//! identifiers and one contiguous range, the tail.
 
 use std::ops::Range;
 
-/// How many single members a repair may list. Unit: identifiers. A packet has room for this many
-/// (`docs/contributors/wire-format.md`). With half the value, more repairs are needed when many
-/// separate symbols are missing. A change also changes the wire format.
+/// The largest number of single members that a repair may list. Unit: identifiers. A packet has
+/// room for 64 identifiers (`docs/contributors/wire-format.md`). With half the value, more repairs
+/// are needed when many separate symbols are missing. A change of the value changes the wire
+/// format.
 pub const MAX_SINGLES: usize = 64;
 
 /// The members of a repair symbol, in ascending order: up to [`MAX_SINGLES`] single identifiers,
-/// then one contiguous range, the tail. Either may be empty.
+/// then one contiguous range, the tail. The list of singles may be empty, and the tail may be
+/// empty.
 ///
 /// A sender leaves out the symbols that it knows the receiver to have. So the cost of a repair
 /// depends on its number of members, not on the bandwidth-delay product. The singles are typically
-/// symbols that the receiver reported missing. The tail holds the symbols after its latest report.
+/// symbols that the receiver reported missing. The tail holds the symbols after the receiver's
+/// latest report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     singles: Vec<u64>,
@@ -21,9 +24,9 @@ pub struct Members {
 }
 
 impl Members {
-    /// The members `singles`, followed by `tail`. None unless the singles ascend strictly, a tail
-    /// that is not empty starts after the last single, and there are at most [`MAX_SINGLES`]
-    /// singles.
+    /// The members `singles`, followed by `tail`. The singles must ascend strictly, and there may
+    /// be at most [`MAX_SINGLES`] singles. A tail that is not empty must start after the last
+    /// single. If a condition is not met, the result is None.
     pub fn new(singles: Vec<u64>, tail: Range<u64>) -> Option<Members> {
         let ascending = singles.windows(2).all(|pair| pair[0] < pair[1]);
         let tail = if tail.is_empty() { 0..0 } else { tail };
@@ -31,15 +34,15 @@ impl Members {
         (ascending && apart && singles.len() <= MAX_SINGLES).then_some(Members { singles, tail })
     }
 
-    /// The members `ids`; the last run of consecutive identifiers becomes the tail. None unless
-    /// `ids` ascend strictly and at most [`MAX_SINGLES`] of them are singles.
+    /// The members `ids`; the last run of consecutive identifiers becomes the tail. None if `ids`
+    /// do not ascend strictly, or if more than [`MAX_SINGLES`] of them are singles.
     pub fn from_ids(ids: &[u64]) -> Option<Members> {
         Members::unlimited(ids).filter(|members| members.singles.len() <= MAX_SINGLES)
     }
 
     /// Like [`Members::from_ids`], but with any number of singles. No packet has room for more than
-    /// [`MAX_SINGLES`], so this is only for combinations that never leave the program. None unless
-    /// `ids` ascend strictly.
+    /// [`MAX_SINGLES`], so this function is only for combinations that never leave the program.
+    /// None if `ids` do not ascend strictly.
     pub fn unlimited(ids: &[u64]) -> Option<Members> {
         if !ids.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
@@ -63,8 +66,9 @@ impl Members {
     /// consecutive losses then affects only about n / `step` members. None if an identifier would
     /// exceed `u64::MAX`.
     ///
-    /// The members are singles unless `step` is 0 or 1. There may be more than [`MAX_SINGLES`],
-    /// because the wire format describes them in a few bytes ([`Members::step`]).
+    /// If `step` is 0 or 1, the members are a tail. Otherwise they are singles. There may be more
+    /// than [`MAX_SINGLES`], because the wire format describes equally spaced members in a few
+    /// bytes ([`Members::step`]).
     pub fn stepped(first: u64, step: u64, count: u64) -> Option<Members> {
         if step <= 1 {
             return first.checked_add(count).map(|end| Members::range(first..end));
@@ -75,8 +79,8 @@ impl Members {
         Some(Members { singles, tail: 0..0 })
     }
 
-    /// The distance between neighbouring members, if it is the same for all. None unless there are
-    /// at least three members, no tail, and the distance is a power of two of at least 2.
+    /// The distance between neighbouring members, if all distances are equal and a power of two of
+    /// at least 2. None if there are fewer than three members, or if there is a tail.
     pub fn step(&self) -> Option<u64> {
         let [first, second, _, ..] = self.singles[..] else { return None };
         let step = second - first;
@@ -100,12 +104,12 @@ impl Members {
         &self.singles
     }
 
-    /// The contiguous members after the singles; `0..0` if there are none.
+    /// The contiguous members after the singles; `0..0` if there is no tail.
     pub fn tail(&self) -> Range<u64> {
         self.tail.clone()
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn len(&self) -> usize {
         let tail = usize::try_from(self.tail.end - self.tail.start).unwrap_or(usize::MAX);
         self.singles.len().saturating_add(tail)

@@ -3,14 +3,14 @@
 //! *accumulators*). A source is loaded once for M multiplications, and an output is stored once for
 //! K sources.
 //!
-//! Sources are processed in groups of at most [`TILE`], called *tiles*. This bounds the tables on
-//! the stack, and keeps the tile's sources in the second-level cache while all outputs are
-//! computed. At most [`Lanes::OUTPUTS`] outputs are computed at a time, two vectors wide. A
-//! *column* is the bytes at the same offset of all sources and outputs.
+//! Sources are processed in groups of at most [`TILE`], called *tiles*. The limit bounds the tables
+//! on the stack, and keeps the tile's sources in the second-level cache while all outputs are
+//! computed. At most [`Lanes::OUTPUTS`] outputs are computed at a time, with two vectors of each
+//! output. A *column* is the bytes at the same offset of all sources and outputs.
 //!
-//! Sources may have any length and count as padded with zeros. Within a tile they are sorted from
-//! long to short. So the sources that are long enough to reach a given column are always the first
-//! ones of the tile.
+//! Sources may have any length and count as padded with zeros. Within a tile the sources are sorted
+//! from long to short. The sources that are long enough to reach a given column are therefore
+//! always the first sources of the tile.
 
 use super::lanes::{Engine, Lanes, Rectangle};
 use crate::memory::CHUNK;
@@ -22,7 +22,8 @@ use std::mem::MaybeUninit;
 /// value doubles the cache and stack memory.
 const TILE: usize = 64;
 /// The largest number of outputs that any instruction set computes at a time: the largest
-/// [`Lanes::OUTPUTS`]. A smaller value would make that instruction set process fewer outputs.
+/// [`Lanes::OUTPUTS`]. With a smaller value, the instruction set with this number would compute
+/// fewer outputs at a time.
 pub(super) const MOST_OUTPUTS: usize = 8;
 /// The widest vector, in bytes.
 const WIDEST: usize = 64;
@@ -58,8 +59,8 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     for first in (0..job.sources.len()).step_by(TILE) {
         let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)], &mut room);
         let accumulate = job.accumulate || first > 0;
-        // The outputs are split into blocks of equal size as far as possible. Five outputs with a
-        // limit of four become 3 + 2 instead of 4 + 1.
+        // The outputs are split into blocks that are as equal in size as possible. Five outputs
+        // with a limit of four become 3 + 2 instead of 4 + 1.
         let mut rest = job.outputs.len();
         let mut done = 0;
         while rest > 0 {
@@ -78,8 +79,9 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
                     }),
                 }
             }
-            // SAFETY: the first `count * block` entries were written: `block` columns of `count`.
-            // The rest is the caller's promise about the pointers and the processor.
+            // SAFETY: the first `count * block` entries were written, `count` entries for each of
+            // the `block` outputs. The caller promises that the pointers are valid and that the
+            // processor has the instructions.
             unsafe {
                 let table = std::slice::from_raw_parts(table.as_ptr().cast(), count * block);
                 tile.run::<E>(table, outputs, job.len, accumulate);
@@ -118,7 +120,7 @@ impl<'a> Room<'a> {
         for (to, k) in self.sources.iter_mut().zip(&*order) {
             to.write(sources[usize::from(*k)]);
         }
-        // SAFETY: the first `count` were written.
+        // SAFETY: the first `count` entries were written.
         let sorted = unsafe { std::slice::from_raw_parts(self.sources.as_ptr().cast(), count) };
         Tile { sources: sorted, order: Some(order) }
     }
@@ -131,8 +133,9 @@ impl<'a> Tile<'a> {
         if falling { Tile { sources, order: None } } else { room.sort(sources) }
     }
 
-    /// Adds the tile's part of the product to `outputs`, or overwrites them if `accumulate` is
-    /// false. `table` holds the factors: those of source k begin at index `k * outputs.len()`.
+    /// Adds the tile's part of the product to `outputs`, or overwrites `outputs` if `accumulate` is
+    /// false. `table` holds the factors. The factors of source k begin at index `k *
+    /// outputs.len()`.
     ///
     /// # Safety
     /// As for [`product`].
@@ -170,8 +173,8 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Computes one vector of each output, where a source or the outputs end within this vector. It
-    /// works on copies that are padded with zeros.
+    /// Computes one vector of each output, where a source or the outputs end within this vector.
+    /// The function works on copies that are padded with zeros.
     ///
     /// # Safety
     /// As for [`product`]. `table` holds the factors of exactly those sources that have more than
@@ -215,8 +218,8 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// The inner loop: computes `M` outputs, and as many vectors of each at a time as fit into the
-/// registers.
+/// The inner loop. It computes `M` outputs. At a time it computes as many vectors of each output as
+/// fit into the registers.
 ///
 /// # Safety
 /// As for [`Engine::rectangle`], with exactly `M` outputs.
@@ -297,9 +300,10 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
     }
 }
 
-/// Prefetches the next bytes of a source. The processor would not do this by itself: it reads a
-/// little of each source in turn, and so detects no stream. With more than four outputs, the
-/// arithmetic takes longer than the memory accesses, and hints would only cost instructions.
+/// Prefetches the next bytes of a source. The processor would not prefetch them by itself: the loop
+/// reads a little of each source in turn, so the processor detects no stream. With more than four
+/// outputs, the arithmetic takes longer than the memory accesses, and prefetching would only cost
+/// instructions.
 #[inline(always)]
 unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, at: usize) {
     if M <= 4 {

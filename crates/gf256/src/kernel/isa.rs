@@ -1,4 +1,5 @@
-//! The instruction sets that kernels exist for, and which of them this machine has.
+//! The instruction sets for which kernels exist, and a test whether this machine has an instruction
+//! set.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +21,7 @@ impl Isa {
     /// All instruction sets, fastest first.
     pub const ALL: [Isa; 4] = [Isa::Gfni512, Isa::Gfni256, Isa::Avx2, Isa::Portable];
 
-    /// The name, as written in the environment variable `RIPSTOP_GF256`.
+    /// The name that the environment variable `RIPSTOP_GF256` uses.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Gfni512 => "gfni512",

@@ -1,7 +1,7 @@
 //! The operations that a kernel needs from an instruction set: [`Lanes`]. The algorithms in
 //! [`super::fused`] and [`super::stream`] are written once, for any type that implements [`Lanes`].
-//! [`Engine`] is the result: the algorithms compiled for one instruction set. The tests also run
-//! them on a software model of the instructions.
+//! An [`Engine`] consists of these algorithms, compiled for one instruction set. The tests also run
+//! the algorithms on a software model of the instructions.
 
 /// Field arithmetic on one vector register.
 ///
@@ -27,8 +27,8 @@ pub(super) trait Lanes {
     /// Whether it is faster to process two sources at a time. True where an instruction XORs three
     /// operands.
     const PAIRS: bool;
-    /// How many independent vectors [`Engine::registers`] multiplies in each round. There must be
-    /// enough of them to keep the execution units busy.
+    /// The number of independent vectors that [`Engine::registers`] multiplies in each round. The
+    /// number must be large enough to keep the execution units busy.
     const CHAINS: usize;
 
     /// The table entry for the factor `c`.
@@ -65,8 +65,8 @@ pub(super) trait Lanes {
     unsafe fn shift(vector: Self::Vector) -> Self::Vector;
     /// Hints that the cache line at `from` will be read soon. `from` need not be valid.
     unsafe fn prefetch(from: *const u8);
-    /// Only the multiplication instructions, on registers. Used to measure the upper limit of the
-    /// kernel's speed.
+    /// Executes only the multiplication instructions, on registers. This measures the upper limit
+    /// of the kernel's speed.
     unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector;
 }
 
@@ -77,9 +77,9 @@ pub(super) struct Rectangle<'a, Entry> {
     /// Each source is at least `to` bytes long.
     pub(super) sources: &'a [&'a [u8]],
     pub(super) outputs: &'a [*mut u8],
-    /// The first byte.
+    /// The offset of the first byte.
     pub(super) from: usize,
-    /// The end. `to - from` is a multiple of [`Lanes::WIDTH`].
+    /// The offset after the last byte. `to - from` is a multiple of [`Lanes::WIDTH`].
     pub(super) to: usize,
     /// Whether to add to the outputs instead of overwriting them.
     pub(super) accumulate: bool,
@@ -90,7 +90,7 @@ pub(super) struct Rectangle<'a, Entry> {
 ///
 /// The caller of every function guarantees: the processor has the instructions. Lengths are
 /// multiples of [`Lanes::WIDTH`]. Pointers are valid for the given lengths. An output overlaps no
-/// other argument, unless the function says that it may.
+/// other argument, unless the description of the function allows the overlap.
 pub(super) trait Engine: Lanes {
     /// A fused product with at most [`Lanes::OUTPUTS`] outputs.
     unsafe fn rectangle(of: &Rectangle<'_, Self::Entry>);
@@ -120,7 +120,7 @@ pub(super) trait Engine: Lanes {
     /// Panics if `which` has an index beyond `sums`.
     unsafe fn dots(a: *const u8, len: usize, rows: *const u8, stride: usize, which: &[u32], sums: &mut [u8]);
     /// Runs `rounds` rounds of [`Lanes::CHAINS`] multiplications on registers. Returns a byte that
-    /// depends on all of them, so that the compiler keeps them.
+    /// depends on all products, so that the compiler does not remove the multiplications.
     unsafe fn registers(rounds: usize) -> u8;
 }
 

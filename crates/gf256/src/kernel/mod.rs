@@ -33,8 +33,8 @@ use lanes::Lanes;
 use std::sync::OnceLock;
 
 /// The largest number of outputs that are passed to one fused product. A product with more outputs
-/// is split. The limit bounds an array of pointers on the stack. Half the value splits products
-/// twice as often; double the value doubles the array.
+/// is split. The limit bounds an array of pointers on the stack. Half the value splits a product
+/// into twice as many parts. Double the value doubles the array.
 const MAX_OUTPUTS: usize = 64;
 
 /// The environment variable that overrides the choice of kernel.
@@ -73,14 +73,14 @@ impl Kernel {
         Isa::ALL.into_iter().filter_map(|isa| Kernel::new(isa).ok())
     }
 
-    /// The kernel that the program uses: the one that the environment variable `RIPSTOP_GF256`
-    /// names, or else the fastest. It is chosen once, at the first call.
+    /// The kernel that the program uses. The environment variable `RIPSTOP_GF256` can name this
+    /// kernel. Otherwise it is the fastest kernel. The choice is made at the first call.
     pub fn chosen() -> Kernel {
         choice().0
     }
 
-    /// Why the kernel named by `RIPSTOP_GF256` is not used. None if it is used, or if the variable
-    /// is not set. The program shows this warning to the user.
+    /// Why the kernel named by `RIPSTOP_GF256` is not used. None if that kernel is used, or if the
+    /// variable is not set. The program shows this warning to the user.
     pub fn warning() -> Option<&'static KernelError> {
         choice().1.as_ref()
     }
@@ -184,8 +184,8 @@ impl Kernel {
         assert_eq!(coefficients.len(), outputs * sources.len(), "coefficients must be outputs times sources");
         let mut rest = outputs;
         while rest > 0 {
-            // The outputs are split into batches of equal size as far as possible. No batch has
-            // more outputs than the kernel can compute together.
+            // The outputs are split into batches that are as equal in size as possible. No batch
+            // has more outputs than the kernel can compute together.
             let batch = rest.div_ceil(rest.div_ceil(self.outputs()));
             let mut fresh = [const { None }; MOST_OUTPUTS];
             let mut pointers = [std::ptr::null_mut(); MOST_OUTPUTS];
@@ -193,9 +193,9 @@ impl Kernel {
                 *pointer = fresh.insert(Fresh::new(chunks)).start();
             }
             let coefficients = &coefficients[(outputs - rest) * sources.len()..][..batch * sources.len()];
-            // SAFETY: the pointers are to new memory of `chunks` chunks each, which overlaps
-            // neither another output nor a source. The product overwrites all of it. The Kernel
-            // proves that the instructions exist.
+            // SAFETY: each pointer is to new memory of `chunks` chunks. This memory overlaps no
+            // other output and no source. The product overwrites all of it. The Kernel proves that
+            // the instructions exist.
             unsafe { self.overwrite(coefficients, &pointers[..batch], chunks * CHUNK, sources) };
             for fresh in fresh.into_iter().flatten() {
                 // SAFETY: the product has written the whole slot.
@@ -221,10 +221,9 @@ impl Kernel {
 
     /// Computes a product that replaces the contents of `outputs`, which are `len` bytes each.
     ///
-    /// # Safety
-    /// The caller must guarantee the same as for `fused::product`, except for the instructions: the
-    /// Kernel proves that these exist. The outputs need not be initialised before, and are
-    /// initialised afterwards.
+    /// # Safety The caller must guarantee the same as for `fused::product`, except for the
+    /// instructions: the Kernel proves that the instructions exist. The outputs may be
+    /// uninitialised memory. This function initialises them.
     #[allow(unsafe_code, reason = "calls vector code")]
     unsafe fn overwrite(self, coefficients: &[u8], outputs: &[*mut u8], len: usize, sources: &[&[u8]]) {
         let job = Product { coefficients, outputs, len, sources, accumulate: false };
@@ -309,8 +308,8 @@ impl Kernel {
     }
 
     /// Runs `rounds` rounds of the kernel's multiplication instructions on registers only. Returns
-    /// the number of bytes multiplied. A caller that measures the time gets the upper limit of the
-    /// kernel's speed.
+    /// the number of bytes multiplied. From this number and the measured time, the caller computes
+    /// the upper limit of the kernel's speed.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub(crate) fn registers(self, rounds: usize) -> u64 {
         // SAFETY: the Kernel proves that the instructions exist.
@@ -336,8 +335,8 @@ fn choice() -> &'static (Kernel, Option<KernelError>) {
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
 }
 
-/// The kernel named `wanted`, or else the fastest together with the reason why `wanted` is not
-/// used.
+/// The kernel named `wanted`. If this kernel is unknown or not available, the fastest kernel and
+/// the reason.
 fn choose(wanted: Option<&str>) -> (Kernel, Option<KernelError>) {
     let fastest = Kernel::all().next().unwrap_or(Kernel { isa: Isa::Portable });
     match wanted.filter(|name| !name.is_empty()).map(|name| name.parse().and_then(Kernel::new)) {
@@ -380,8 +379,8 @@ fn mul_with<E: Engine>(dst: &mut [u8], c: u8) {
     with_copies::<E>(&mut dst[whole..], &tail[..rest], c, false);
 }
 
-/// Like [`Engine::multiply`], for slices shorter than one vector. They are copied to buffers of
-/// vector size.
+/// Like [`Engine::multiply`], for slices shorter than one vector. The slices are copied to buffers
+/// of vector size.
 #[allow(unsafe_code, reason = "calls vector code")]
 fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
     if dst.is_empty() {

@@ -1,5 +1,5 @@
-//! A software model of the GFNI instructions, exactly as their manual defines them. It runs the
-//! code of the GFNI kernels in tests on processors without these instructions.
+//! A software model of the GFNI instructions, exactly as their manual defines them. Tests use this
+//! model to run the code of the GFNI kernels on processors without GFNI instructions.
 
 use super::lanes::{Lanes, engine};
 use crate::field::{self, MATRICES};
@@ -11,8 +11,8 @@ fn affine(source: u8, matrix: u64) -> u8 {
     (0..8).fold(0, |byte, i| byte | ((rows[7 - i] & source).count_ones() as u8 & 1) << i)
 }
 
-/// `VPTERNLOG` on one byte: each bit of the result is one bit of `table`. Its index has the bits of
-/// `a`, `b` and `c` as binary digits.
+/// `VPTERNLOG` on one byte. Bit i of the result is a bit of `table`. The index of this bit in
+/// `table` has bit i of `a`, of `b` and of `c` as its binary digits.
 fn ternary(table: u8, a: u8, b: u8, c: u8) -> u8 {
     (0..8).fold(0, |byte, i| {
         let index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1);

@@ -2,15 +2,15 @@
 //! Compilers turn these loops into the vector instructions that every processor of the target has.
 //!
 //! A sum of products is computed in eight steps, one for each bit of the coefficients, highest bit
-//! first (Horner's rule). Each step doubles the sum, then adds the sources whose coefficient has
-//! this bit set. Doubling is multiplication by x. So M outputs from K sources cost 4 x M x K XORs
-//! on average. They also cost 8 x M doublings for each group of up to 64 sources, but no table
-//! look-ups.
+//! first (Horner's rule). Each step doubles the sum. Then it adds the sources whose coefficient has
+//! the step's bit set. Doubling is multiplication by x. The computation of M outputs from K sources
+//! takes 4 x M x K XORs on average. It also takes 8 x M doublings for each group of up to 64
+//! sources, but no table look-ups.
 
 use crate::field;
 
-/// How many bytes are processed side by side. Unit: bytes. They fill a few registers. Half the
-/// value uses fewer registers; double the value may not fit into the registers.
+/// The number of bytes that are processed together. 64 bytes fill a few registers. Half the value
+/// uses half as many registers. Double the value may not fit into the registers.
 const WIDTH: usize = 64;
 
 pub(super) type Block = [u8; WIDTH];
@@ -22,8 +22,8 @@ pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
     }
 }
 
-/// How many sources are added to an output in one pass. Unit: sources. The limit keeps [`Lists`]
-/// and the padded copies on the stack. Half the value stores each output twice as often; double the
+/// The largest number of sources that are added to an output in one pass. The limit keeps [`Lists`]
+/// and the padded copies on the stack. Half the value stores each output twice as often. Double the
 /// value doubles the stack memory.
 const TILE: usize = 64;
 
@@ -48,8 +48,8 @@ pub(super) fn sum(output: &mut [u8], coefficients: &[u8], sources: &[&[u8]], acc
     }
 }
 
-/// Computes one block in which a source or the output ends. It works on copies that are padded with
-/// zeros.
+/// Computes one block in which a source or the output ends. The function works on copies that are
+/// padded with zeros.
 #[cold]
 fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
     let mut copies = [[0; WIDTH]; TILE];
@@ -60,11 +60,12 @@ fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
     out.iter_mut().zip(acc).for_each(|(o, a)| *o ^= a);
 }
 
-/// For each bit, highest first: the sources whose coefficient has this bit set.
+/// Eight lists of sources, one for each bit of the coefficients, highest bit first. A list holds
+/// the sources whose coefficient has the list's bit set.
 struct Lists {
-    /// The indices of these sources. Entries from the bit's count on have no meaning.
+    /// The indices of the sources in each list. Entries from the list's count on have no meaning.
     of: [[u8; TILE]; 8],
-    /// How many sources each list has.
+    /// The number of sources in each list.
     counts: [usize; 8],
 }
 
@@ -115,9 +116,9 @@ pub(super) fn mul(dst: &mut [u8], c: u8) {
     }
 }
 
-/// The sum of the products `a[i] * b[i]`. There is one sum for each bit of a byte: it adds up the
-/// bytes of `a` whose partner in `b` has this bit set. Eight bytes are handled at a time. Horner's
-/// rule combines the eight sums at the end.
+/// The sum of the products `a[i] * b[i]`. Each bit of a byte has its own sum. The sum of a bit adds
+/// up the bytes of `a` whose partner in `b` has this bit set. Eight bytes are handled at a time.
+/// Horner's rule combines the eight sums at the end.
 pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     let mut sums = [0; 8];
     for (a, b) in a.iter().zip(b) {
@@ -137,13 +138,13 @@ pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     })
 }
 
-/// How many blocks [`registers`] processes side by side.
+/// The number of blocks that [`registers`] processes together.
 pub(super) const CHAINS: usize = 3;
 
 /// Runs `rounds` rounds on each of [`CHAINS`] blocks in registers. A round has four operations that
-/// are as cheap as an XOR. [`sum`] needs four XORs for a product on average, so this measures the
-/// upper limit of its speed. Half of the operations are additions, because the compiler would
-/// simplify XORs alone.
+/// are as cheap as an XOR. [`sum`] needs four XORs for a product on average, so the speed of this
+/// function is the upper limit for [`sum`]. Half of the operations are additions, because the
+/// compiler would simplify a round of only XORs.
 pub(super) fn registers(rounds: usize) -> u8 {
     let source: Block = std::hint::black_box(std::array::from_fn(|i| i as u8 ^ 0x5a));
     let mut chains: [Block; CHAINS] = std::array::from_fn(|chain| [chain as u8; WIDTH]);

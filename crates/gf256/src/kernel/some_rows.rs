@@ -1,9 +1,10 @@
-//! Operations on those rows of a matrix that a list names. One call handles all of these rows, so
-//! it chooses the instructions and prepares the vector only once.
+//! Operations on some rows of a matrix. A list names the rows. One call handles all rows of the
+//! list, so it chooses the instructions and prepares the vector one time for all of them.
 //!
 //! The rows lie at equal distances, the *stride*, and may be longer than the vector. The window
 //! decoder of `ripstop-codes` uses these operations for payloads that have a length but no bytes.
-//! It stores each column of its coefficients as such a row, and few columns are in use.
+//! The decoder stores each column of its coefficients as a row of such a matrix. Few columns are in
+//! use at a time.
 
 use super::lanes::Engine;
 #[cfg(target_arch = "x86_64")]
@@ -42,8 +43,8 @@ impl Kernel {
     }
 
     /// Adds to `sums[i]` the dot product of `a` and row i of a matrix, for each i in `which`. Row i
-    /// begins at `rows[i * stride]`. The bytes of `a` outside of `within` must be 0; vectors
-    /// without a byte in `within` are skipped.
+    /// begins at `rows[i * stride]`. The bytes of `a` outside of the range `within` must be 0. The
+    /// function skips those register widths of `a` that contain no byte in `within`.
     ///
     /// # Panics
     /// If there is no row for each of `sums`, no sum for an index in `which`, or if `within`

@@ -6,17 +6,18 @@
 //! * `scatter`: adds multiples of one vector to the rows of a matrix.
 //! * `dots`: the dot products of one vector with rows of a matrix.
 //!
-//! Loads and stores limit the speed of these operations. Therefore they process several vectors
-//! side by side (unrolling), but need not keep results in registers across many sources as the
-//! product in `fused.rs` does.
+//! Loads and stores limit the speed of these operations. The operations therefore process several
+//! vectors together (unrolling). They need not keep results in registers across many sources, as
+//! the product in `fused.rs` does.
 //!
 //! Safety: all functions here have the contract of [`Engine`](super::lanes::Engine). In particular,
 //! `len` is a multiple of [`Lanes::WIDTH`], and the pointers are valid for `len` bytes.
 
 use super::lanes::Lanes;
 
-/// How many vectors `xor_into` and `multiply` process side by side, to keep enough loads in flight.
-/// Half the value waits longer for memory; double the value needs twice the registers.
+/// The number of vectors that `xor_into` and `multiply` process together, to keep enough loads in
+/// flight. With half the value, the processor waits longer for memory. Double the value needs twice
+/// as many registers.
 const UNROLL: usize = 4;
 
 /// Implements [`Engine::xor_into`](super::lanes::Engine::xor_into).
@@ -80,7 +81,7 @@ pub(super) unsafe fn multiply<L: Lanes>(dst: *mut u8, src: *const u8, len: usize
 #[inline(always)]
 pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8, coefficients: &[u8]) {
     // SAFETY: as in `xor_into`. `rows` is valid for `coefficients.len()` rows of `len` bytes each.
-    // `len` is a multiple of WIDTH, so one vector or none is left for the last step.
+    // `len` is a multiple of WIDTH, so at most one vector is left for the last step.
     unsafe {
         let mut at = 0;
         while at + 4 * L::WIDTH <= len {
@@ -97,8 +98,8 @@ pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8,
     }
 }
 
-/// Does `gather` for the first `C` vectors at `dst` and of each row. The distance from row to row
-/// is `stride` bytes.
+/// Does the work of `gather` for the first `C` vectors of `dst` and of each row. The distance from
+/// row to row is `stride` bytes.
 #[inline(always)]
 unsafe fn gather_columns<L: Lanes, const C: usize>(dst: *mut u8, stride: usize, rows: *const u8, coefficients: &[u8]) {
     // SAFETY: the caller (`gather`) guarantees that `dst` and each row are valid for C vectors.
@@ -146,8 +147,8 @@ pub(super) unsafe fn scatter_some<L: Lanes>(
     unsafe { scatter_to::<L>(rows, len, src, factors) }
 }
 
-/// Adds multiples of `src` to the bytes at some offsets from `rows`. `factors` has each offset with
-/// the factor.
+/// Adds multiples of `src` to the bytes at some offsets from `rows`. `factors` lists each offset
+/// with the factor for this offset.
 #[inline(always)]
 unsafe fn scatter_to<L: Lanes>(
     rows: *mut u8,
@@ -172,7 +173,7 @@ unsafe fn scatter_to<L: Lanes>(
     }
 }
 
-/// Does `scatter_to` for the first `C` vectors at `src`.
+/// Does the work of `scatter_to` for the first `C` vectors of `src`.
 #[inline(always)]
 unsafe fn scatter_columns<L: Lanes, const C: usize>(
     rows: *mut u8,
@@ -224,12 +225,12 @@ pub(super) unsafe fn dots<L: Lanes>(
     }
 }
 
-/// Does `dots` for the first `N` vectors at `a` and of each row.
+/// Does the work of `dots` for the first `N` vectors of `a` and of each row.
 ///
-/// No instruction multiplies two variable bytes of this field. Therefore there is one sum for each
-/// of the eight bits of a byte, highest bit first. The sum of a bit adds up those bytes of a row
-/// whose partner in `a` has this bit set. The masks that select them are the same for all rows. At
-/// the end, Horner's rule combines the eight sums: double the total, add the next sum.
+/// No instruction multiplies two variable bytes of this field. Therefore each of the eight bits of
+/// a byte has its own sum, highest bit first. The sum of a bit adds up those bytes of a row whose
+/// partner in `a` has this bit set. Masks select these bytes. The masks are the same for all rows.
+/// At the end, Horner's rule combines the eight sums: double the total, add the next sum.
 #[inline(always)]
 unsafe fn dots_of<L: Lanes, const N: usize>(
     a: *const u8,
@@ -251,7 +252,7 @@ unsafe fn dots_of<L: Lanes, const N: usize>(
         }
         let two = L::factor_of(2);
         for row in which {
-            // This also checks the index, before the row is read.
+            // This indexing also checks that the row exists, before the row is read.
             let sum = &mut sums[*row as usize];
             let mut parts = [L::zero(); 8];
             for (n, masks) in masks.iter().enumerate() {
@@ -271,7 +272,7 @@ unsafe fn dots_of<L: Lanes, const N: usize>(
     }
 }
 
-/// The XOR of all bytes, whose number is a multiple of 8.
+/// The XOR of all bytes. The number of bytes is a multiple of 8.
 #[inline(always)]
 fn fold(bytes: &[u8]) -> u8 {
     let (words, _) = bytes.as_chunks::<8>();

@@ -59,8 +59,8 @@ fn model_under_test<E: Engine>(name: &'static str) -> Under {
         mul_add: mul_add_with::<E>,
         mul: mul_with::<E>,
         product: product_with::<E>,
-        // SAFETY: the rows are as long as the vector, one for each coefficient; a model needs no
-        // instructions.
+        // SAFETY: there is a row for each coefficient, and the rows are as long as the vector. A
+        // model needs no special instructions.
         gather: |d, r, c| unsafe {
             assert!(r.len() >= d.len() * c.len());
             E::gather(d.as_mut_ptr().cast(), d.len() * CHUNK, r.as_ptr().cast(), c);
@@ -175,7 +175,7 @@ fn different_lengths_stop_at_the_shorter() {
 fn check_product(under: &Under, mode: ProductMode, lens: &[usize], source_lens: &[usize], seed: u64) {
     let coefficients = noise(lens.len() * source_lens.len(), seed);
     let noisy: Vec<Vec<u8>> = source_lens.iter().enumerate().map(|(k, n)| noise(n + 3, seed + k as u64)).collect();
-    // Odd starts, different for each source.
+    // The sources start at different, unaligned addresses.
     let sources: Vec<&[u8]> = noisy.iter().zip(source_lens).enumerate().map(|(k, (s, n))| &s[k % 4..][..*n]).collect();
     let before: Vec<Vec<u8>> = lens.iter().map(|n| noise(*n, seed ^ *n as u64)).collect();
     let mut after = before.clone();
@@ -213,7 +213,8 @@ fn products_on_all_lengths() {
 #[test]
 fn large_products() {
     for under in all() {
-        // More than one tile of sources and one block of outputs; outputs of different lengths.
+        // The first product has more than one tile of sources and more than one block of outputs.
+        // The second product has outputs of different lengths.
         check_product(&under, ProductMode::Overwrite, &[128; 70], &[128; 70], 1);
         let lens: Vec<usize> = (0..130).map(|k| 64 * (k % 5)).collect();
         check_product(&under, ProductMode::Accumulate, &[320, 320, 64, 65, 65, 320], &lens, 2);
@@ -290,7 +291,7 @@ fn dot_products() {
         for (chunks, stride) in [(0, 1), (1, 1), (1, 3), (2, 2), (5, 7), (9, 9)] {
             let (mut a, rows) = (fill(chunks, 1), fill(6 * stride, 2));
             for zeros in [0, 1, 33, 64, 200] {
-                // Zeros at both ends are skipped.
+                // The zeros at both ends of `a` are skipped.
                 let end = bytes(&a).len();
                 let within = zeros.min(end)..end.saturating_sub(zeros / 2);
                 bytes_mut(&mut a)[..within.start].fill(0);

@@ -20,7 +20,7 @@ impl Lanes for Gfni512 {
     type Factor = __m512i;
     type Entry = u64;
     const WIDTH: usize = 64;
-    // Of the 32 registers, 16 are accumulators, 4 sources and 2 matrices.
+    // Of the 32 registers, 16 hold accumulators, 4 hold sources and 2 hold matrices.
     const OUTPUTS: usize = 8;
     const PAIRS: bool = true;
     const CHAINS: usize = 12;
@@ -97,7 +97,7 @@ impl Lanes for Gfni256 {
     type Factor = __m256i;
     type Entry = u64;
     const WIDTH: usize = 32;
-    // Of the 16 registers, 12 are accumulators, 2 sources, 1 a matrix and 1 a product.
+    // Of the 16 registers, 12 hold accumulators, 2 hold sources, 1 holds a matrix and 1 a product.
     const OUTPUTS: usize = 6;
     const PAIRS: bool = false;
     const CHAINS: usize = 12;
@@ -177,7 +177,8 @@ impl Lanes for Shuffle256 {
     type Factor = [__m256i; 2];
     type Entry = u8;
     const WIDTH: usize = 32;
-    // Of the 16 registers, 8 are accumulators, 4 halves of sources, 2 tables and 2 products.
+    // Of the 16 registers, 8 hold accumulators, 4 hold halves of sources, 2 hold tables and 2
+    // products.
     const OUTPUTS: usize = 4;
     const PAIRS: bool = false;
     const CHAINS: usize = 12;
@@ -248,7 +249,7 @@ impl Lanes for Shuffle256 {
     }
     #[inline(always)]
     unsafe fn arithmetic(vector: __m256i, factor: [__m256i; 2]) -> __m256i {
-        // Two shuffles per product, and nothing else.
+        // A product takes two shuffles, and here nothing else is executed.
         _mm256_shuffle_epi8(factor[1], _mm256_shuffle_epi8(factor[0], vector))
     }
 }

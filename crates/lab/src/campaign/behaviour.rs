@@ -1,9 +1,10 @@
 //! The behaviour fingerprint: a hash of the simulator's results on a few short scenarios.
 //!
-//! The planner's closed forms have fitted weights and measured errors (see `mod.rs`). These are
-//! valid only for the simulator to which the weights were fitted. A hash of the simulator's sources
-//! changes with any edit, even one without effect on results. The fingerprint changes only when a
-//! result changes. A test compares the fingerprint that is kept in the repository with a new one.
+//! The planner's closed forms have fitted weights and measured errors (see `mod.rs`). The weights
+//! and errors are valid only for the simulator to which the weights were fitted. A hash of the
+//! simulator's sources changes with any edit, even if the edit changes no result. The fingerprint
+//! changes only when a result changes. A test computes the fingerprint again and compares it with
+//! the fingerprint in the repository.
 
 use super::scenes::CampaignStage;
 use crate::error::{LabError, LabResult};
@@ -12,21 +13,22 @@ use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{self, Scenario, ScenarioReport};
 use sha2::{Digest, Sha256};
 
-/// The links of the fingerprint. They are slow, so that the whole fingerprint takes a few seconds.
+/// The links of the fingerprint. The links are slow, so the whole fingerprint takes a few seconds.
 ///
-/// In order: no loss, independent losses on a long path, bursts over a short queue, heavy losses
-/// in one direction. Any change of a value changes the fingerprint. The data in
-/// `crates/model/data` must then be made again.
+/// The first link has no loss. The second is a long path with independent losses. The third has
+/// bursts of losses and a short queue. The fourth has heavy losses in one direction. Any change of
+/// a value changes the fingerprint. The data in `crates/model/data` must then be made again.
 const LINKS: [NetworkPath; 4] = [
     NetworkPath { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
     NetworkPath { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },
     NetworkPath { rate: 8e6, rtt: 0.03, loss: 0.03, loss_back: 0.03, burst: 5.0, queue: 9e3, flows: 1 },
     NetworkPath { rate: 10e6, rtt: 0.1, loss: 0.15, loss_back: 0.0, burst: 2.0, queue: 125e3, flows: 1 },
 ];
-/// Index in [`LINKS`] of the link on which requests are simulated too: independent losses on a long
-/// path. Requests on a single link keep the computation of the fingerprint short.
+/// Index in [`LINKS`] of the link on which requests are simulated too. This link is a long path
+/// with independent losses. Requests on a single link keep the computation of the fingerprint
+/// short.
 const REQUESTS_ON: usize = 1;
-/// The seed of the runs. Any fixed seed would do; a new one changes the fingerprint.
+/// The seed of the runs. Any fixed seed would do; a new seed changes the fingerprint.
 const SEED: u64 = 1;
 
 /// The fingerprint of this program's simulator: 16 hexadecimal digits.
@@ -92,7 +94,7 @@ mod tests {
         let stale = |what: &str, then: &str| {
             assert_eq!(
                 then, now,
-                "{what} were made with a simulator that gave other results (behaviour {then}; this one: {now}). \
+                "{what} were made with a simulator that gave other results (behaviour {then}; this simulator: {now}). \
                  Run `make plan-report` and commit crates/model/data and docs/plan-report.md."
             );
         };

@@ -1,9 +1,9 @@
-//! Reads the planner's data that is kept in the repository, in `crates/model/data`. `make
-//! plan-report` writes it.
+//! Reads the planner's data from the files in `crates/model/data`. `make plan-report` writes these
+//! files.
 //!
-//! The planner predicts goodput and delays by closed forms with fitted weights. The data has these
-//! weights, and the errors of the predictions against simulations. The files are compiled into the
-//! program.
+//! The planner predicts goodput and delays by closed forms with fitted weights. The files hold
+//! these weights, and the errors of the predictions relative to simulations. The files are compiled
+//! into the program.
 
 use super::errors::PlanErrors;
 use crate::error::{LabError, LabResult};

@@ -8,14 +8,14 @@ use std::ops::RangeInclusive;
 /// Link number `k` of the campaign of `seed`.
 ///
 /// All quantities come from the ranges of [`validity`]. Rates are log-uniform. The other quantities
-/// depend on the kind of link, which is chosen with equal probability:
+/// depend on the kind of link. A link has one of two kinds with equal probability:
 ///
 /// - Uniform: RTT, loss, burst length and queue are uniform.
 /// - Common: values that occur often in practice are more frequent.
 ///   - RTT and queue are log-uniform.
-///   - The loss probability is 0 on a quarter of these links. It is log-uniform from .01 to 30 % on
-///     half of them, and uniform from 0 to 30 % on the last quarter.
-///   - Losses are independent on half of these links. On the others, the burst length is
+///   - The loss probability is 0 on a quarter of these links. The loss probability is log-uniform
+///     from .01 to 30 % on half of these links, and uniform from 0 to 30 % on the last quarter.
+///   - Losses are independent on half of these links. On the other links, the burst length is
 ///     log-uniform.
 ///
 /// With probability .8, a link loses acknowledgements with the same probability as data. Otherwise
@@ -39,7 +39,7 @@ pub fn link(seed: u64, k: u64) -> NetworkPath {
         (rtt, loss, burst, log(&mut random, &validity::QUEUE_BDPS))
     };
     let loss_back = if random.chance(0.8) { loss } else { 0.0 };
-    // Rounded, so that people can type a link of the report into a command.
+    // The values are rounded, so that people can type a link of the report into a command.
     let digits = |x: f64, scale: f64| libm::round(x * scale) / scale;
     let least_queue = validity::FEWEST_QUEUE_PACKETS * PATH_MTU;
     NetworkPath {

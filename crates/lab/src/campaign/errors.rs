@@ -2,8 +2,9 @@
 //! `crates/model/data/plan-errors.toml`.
 //!
 //! `ripstop plan` shows these errors with its predictions. An error compares a predicted quantity,
-//! called a figure here, with the mean of simulations. The simulations are a campaign; `mod.rs`
-//! explains its terms, such as scheme, family and kind of losses.
+//! called a figure here, with the mean of simulations. A campaign is a set of such simulations on
+//! random links. `mod.rs` explains the terms of a campaign, such as scheme, family and kind of
+//! losses.
 
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::campaign::CampaignRecord;
@@ -14,17 +15,18 @@ use std::collections::BTreeMap;
 /// The key in [`PlanErrors::hits`] for all links together.
 pub const ALL_LINKS: &str = "all";
 
-/// The errors of all predicted quantities, and how often the planner recommended a good scheme.
+/// The errors of all predicted quantities, and the numbers of good recommendations of the planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanErrors {
     /// The campaign on which the errors were measured.
     pub campaign: CampaignRecord,
-    /// How often the recommendation was good, over all links (key [`ALL_LINKS`]) and for each kind
+    /// The numbers of good recommendations: over all links (key [`ALL_LINKS`]), and for each kind
     /// of losses (key [`LossPattern::name`]).
     pub hits: BTreeMap<String, PlanHits>,
-    /// The error of each predicted quantity. The outer key is its name; the goodput of a scheme has
-    /// the scheme's name. The inner key is the kind of losses.
+    /// The error of each predicted quantity. The outer key is the name of the quantity. For the
+    /// goodput of a scheme, the outer key is the name of the scheme. The inner key is the kind of
+    /// losses.
     error: BTreeMap<String, BTreeMap<String, RelativeError>>,
 }
 
@@ -40,16 +42,18 @@ pub struct RelativeError {
     pub links: u64,
 }
 
-/// How often the recommended scheme had a goodput within 3 % of the best scheme's.
+/// The numbers of links on which the recommended scheme or its family was good: its goodput was
+/// within 3 % of the best scheme's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanHits {
     /// The number of links.
     pub links: u64,
-    /// Links on which the recommended scheme was within 3 % of the best one.
+    /// The number of links on which the goodput of the recommended scheme was within 3 % of the
+    /// best scheme's.
     pub scheme: u64,
-    /// Links on which the recommended family (plain TCP or tunnel) has a scheme within 3 % of the
-    /// best one.
+    /// The number of links on which a scheme of the recommended family (plain TCP or tunnel) has a
+    /// goodput within 3 % of the best scheme's.
     pub family: u64,
 }
 
@@ -72,7 +76,7 @@ impl PlanErrors {
     /// The text of the data file.
     ///
     /// # Errors
-    /// TOML cannot represent a number.
+    /// One of the numbers cannot be written as TOML.
     pub fn to_toml(&self) -> LabResult<String> {
         let text = toml::to_string(self).map_err(|error| LabError::work("writing the errors", error))?;
         Ok(format!(

@@ -1,8 +1,8 @@
 //! Compares predictions with simulated results on the links of a campaign.
 //!
-//! This file computes the errors of the predicted quantities. It also computes how often the
-//! planner recommends a scheme whose goodput is near that of the best scheme. A scheme is a way to
-//! use the link; `mod.rs` explains this and the other terms.
+//! This file computes the errors of the predicted quantities. It also counts the links on which the
+//! planner recommends a scheme whose goodput is near the best scheme's. A scheme is a way to use
+//! the link. `mod.rs` explains all terms of this folder.
 
 use super::errors::{ALL_LINKS, PlanErrors, PlanHits, RelativeError};
 use super::simulate::TCPNC;
@@ -15,8 +15,8 @@ use ripstop_sim::engine::percentile;
 /// The recommendation counts as good (a hit) when the goodput of the recommended scheme is at least
 /// this fraction of the best scheme's goodput.
 ///
-/// A higher value counts more links as misses, a lower one fewer. The text of docs/plan-report.md
-/// says "within 3 %", so it must change together with this value.
+/// A higher value counts more links as misses, and a lower value counts fewer. The text of
+/// docs/plan-report.md says "within 3 %", so it must change together with this value.
 const NEAR_BEST: f64 = 0.97;
 
 /// A link with its predicted and simulated results.
@@ -37,14 +37,14 @@ pub struct JudgedLink<'a> {
 /// Judges the links on which every scheme was simulated, with `weights` for the predictions.
 ///
 /// # Errors
-/// The planner cannot predict a link, or a scheme was not simulated on it.
+/// The planner cannot predict a link, or a scheme was not simulated on a link.
 pub fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> LabResult<Vec<JudgedLink<'a>>> {
     let whole = results.link.iter().take(results.campaign.links as usize);
     whole.map(|link| judge_link(link, weights)).collect()
 }
 
-/// The relative errors of all predicted quantities, for each kind of losses. Also how often the
-/// recommendation was good, over all links and for each kind of losses.
+/// The relative errors of all predicted quantities, for each kind of losses. The result also has
+/// the numbers of good recommendations, over all links and for each kind of losses.
 pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> PlanErrors {
     let mut errors = PlanErrors::new(campaign);
     errors.hits.insert(ALL_LINKS.to_owned(), hits(judged.iter()));
@@ -70,7 +70,8 @@ pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Wei
     errors
 }
 
-/// How often the recommendation was near the best scheme on `links`.
+/// Counts the links of `links` on which the recommended scheme, or its family, was near the best
+/// scheme.
 pub fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> PlanHits {
     let mut hits = PlanHits { links: 0, scheme: 0, family: 0 };
     for one in links {
@@ -108,7 +109,7 @@ pub fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
     percentile(&mut values, percent).unwrap_or(f64::INFINITY)
 }
 
-/// A quantity other than goodput that the planner predicts, called a figure in the data.
+/// A predicted quantity other than goodput. The data calls such a quantity a figure.
 pub struct ErrorFigure {
     /// The figure's name in the data and in the report.
     pub name: &'static str,
@@ -120,9 +121,9 @@ pub struct ErrorFigure {
 
 /// All figures: the predicted quantities other than goodput.
 ///
-/// `sent-per-useful` is the bytes that the link sends for each byte of payload that arrives. Packet
-/// delays are those of BBR, plain and inside the tunnel. Request delays are those of CUBIC, plain
-/// and inside the tunnel.
+/// `sent-per-useful` is the number of bytes that the link sends for each byte of payload that
+/// arrives. Packet delays are those of BBR, plain and inside the tunnel. Request delays are those
+/// of CUBIC, plain and inside the tunnel.
 pub const FIGURES: [ErrorFigure; 10] = [
     ErrorFigure {
         name: "sent-per-useful-bbr",
@@ -188,9 +189,9 @@ impl JudgedLink<'_> {
     /// scheme's headers.
     ///
     /// A flow may be repairing a loss when the measurement begins. Data that arrived before the
-    /// measurement is then delivered during it, because delivery is in order. For this reason,
-    /// Reno's measured goodput over long queues is up to 9 % above the ceiling. A longer transfer
-    /// would not show this excess.
+    /// measurement is then delivered during the measurement, because delivery is in order. For this
+    /// reason, Reno's measured goodput over long queues is up to 9 % above the ceiling. A longer
+    /// transfer would not show this excess.
     fn comparable(&self, scheme: usize) -> f64 {
         comparable(&self.link.path, scheme, self.simulated[scheme])
     }
@@ -213,7 +214,7 @@ impl JudgedLink<'_> {
     }
 
     /// The standard error of the simulated mean, relative to the mean. Even a perfect prediction
-    /// differs from the simulated mean by about this much.
+    /// differs from the simulated mean by about the standard error.
     pub fn standard_error(&self, scheme: usize) -> f64 {
         self.relative(scheme, self.simulated[scheme].standard_error())
     }
@@ -229,8 +230,8 @@ impl JudgedLink<'_> {
         if best > 0.0 { self.comparable(self.chosen) / best } else { 1.0 }
     }
 
-    /// Whether any scheme of the recommended family (plain TCP or tunnel) is within 3 % of the
-    /// best scheme.
+    /// Whether any scheme of the recommended family (plain TCP or tunnel) has a goodput within 3 %
+    /// of the best scheme's.
     fn is_family_near_best(&self) -> bool {
         let tunnel = PlanScheme::FITTED[self.chosen].is_tunnel();
         let family = (0..self.predicted.len()).filter(|k| PlanScheme::FITTED[*k].is_tunnel() == tunnel);
@@ -244,7 +245,8 @@ impl JudgedLink<'_> {
     }
 }
 
-/// Predicts all schemes on `link`, chooses as the planner does, and finds the best simulated one.
+/// Predicts the goodput of all schemes on `link`, and chooses a scheme as the planner does. Finds
+/// the scheme with the highest simulated goodput.
 fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> LabResult<JudgedLink<'a>> {
     let path = &link.path;
     let mut predicted = Vec::with_capacity(PlanScheme::FITTED.len());
@@ -276,13 +278,13 @@ fn comparable(path: &NetworkPath, scheme: usize, simulated: &SchemeResult) -> f6
     simulated.mean_bps.min(path.capacity() * PlanScheme::FITTED[scheme].ceiling())
 }
 
-/// The predicted bytes that the link sends for each byte of payload that arrives.
+/// The predicted number of bytes that the link sends for each byte of payload that arrives.
 fn sent_per_useful(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> f64 {
     predict(path, scheme, weights).map_or(f64::NAN, |got| got.sent_per_useful)
 }
 
-/// The median and the 95th percentile of `errors`. Both are rounded to three decimals and capped at
-/// 1000, so that the data file has no infinite numbers.
+/// The median and the 95th percentile of `errors`. The two numbers are rounded to three decimals
+/// and capped at 1000, so that the data file has no infinite numbers.
 fn relative_error(errors: Vec<f64>) -> Option<RelativeError> {
     let links = errors.len() as u64;
     let three = |x: f64| (x.min(1e3) * 1e3).round() / 1e3;

@@ -1,18 +1,19 @@
 //! The planner's campaign: simulates all schemes on random links and measures the planner's errors.
 //!
-//! The planner is `ripstop plan` (see `plan/mod.rs`). It predicts the goodput and the delays of
-//! each scheme on a link. These terms are used in all files of this folder:
+//! The planner is `ripstop plan` (see `plan/mod.rs`). The planner predicts the goodput and the
+//! delays of each scheme on a link. These terms are used in all files of this folder:
 //!
-//! - A scheme is a way to use the link: a plain TCP, a TCP through the tunnel, or TCP/NC. A family
-//!   is all plain TCPs, or all TCPs through the tunnel.
-//! - The fitted schemes are those in `PlanScheme::FITTED`: all except TCP/NC. Their closed forms
-//!   have weights, which are fitted to the results of one campaign.
+//! - A scheme is a way to use the link: a plain TCP, a TCP through the tunnel, or TCP/NC. There are
+//!   two families of schemes: the plain TCPs, and the TCPs through the tunnel.
+//! - The fitted schemes are the schemes in `PlanScheme::FITTED`: all except TCP/NC. The closed
+//!   forms of the fitted schemes have weights, which are fitted to the results of one campaign.
 //! - C (1-p) is the capacity of a link after losses: C is its rate and p its loss probability.
 //! - A link has one of a few kinds of losses, such as independent losses or long bursts
 //!   (`LossPattern`).
 //!
 //! `ripstop plan campaign` runs a campaign and writes the report. `ripstop plan` reads the weights
-//! and errors that are kept in the repository. With `--verify` it also simulates the user's link.
+//! and errors that are kept in the repository. `ripstop plan --verify` also simulates the user's
+//! link.
 
 pub mod behaviour;
 pub mod data;

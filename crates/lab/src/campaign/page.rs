@@ -10,7 +10,7 @@ use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{LossPattern, PlanScheme, Weights};
 use std::fmt::Write;
 
-/// The page about the links of `campaign`. `weights` are those that made the predictions.
+/// The page about the links of `campaign`. The predictions were made with `weights`.
 pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = heading(campaign, judged, weights);
     text.push_str(&hits_by_kind(judged));
@@ -22,21 +22,22 @@ pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weig
     text
 }
 
-/// The most single runs that the page shows for each listed link. They show how much runs differ.
-/// The campaign's data has the goodput of only the first 8 runs, so double the value changes
-/// nothing. Half the value shortens the list items. The page's text says "at most eight".
+/// The largest number of single runs that the page shows for a listed link. The shown runs tell how
+/// much the goodput differs between runs. The campaign's data has the goodput of only the first 8
+/// runs, so double the value changes nothing. Half the value shortens the list items. The page's
+/// text says "at most eight".
 const SHOWN_RUNS: usize = 8;
-/// The most links in each list. The page says "ten", so its text must change with this value. Half
-/// or double the value changes only the length of the lists.
+/// The largest number of links in each list. The text of the page says "ten", so the text must
+/// change with this value. Half or double the value changes only the length of the lists.
 const LISTED: usize = 10;
-/// Packets. If a link's queue is smaller, [`possible_cause`] names the queue as the likely cause of a
-/// large error. Half or double the value changes only which remark a link gets.
+/// A number of packets. If a link's queue is smaller than this value, [`possible_cause`] names the queue as the likely
+/// cause of a large error. Half or double the value changes only which remark a link gets.
 const SMALL_QUEUE: f64 = 20.0;
-/// Packets. If a link's bandwidth-delay product is smaller, [`possible_cause`] names this product as the
-/// likely cause of a large error. Half or double the value changes only which remark a link gets.
+/// A number of packets. If a link's bandwidth-delay product is smaller than this value, [`possible_cause`] names this
+/// product as the likely cause of a large error. Half or double the value changes only which remark a link gets.
 const SMALL_BDP: f64 = 10.0;
 
-/// The title, the origin of the links, and how often the recommendation was good (hits) over all
+/// The title, the origin of the links, and the share of good recommendations (hits) among all
 /// links.
 fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let fitted = &weights.campaign;
@@ -59,9 +60,10 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
          The hash of the simulator's results on a fixed set of scenarios was {}.\n\n\
          - **The goodput of the scheme that `plan` names is within 3 % of the best scheme's on {} of the links.**\n\
          - The named scheme belongs to a family: plain TCPs, or TCPs in the tunnel. \
-         The best scheme of this family is within 3 % of the best scheme of all on {} of the links.\n\n\
-         The tables below list the links by their losses. A *burst* is a run of consecutive losses. The mean burst of \
-         a link has at most 2 packets, more than 2 and at most 6, or more than 6.\n\n",
+         The goodput of the family's best scheme is within 3 % of the best scheme's on {} of the links.\n\n\
+         The tables below list the links by their losses. A *burst* is a run of consecutive losses. Links \
+         with losses are in three classes by the mean length of their bursts: up to 2 packets, more than 2 and up to \
+         6, and more than 6.\n\n",
         campaign.links,
         campaign.seed,
         campaign.simulator,
@@ -87,8 +89,8 @@ fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
 
 /// The table of goodput errors for each kind of losses.
 fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\nThe next table is about the goodput of the named scheme. Its *error* is |P/S - 1|, where P is \
-                    the predicted goodput and S the mean of the simulated runs. \
+    let mut text = "\nThe next table is about the goodput of the named scheme. The *error* of this goodput is \
+                    |P/S - 1|, where P is the predicted goodput and S is the mean of the simulated runs. \
                     The *standard error* of S and the *deviation* (standard deviation) of single runs are divided \
                     by S.\n\n\
                     | links | median error | 95th percentile of the error | median standard error | \
@@ -115,7 +117,7 @@ fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// Calls `line` for all links together, then once for each kind of losses that occurs.
+/// Calls `line` for all links together, then one time for each kind of losses that occurs.
 fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&JudgedLink<'a>>)) {
     line("all", judged.iter().collect());
     for kind in LossPattern::ALL {
@@ -128,8 +130,9 @@ fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&Jud
 
 /// The table of goodput errors for each scheme.
 fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\nThe next table says on how many links each scheme is the named one, and on how many it is the \
-                    best. The errors are those of its predicted goodput on all links.\n\n\
+    let mut text = "\nThe next table counts the links on which each scheme is the named scheme, and the links on \
+                    which it is the best scheme. The error columns are the errors of each scheme's predicted \
+                    goodput over all links, not only over those on which the scheme is named.\n\n\
                     | scheme | named on links | best on links | median error | 95th percentile of the error |\n\
                     |---|---|---|---|---|\n"
         .to_owned();
@@ -150,12 +153,12 @@ fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
 
 /// The table of errors of the other predicted quantities: TCP/NC's goodput, and [`FIGURES`].
 fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
-    let mut text = "\nThe next table has the errors of other predicted quantities. *sent-per-useful* is the bytes \
-                        sent for each useful byte. \
+    let mut text = "\nThe next table has the errors of other predicted quantities. *sent-per-useful* is the \
+                    number of bytes sent for each useful byte. \
                     *packet* is the delay of a packet of a long transfer. *request* is the delay of a small request \
                     and its answer on the idle link. \
-                    *p50* and *p99* are percentiles. *bbr* is plain BBR, and *plain* is plain CUBIC. *tunnel* is \
-                    CUBIC in the tunnel for requests, and BBR in the tunnel otherwise. \
+                    *p50* and *p99* are percentiles. *bbr* is plain BBR, and *plain* is plain CUBIC. For requests, \
+                    *tunnel* is CUBIC in the tunnel. For the other quantities, *tunnel* is BBR in the tunnel. \
                     *tcpnc* is TCP/NC, which puts a coding layer below TCP.\n\n\
                     | quantity | links | median error | 95th percentile of the error |\n|---|---|---|---|\n"
         .to_owned();
@@ -175,9 +178,9 @@ fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
 /// The links with the largest errors of the recommended scheme's goodput.
 fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\n## The ten largest errors of the named scheme\n\n\
-                    Goodputs are shares of C (1-p), where C is the link's rate and p its loss probability. *runs* \
+                    Goodputs are shares of C (1-p), where C is the link's rate and p is its loss probability. *runs* \
                     lists the goodputs of the first runs, at most eight. \
-                    *best* is the best scheme. The remark after it is a possible cause of the error.\n\n"
+                    *best* is the best scheme. The remark after the best scheme is a possible cause of the error.\n\n"
         .to_owned();
     let mut worst: Vec<&JudgedLink<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.error(b.chosen).total_cmp(&a.error(a.chosen)));
@@ -187,13 +190,14 @@ fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// The links on which the recommended scheme is more than 3 % behind the best one, the largest gap
-/// first. Links with long bursts are left out.
+/// The links on which the goodput of the recommended scheme is more than 3 % below the best
+/// scheme's. The link with the largest gap comes first. Links with long bursts are left out.
 fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
-    let mut text = "\n## Links on which another scheme gets more\n\n\
-                    On these links the named scheme gets less than 97 % of the best scheme's goodput. The list has \
-                    at most ten links, \
-                    the largest gap first. Links that lose packets in bursts of more than 6 packets are left out.\n\n"
+    let mut text = "\n## Links on which another scheme has more goodput\n\n\
+                    On these links, the goodput of the named scheme is less than 97 % of the best scheme's. The list \
+                    has at most ten links. \
+                    The link with the largest gap comes first. \
+                    Links that lose packets in bursts of more than 6 packets are left out.\n\n"
         .to_owned();
     let mut wrong: Vec<&JudgedLink<'_>> = judged
         .iter()
@@ -214,7 +218,7 @@ fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// A list item about a link. Goodputs are given as fractions of C (1-p).
+/// A list item about a link. Goodputs are shown as fractions of C (1-p).
 fn item(one: &JudgedLink<'_>) -> String {
     let scheme = one.chosen;
     let (capacity, simulated) = (one.link.path.capacity(), one.simulated(scheme));
@@ -250,18 +254,18 @@ fn possible_cause(one: &JudgedLink<'_>) -> &'static str {
     } else if path.packets() < SMALL_BDP {
         "a bandwidth-delay product of a few packets"
     } else if mean < predicted {
-        "the simulation gets less than predicted"
+        "the simulated goodput is lower than the predicted goodput"
     } else {
-        "the simulation gets more than predicted"
+        "the simulated goodput is higher than the predicted goodput"
     }
 }
 
-/// `some` as a fraction of `of`; 0 when both are 0.
+/// `some` divided by `of`; 0 when `some` and `of` are 0.
 fn share(some: u64, of: u64) -> f64 {
     some as f64 / of.max(1) as f64
 }
 
-/// A fraction as a percentage with one decimal; `-` when it is not finite.
+/// A fraction as a percentage with one decimal; `-` when the fraction is not finite.
 fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", share * 100.0) } else { "-".to_owned() }
 }

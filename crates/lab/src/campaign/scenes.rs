@@ -47,7 +47,7 @@ impl CampaignStage {
         self.forth.delay.duration() + self.back.delay.duration()
     }
 
-    /// The length of a run, and the time from its start at which the measurement begins.
+    /// The length of a run, and the time from the start of the run to the start of the measurement.
     pub fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
         let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
@@ -56,7 +56,7 @@ impl CampaignStage {
         (whole, from)
     }
 
-    /// The bits that the link can carry in one run.
+    /// The number of bits that the link can carry in one run.
     pub fn bits(&self) -> f64 {
         self.forth.rate.bps() as f64 * self.run().0.as_secs_f64()
     }
@@ -136,8 +136,9 @@ impl CampaignStage {
     }
 }
 
-/// Bytes of a request, and of its answer. Both fit into one packet, so their delay does not depend
-/// on the congestion window. Half or double the value changes only the short time to send them.
+/// The size of a request, and of its answer, bytes. A request fits into one packet, and so does an
+/// answer. The delay therefore does not depend on the congestion window. Half or double the value
+/// changes only the short time to send a request and an answer.
 const REQUEST: u64 = 100;
 /// The mean think time: the time from the arrival of an answer to the next request. Think times are
 /// exponentially distributed.
@@ -145,10 +146,11 @@ const REQUEST: u64 = 100;
 /// With half the value, requests are sent at shorter intervals and runs are shorter. With double
 /// the value, the intervals and the runs are longer.
 const THINK: Duration = Duration::from_millis(50);
-/// Requests in a run, if each is answered after exactly one round trip. Losses reduce the number.
+/// The number of requests in a run, if each request is answered after exactly one round trip.
+/// Losses reduce the number.
 ///
 /// This number sets the length of a run. Half the value leaves half the samples for the 99th
-/// percentile; double the value takes twice the time.
+/// percentile. Double the value makes runs twice as long.
 const REQUESTS: u32 = 500;
 
 /// Bytes of data in a full packet that has `headers` bytes of headers.

@@ -1,8 +1,9 @@
 //! Runs a campaign: simulates every fitted scheme, and TCP/NC, on links that are drawn from a seed.
 //!
-//! The planner's weights are fitted to one campaign, and its errors are measured on another. Each
-//! single result is kept in a store, so an interrupted campaign continues where it stopped. A
-//! fitted scheme is one whose predictions have such weights (see `mod.rs`).
+//! The planner's weights are fitted to one campaign, and the planner's errors are measured on
+//! another campaign. Each single result is kept in a store, so an interrupted campaign continues
+//! where it stopped. A fitted scheme is a scheme whose predictions have such weights (see
+//! `mod.rs`).
 
 use super::behaviour;
 use super::draw;
@@ -20,10 +21,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The name of TCP/NC in the campaign's data. The fitted schemes have their own names there.
+/// The name of TCP/NC in the campaign's data. In this data, the fitted schemes have their own
+/// names.
 pub const TCPNC: &str = "tcpnc";
 
-/// Which links a campaign draws.
+/// Says which links a campaign draws.
 #[derive(Clone, Copy, Debug)]
 pub struct CampaignDraw {
     /// The seed of the draw.
@@ -33,7 +35,8 @@ pub struct CampaignDraw {
     /// The number of links on which the plain TCPs are simulated. A value below `links` counts as
     /// `links`.
     pub plain_links: u64,
-    /// Links with a higher rate are skipped, bit/s. `None` skips no link.
+    /// The highest rate of a link, bit/s. Links with a higher rate are skipped. `None` skips no
+    /// link.
     pub max_rate_bps: Option<u64>,
 }
 
@@ -42,8 +45,8 @@ pub struct CampaignDraw {
 pub struct MeasuredScheme {
     /// The goodput of each run, summed over all connections, bit/s.
     pub each_bps: Vec<f64>,
-    /// Bytes that the link sent for each byte of payload that arrived. Packets that a full queue
-    /// drops do not count. `None` when nothing arrived.
+    /// The number of bytes that the link sent for each byte of payload that arrived. Packets that a
+    /// full queue drops do not count. `None` when nothing arrived.
     pub sent_per_useful: Option<f64>,
     /// The median packet delay, seconds.
     pub delay_p50_s: Option<f64>,
@@ -180,14 +183,14 @@ impl MeasuredScheme {
     }
 }
 
-/// How many runs a scheme gets on a link.
+/// Limits for the number of runs of a scheme on a link.
 #[derive(Debug)]
 struct Effort {
     /// The minimum and the maximum number of runs. The number doubles until the mean goodput is
     /// known precisely enough ([`KNOWN`]).
     runs: (u32, u32),
-    /// Budget: the bits that the link can carry in all runs together. The minimum number of runs is
-    /// made even when these runs exceed the budget.
+    /// Budget: the number of bits that the link can carry in all runs together. The minimum number
+    /// of runs is made even if these runs exceed the budget.
     bits: f64,
 }
 
@@ -195,24 +198,25 @@ struct Effort {
 ///
 /// On some links most runs stall and a few fill the link, so the mean needs many runs. Runs are
 /// cheap: a simulated Gbit takes .05 s of CPU time. With half of the limits, the means on such
-/// links are less exact. With double, such links take up to twice the CPU time.
+/// links are less exact. With double the limits, such links take up to twice the CPU time.
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
 /// The effort for the tunnel and TCP/NC.
 ///
 /// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Some links
 /// reach the limits before the mean is known. With half of the limits, the means on such links are
-/// less exact. With double, such links take up to twice the CPU time.
+/// less exact. With double the limits, such links take up to twice the CPU time.
 const CODED: Effort = Effort { runs: (2, 32), bits: 32e9 };
-/// The two limits below which the mean goodput counts as known. Its standard error must be at most
-/// the first number times the mean, or at most the second number times C (1-p). C is the rate of
-/// the link, and p its loss probability.
+/// The limits for the standard error of a mean goodput that counts as known. The standard error
+/// must be at most the first number times the mean, or at most the second number times C (1-p). C
+/// is the rate of the link, and p its loss probability.
 ///
-/// Half of both values doubles or quadruples the number of runs. With double of both values, the
-/// random differences between runs decide the report's 95th percentile of errors.
+/// If both values are halved, the number of runs doubles or quadruples. If both values are doubled,
+/// the 95th percentile of errors in the report depends mainly on the random differences between
+/// runs.
 const KNOWN: (f64, f64) = (0.02, 0.003);
-/// Runs of the requests on a link. A run has 500 requests, so the 99th percentile is taken over
-/// 2000 requests. Half the value makes this percentile noisier; double the value takes twice the
-/// time.
+/// The number of runs with requests on a link. A run has 500 requests, so the 99th percentile is
+/// computed from 2000 requests. Half the value makes this percentile noisier; double the value
+/// takes twice the time.
 const REQUEST_RUNS: u32 = 4;
 
 /// The settings that all links of a campaign share.
@@ -293,8 +297,8 @@ fn effort(scheme: PlanScheme) -> &'static Effort {
     if scheme.is_tunnel() { &CODED } else { &PLAIN }
 }
 
-/// The result of `scenario` from the store. If the store has none, calls `make` and stores its
-/// result.
+/// The result of `scenario` from the store. If the store has no result, calls `make` and stores the
+/// new result.
 fn kept<T: Serialize + DeserializeOwned>(
     store: &ResultStore,
     scenario: &Scenario,
@@ -319,10 +323,11 @@ mod tests {
     use super::super::data;
     use super::*;
 
-    /// The number of links that are simulated again: those of the report that take the least time.
+    /// The number of links of the report that are simulated again. The links that take the least
+    /// time are chosen.
     const AGAIN: usize = 3;
-    /// Runs of each scheme on these links. If the report has kept the results of fewer runs, only
-    /// those are made again.
+    /// The number of runs of each scheme on these links. If the report has the results of fewer
+    /// runs, only these runs are made again.
     const RUNS: usize = 8;
 
     #[test]

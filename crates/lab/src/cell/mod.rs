@@ -3,9 +3,9 @@
 //! Tracing a run records two things: each change of the first flow's window, and the number of lost
 //! packets. This window is the smaller of the congestion window and the receiver's window.
 //!
-//! A cell is the unit that is run. Its result is the unit that is stored, and that is merged from
-//! several machines. The key of the result is a hash of three things: the simulator's identity,
-//! whether the cell is traced, and the scenario's text.
+//! A cell is the unit of work: a machine runs a whole cell. The result of a cell is the unit of
+//! storage. Results from several machines can be merged. The key of the result is a hash of three
+//! things: the simulator's identity, whether the cell is traced, and the scenario's text.
 
 mod record;
 mod result;
@@ -52,7 +52,7 @@ pub fn hexadecimal(key: &CellKey) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabCell {
     scenario: Scenario,
-    /// The scenario as JSON. This text is what is hashed and run.
+    /// The scenario as JSON. This text is hashed, and the scenario in this text is run.
     text: String,
     traced: bool,
 }

@@ -44,8 +44,9 @@ impl RunRecorder {
     ///
     /// - `window`: pairs of time, seconds, and new window, packets, one for each change. The window
     ///   is the smaller of the congestion window and the receiver's window.
-    /// - `falls`: how often the window shrank.
-    /// - `window_before`: the window before it first shrank; the largest window if it never did.
+    /// - `falls`: the number of times that the window shrank.
+    /// - `window_before`: the window before it first shrank, or the largest window if the window
+    ///   never shrank.
     /// - `window_least`, `window_most`: the smallest and largest window after it first shrank.
     /// - `lost`: the number of packets and acknowledgements that links have lost.
     pub(crate) fn summary(&self) -> Value {

@@ -1,8 +1,8 @@
 //! The result of a cell, as `ripstop sim --json` prints it and as a store keeps it.
 //!
-//! A cell is one complete scenario, and whether its first run is traced (see `mod.rs`). A store is a
-//! file that keeps results. The key of a result is a hash of its cell and of the simulator that made
-//! it (see `store.rs`).
+//! A cell is one complete scenario. The cell also says whether the first run is traced (see `mod.rs`). A store is a
+//! file that keeps results. The key of a result is a hash of its cell and of the simulator that made the result (see
+//! `store.rs`).
 
 use super::SIMULATOR;
 use crate::expect::{ExpectVerdict, judge_expectations};
@@ -42,8 +42,8 @@ pub struct CellResult<'a> {
 }
 
 impl<'a> CellResult<'a> {
-    /// The result of `scenario` with the measurements in `report`. It has no trace and no numbers
-    /// of single runs, and both times are 0.
+    /// The result of `scenario` with the measurements in `report`. The result has no trace and no
+    /// numbers of single runs. `wall_s` and `cpu_s` are 0.
     pub fn new(scenario: &'a Scenario, report: &'a ScenarioReport) -> CellResult<'a> {
         CellResult {
             scenario,

@@ -16,8 +16,8 @@ pub enum CellDetail {
     Trace,
 }
 
-/// A cell with its name and its simulator. `ripstop lab cells` prints it, and `ripstop lab cell`
-/// reads it.
+/// A cell with its name and its simulator. `ripstop lab cells` prints cells in this form, and
+/// `ripstop lab cell` reads a cell in this form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellText {

@@ -10,7 +10,7 @@ use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine};
 use super::{ClaimScope, show_number};
 use ripstop_model::published::{self, Arguments};
 
-/// The most values of a range `a..b` or `a..b by n`. A list `{a, b}` has no limit.
+/// The largest number of values of a range `a..b` or `a..b by n`. A list `{a, b}` has no limit.
 ///
 /// The limit refuses a mistyped range, such as `1..1e9`, which would take very long. Half or double
 /// the value only moves the size at which a range is refused. The message in
@@ -71,7 +71,7 @@ fn check_body(claim: &ClaimExpression, body: &ClaimExpression, scope: &dyn Claim
 /// Evaluates a claim to true or false.
 ///
 /// # Errors
-/// The reason why the claim cannot be evaluated. Such a claim neither holds nor fails.
+/// The reason why the claim cannot be evaluated. Such a claim has no verdict.
 pub fn decide(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<ClaimFinding, String> {
     match (Evaluation { scope }).value(claim, &mut Vec::new())? {
         ClaimValue::Truth(finding) => Ok(finding),
@@ -79,8 +79,8 @@ pub fn decide(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<ClaimFi
     }
 }
 
-/// The variable with this name and its value. If several have the name, the innermost one counts.
-/// `variables` are ordered from the outermost to the innermost.
+/// The variable with this name and its value. If several variables have the name, the innermost
+/// variable counts. `variables` are ordered from the outermost to the innermost.
 fn variable<'a>(reference: &ClaimReference, variables: &'a [(String, f64)]) -> Option<&'a (String, f64)> {
     match &reference.parts[..] {
         [ReferencePart::Field(name)] => variables.iter().rev().find(|(known, _)| known == name),
@@ -123,28 +123,32 @@ fn check(
     }
 }
 
-/// Whether a call is treated as the call of a closed form (see `mod.rs`). A call with a named
-/// argument is. So is a call without arguments if a closed form has the name `name`.
+/// Whether a call counts as the call of a closed form (see `mod.rs`). A call with a named argument
+/// counts as the call of a closed form. So does a call without arguments, if a closed form has the
+/// name `name`.
 fn is_closed_form(name: &str, arguments: &[ClaimArgument]) -> bool {
     let named = arguments.iter().any(|argument| argument.name.is_some());
     named || (arguments.is_empty() && published::FUNCTIONS.contains(&name))
 }
 
-/// Checks that the function `name` exists. If its arguments have no names, checks their number too.
+/// Checks that the function `name` exists. If the arguments have no names, also checks the number
+/// of arguments.
 fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
     if is_closed_form(name, arguments) {
         if arguments.iter().any(|argument| argument.name.is_none()) {
-            return Err(format!("`{name}`: give all arguments names, or none"));
+            return Err(format!("`{name}`: give names to all arguments, or to none"));
         }
         return match published::FUNCTIONS.contains(&name) {
             true => Ok(()),
-            false => Err(format!("no closed form is called `{name}`; there are {}", published::FUNCTIONS.join(", "))),
+            false => {
+                Err(format!("no closed form is called `{name}`; the names are {}", published::FUNCTIONS.join(", ")))
+            }
         };
     }
     let known = CLAIM_FUNCTIONS.iter().find(|function| function.name == name);
     let function = known.ok_or_else(|| {
         let all: Vec<&str> = CLAIM_FUNCTIONS.iter().map(|function| function.name).collect();
-        format!("there is no function `{name}`; there are {}", all.join(", "))
+        format!("there is no function `{name}`; the functions are {}", all.join(", "))
     })?;
     match function.arguments == arguments.len() {
         true => Ok(()),
@@ -234,8 +238,8 @@ impl Evaluation<'_> {
 
     /// Evaluates `curve(..)` or `all(..)`: computes `body` for each value of the variable `name`.
     ///
-    /// `curve` gives a curve of the values. `all` asserts that `body` holds for every value; a
-    /// failure names the first value for which it does not.
+    /// `curve` gives a curve of the values. `all` asserts that `body` holds for every value. A
+    /// failure names the first value for which `body` does not hold.
     fn each(
         &self,
         curve: bool,
@@ -347,7 +351,7 @@ mod tests {
             ("curve(x in 1..2, x)", "not an assertion"),
             ("y > 1", "there is no `y`"),
             ("fec_throughput(n=9, loss=0.01, k=10) > 1", "N is 9"),
-            ("fec_throughput(n=9, 10) > 1", "give all arguments names"),
+            ("fec_throughput(n=9, 10) > 1", "give names to all arguments"),
             ("nonsense(a=1) > 1", "no closed form is called `nonsense`"),
             ("nonsense(1) > 1", "there is no function `nonsense`"),
             ("within(1, 2) > 1", "takes 3 values, not 2"),

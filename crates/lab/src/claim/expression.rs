@@ -40,7 +40,7 @@ pub enum ClaimExpression {
         /// The expression that is computed for each value.
         body: Box<ClaimExpression>,
     },
-    /// A chain of comparisons, such as `a < b <= c`. All of them must hold.
+    /// A chain of comparisons, such as `a < b <= c`. All comparisons must hold.
     Compare {
         /// The first operand.
         first: Box<ClaimExpression>,
@@ -61,8 +61,8 @@ pub struct ClaimArgument {
 /// The values that a variable takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimRange {
-    /// `a..b`: from a to b in steps of 1. `a..b by n`: n equally spaced values. Both forms include
-    /// a and b.
+    /// `a..b`: from a to b in steps of 1. `a..b by n`: n equally spaced values. The two forms
+    /// include a and b.
     Steps {
         /// The first value.
         from: Box<ClaimExpression>,

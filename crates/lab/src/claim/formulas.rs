@@ -1,8 +1,8 @@
 //! Formulas of the papers, for claims that compare a simulation with its model.
 //!
 //! Each function takes and returns plain numbers. It returns NaN outside the formula's domain. The
-//! names of the arguments are those of the papers: a block code sends each block of K units as N
-//! units.
+//! arguments have the names of the papers. For example, the block code of paper 003 sends each
+//! block of K units as N units.
 
 use ripstop_model::fec::gilbert::Gilbert;
 use ripstop_model::fec::{CodedLink, UnitLosses};
@@ -58,8 +58,8 @@ pub(super) fn clean_n(k: f64, p: f64, c: f64) -> f64 {
     coded(k, UnitLosses::Independent(p), c).n_best().map_or(f64::NAN, f64::from)
 }
 
-/// The link of paper 003, section 4.2, with `k` data units in a block, these losses, and `c`
-/// connections.
+/// The link of paper 003, section 4.2, with `k` data units in a block, losses as in `losses`, and
+/// `c` connections.
 fn coded(k: f64, losses: UnitLosses, c: f64) -> CodedLink {
     CodedLink { k: k as u32, losses, flows: c as u32, ..CodedLink::default() }
 }

@@ -1,8 +1,8 @@
 //! The functions that claims can call: tests of curves, arithmetic, and formulas of the papers.
 //!
 //! These functions take positional arguments, as in `pow(2, 3)`. The closed forms of
-//! `ripstop_model::published` take named arguments, as in `fec_throughput(n=22, loss=1%)`. They are
-//! not in this file: `evaluate.rs` calls them.
+//! `ripstop_model::published` take named arguments, as in `fec_throughput(n=22, loss=1%)`. The
+//! closed forms are not in this file: `evaluate.rs` calls them.
 
 use super::formulas;
 use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine, show_percent};
@@ -63,7 +63,7 @@ pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
 /// arguments.
 ///
 /// # Errors
-/// An argument is of the wrong kind or has no value, or there is no such function.
+/// An argument is of the wrong kind or has no value, or no function has the name `name`.
 pub(super) fn call(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
     match name {
         "rising" => Ok(steps(values[0].curve()?, 1.0)),
@@ -143,9 +143,9 @@ fn near(
 
 /// Asserts that the curve has no significant step against the direction `sign` (1 up, -1 down).
 ///
-/// A step goes from one point of the curve to the next. It is significant when it is larger than
-/// two half-widths. The half-width of a step is computed from the half-widths of the 95 %
-/// confidence intervals at its two points: it is the root of the sum of their squares.
+/// A step goes from one point of the curve to the next. The step is significant when it is larger
+/// than two half-widths. The half-width of a step is the root of the sum of two squares: the
+/// squares of the half-widths of the 95 % confidence intervals at the two points.
 fn steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
     no_wrong_step(points, |pair| sign * (pair[0].y - pair[1].y) > 2.0 * pair[0].ci95.hypot(pair[1].ci95))
 }
@@ -155,8 +155,8 @@ fn strict_steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
     no_wrong_step(points, |pair| sign * (pair[1].y - pair[0].y) <= 0.0)
 }
 
-/// Asserts that `is_wrong` holds for no pair of neighbouring points. A failure names the first such
-/// pair.
+/// Asserts that `is_wrong` holds for no pair of neighbouring points. A failure names the first pair
+/// for which `is_wrong` holds.
 fn no_wrong_step(points: &[CurvePoint], is_wrong: impl Fn(&[CurvePoint]) -> bool) -> ClaimValue {
     let wrong = points.windows(2).find(|pair| is_wrong(pair));
     let mut values = ClaimValue::Curve(points.to_vec()).show();
@@ -191,8 +191,8 @@ mod tests {
         let part = |from, to| call("part", &[peak.clone(), ClaimValue::Number(from), ClaimValue::Number(to)]);
         assert!(truth(call("increasing", &[part(1.0, 2.0).unwrap()]).unwrap()));
         assert!(truth(call("decreasing", &[part(2.0, 3.0).unwrap()]).unwrap()));
-        // `rising` allows a step down of less than two half-widths. `increasing` allows neither a
-        // step down nor equal values.
+        // `rising` allows a step down of less than two half-widths. `increasing` fails at any step
+        // down and at equal values.
         let down = curve(&[(1.0, 2.0), (2.0, 1.8)]);
         assert!(truth(call("rising", std::slice::from_ref(&down)).unwrap()));
         assert!(!truth(call("increasing", &[down]).unwrap()));
@@ -201,7 +201,7 @@ mod tests {
         assert!(truth(call("falling", &[curve(&[(1.0, 2.0), (2.0, 1.7)])]).unwrap()));
         let within = |share| call("within", &[1.02, 1.0, share].map(ClaimValue::Number));
         assert!(truth(within(0.021).unwrap()) && !truth(within(0.019).unwrap()));
-        // A missing value makes the claim an error. The claim is then neither true nor false.
+        // If a value is missing, the result is an error instead of true or false.
         assert!(call("max", &[ClaimValue::Number(1.0)]).is_err());
         assert!(call("rising", &[curve(&[(1.0, f64::NAN), (2.0, 1.0)])]).is_err());
         assert!(call("within", &[f64::NAN, 1.0, 0.1].map(ClaimValue::Number)).is_err());

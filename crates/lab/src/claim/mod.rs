@@ -29,7 +29,8 @@ pub trait ClaimScope {
     /// Checks that a name exists. No result is needed for this check.
     ///
     /// # Errors
-    /// The part of the name that does not exist, and the names that exist there.
+    /// The error says which part of the name does not exist, and which names could stand in its
+    /// place.
     fn check(&self, reference: &ClaimReference) -> Result<(), String>;
 
     /// The value of a name.

@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         if self.take(word) { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    /// Takes the longest run of characters for which `belongs` holds. It may be empty.
+    /// Takes the longest run of characters for which `belongs` holds. The run may be empty.
     fn span(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let end = self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len());
         let (span, rest) = self.rest.split_at(end);

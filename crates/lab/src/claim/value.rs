@@ -35,9 +35,9 @@ pub struct CurvePoint {
     pub ci95: f64,
 }
 
-/// Largest number of points of a curve that a message shows completely. Of a longer curve, only the
-/// first and the last value are shown, to keep messages readable. Half or double the value changes
-/// only from which length on curves are shortened.
+/// The largest number of points of a curve that a message shows completely. A longer curve is shown
+/// by its first and last value, to keep messages readable. Half or double the value changes only
+/// the length above which curves are shortened.
 const MOST_SHOWN: usize = 40;
 
 impl ClaimValue {

@@ -2,8 +2,8 @@
 //!
 //! The base is what all cells of a set have in common: a preset with parameters, a scenario, or a
 //! chain of equal links. A value `$name` in `[base]` is a placeholder (called a hole in the code).
-//! It stands for the value of the key `name`. An axis of the grid gives this key a value in each
-//! cell, or `[base]` gives it one value for all cells.
+//! The placeholder stands for the value of the key `name`. An axis of the grid gives this key a
+//! value in each cell, or `[base]` gives it one value for all cells.
 
 use super::grid::{CASE, GridSpec, KeySetting, written};
 use super::paths::{put, steps};
@@ -20,11 +20,11 @@ use toml::{Table, Value};
 /// The base from which the scenarios of a set are built.
 #[derive(Clone, Debug)]
 pub(super) enum CellBase {
-    /// A preset. Keys are its parameters.
+    /// A preset. Keys are parameters of the preset.
     Preset(Preset),
-    /// A scenario, from a file or empty. Keys are paths into it.
+    /// A scenario, which comes from a file or is empty. Keys are paths into the scenario.
     Scenario(Table),
-    /// A chain of equal links. Keys are paths into its tables `run` and `tandem`.
+    /// A chain of equal links. Keys are paths into the tables `run` and `tandem` of the base.
     Chain,
 }
 
@@ -142,7 +142,7 @@ impl BaseSpec {
             find_holes(&setting.value, &mut own);
             own.contains(stranger)
         });
-        let problem = format!("`${stranger}`: neither an axis nor [base] gives `{stranger}` a value");
+        let problem = format!("`${stranger}`: no axis and no key of [base] gives `{stranger}` a value");
         Err(source.wrong(at.map_or(grid.base_at, |setting| setting.at), problem))
     }
 
@@ -155,13 +155,13 @@ impl BaseSpec {
         for KeySetting { key, value, at } in grid.base.iter().filter(|s| !self.holes.contains(&s.key)).chain(own) {
             let Some(parameter) = preset.parameter(key) else {
                 let names: Vec<&str> = preset.parameters().map(|parameter| parameter.name).collect();
-                let problem = format!("`sim {}` has no flag `{key}`; it has {}", preset.name(), names.join(", "));
+                let problem = format!("`sim {}` has no flag `{key}`; its flags: {}", preset.name(), names.join(", "));
                 return Err(source.wrong(*at, problem));
             };
             let problem = match (parameter.kind == ParameterKind::Switch, value) {
                 (true, Value::Boolean(_)) => continue,
                 (true, Value::String(text)) if text.starts_with('$') => continue,
-                (true, _) => format!("{key}: on or off; write true or false"),
+                (true, _) => format!("{key}: this is a switch; write true or false"),
                 (false, Value::Boolean(_)) => format!("{key}: takes a value, as the flag --{key} does"),
                 (false, Value::Table(_)) => format!("{key}: the value must be a text, a number or a list, not a table"),
                 (false, _) => continue,
@@ -172,7 +172,8 @@ impl BaseSpec {
     }
 }
 
-/// A problem with a scenario, and the index of the setting that causes the problem, if it is known.
+/// A problem with a scenario, and the index of the setting that causes the problem, if the index is
+/// known.
 struct Fault {
     setting: Option<usize>,
     problem: String,
@@ -184,14 +185,14 @@ impl Fault {
     }
 }
 
-/// A setting whose placeholders are filled: its index, its key, its value.
+/// A setting whose placeholders are filled: the index, the key and the value of the setting.
 type Filled<'a> = (usize, &'a str, Value);
 
 /// The preset that `setting` names.
 fn named(source: &SourceText, setting: &KeySetting) -> LabResult<Preset> {
     let name = text(source, setting)?;
     Preset::named(&name).ok_or_else(|| {
-        let problem = format!("preset: there is no `{name}`; there are `tandem`, `fec` and `string`");
+        let problem = format!("preset: there is no preset `{name}`; write `tandem`, `fec` or `string`");
         source.wrong(setting.at, problem)
     })
 }
@@ -241,8 +242,8 @@ fn fill<'a>(value: &Value, value_of: &impl Fn(&str) -> Option<&'a Value>) -> Res
     })
 }
 
-/// The scenario of a preset with these parameters. A setting whose value is a list gives the
-/// parameter once for each item.
+/// The scenario of a preset with the parameters in `settings`. If the value of a setting is a list,
+/// the parameter is given one time for each item.
 fn by_parameters(preset: Preset, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let mut given = Vec::with_capacity(settings.len());
     for (_, key, value) in settings {
@@ -255,14 +256,15 @@ fn by_parameters(preset: Preset, settings: &[Filled<'_>]) -> Result<Scenario, Fa
         let setting = settings.iter().find(|(_, key, _)| Some(*key) == wrong.parameter.as_deref());
         match (setting, wrong.parameter) {
             (Some((k, ..)), _) => Fault { setting: Some(*k), problem: wrong.problem },
-            // The parameter was not given. Its default conflicts with the given parameters.
+            // The parameter was not given. The default of this parameter conflicts with the given
+            // parameters.
             (None, Some(name)) => Fault::of(format!("--{name}: {}", wrong.problem)),
             (None, None) => Fault::of(wrong.problem),
         }
     })
 }
 
-/// The scenario `table` with the settings put in at their paths.
+/// The scenario `table`, into which each setting is put at its path.
 fn by_paths(table: &Table, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let root = put_all(Value::Table(table.clone()), settings)?;
     let scenario = Scenario::deserialize(root).map_err(|error| Fault::of(error.message().trim_end()))?;
@@ -299,7 +301,7 @@ struct ChainText {
     tandem: ChainSpec,
 }
 
-/// The scenario of a chain with these settings.
+/// The scenario of a chain with the given settings.
 fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let mut root = put_all(Value::Table(Table::new()), settings)?;
     let flows = root.get_mut("tandem").and_then(|tandem| tandem.get_mut("flow")).and_then(Value::as_array_mut);
@@ -312,7 +314,7 @@ fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
         ChainText::deserialize(root).map_err(|error| Fault::of(error.message().trim_end()))?;
     if hops == 0 || hops > MOST_HOPS {
         let setting = settings.iter().find(|(_, key, _)| *key == "tandem.hops").map(|(k, ..)| *k);
-        return Err(Fault { setting, problem: format!("{hops} links; from 1 to {MOST_HOPS}") });
+        return Err(Fault { setting, problem: format!("{hops} links; write 1 to {MOST_HOPS}") });
     }
     let back = back.unwrap_or_else(|| link.clone());
     let scenario = Tandem { run, hops, forth: link, back, flows: flow, tunnel: None }.scenario();
@@ -320,7 +322,7 @@ fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     Ok(scenario)
 }
 
-/// `root` with all settings put in at their paths.
+/// `root`, into which each setting is put at its path.
 fn put_all(mut root: Value, settings: &[Filled<'_>]) -> Result<Value, Fault> {
     for (k, key, value) in settings {
         put(&mut root, &steps(key), value).map_err(|problem| Fault { setting: Some(*k), problem })?;
@@ -381,7 +383,7 @@ mod tests {
         assert_eq!((chain.link.len(), chain.run.runs), (2, 10));
         assert!(chain.flow[0].nc.is_some() && chain.run.duration.to_string() == "9s");
         for (from, to, words) in [
-            ("\"$R\"", "\"$S\"", "plan.toml:6:8: `$S`: neither an axis nor [base] gives `S` a value"),
+            ("\"$R\"", "\"$S\"", "plan.toml:6:8: `$S`: no axis and no key of [base] gives `S` a value"),
             ("\"5%\"", "\"500%\"", "`500%` is not a share"),
             ("hops = 2", "hops = 2\nhop = 2", "hop: unknown field `hop`"),
             ("R = [1.25]", "R = [1.25]\nx = [1]", "x: unknown field `x`"),

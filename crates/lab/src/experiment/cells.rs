@@ -1,8 +1,8 @@
 //! The cells of an experiment: their values, their names, and the hashes of their results.
 //!
-//! A cell is one complete scenario. The cells of a set differ in the values of their keys. A key is
-//! the name of a setting, such as `loss` (see `mod.rs`). This file also selects cells by
-//! `KEY=VALUE` for the command line.
+//! A cell is one complete scenario. A set (see `mod.rs`) is a group of cells with one base. Its
+//! cells differ in the values of their keys. A key is the name of a setting, such as `loss`. This
+//! file also selects cells by `KEY=VALUE` for the command line.
 
 use super::Experiment;
 use super::base::{CellBase, WrongSetting};
@@ -24,8 +24,8 @@ pub struct GridCell {
     pub place: usize,
     /// The cell's value of each key of the experiment, in the order of [`Experiment::keys`].
     pub values: Vec<TableEntry>,
-    /// The same values as text: as the file writes them, or the default of the preset or the
-    /// scenario. Empty when the cell has no such key.
+    /// The values as text. Each text is as the file writes it, or is the default of the preset or
+    /// the scenario. The text of a key that the cell does not have is empty.
     pub texts: Vec<String>,
     /// The hash under which the store keeps the cell's result, or why the cell has no valid
     /// scenario.
@@ -81,9 +81,9 @@ impl GridCell {
 
 /// The value and the text of each key of the experiment, for one cell.
 ///
-/// If the cell does not set a key, the key's value comes from the base. If the base does not set it
-/// either, the value is the default of the preset or the scenario. `resolved` is the cell, if its
-/// settings are valid.
+/// If the cell does not set a key, the key's value comes from the base. If the base does not set
+/// the key either, the value is the default of the preset or the scenario. `resolved` is the cell,
+/// if its settings are valid.
 fn values_and_texts(
     experiment: &Experiment,
     set: usize,
@@ -120,8 +120,8 @@ fn values_and_texts(
             }
             CellBase::Scenario(_) => {
                 let found = find(&json, &steps(key));
-                // Some settings, such as a loss, become several fields of the scenario. Their
-                // values are shown as the file writes them.
+                // Some settings, such as a loss, become several fields of the scenario. The values
+                // of such settings are shown as the file writes them.
                 let single = found.filter(|found| !found.is_object() && !found.is_array());
                 let written = || text.clone().map(serde_json::Value::String);
                 let shown = single.cloned().or_else(written).or_else(|| found.cloned());
@@ -141,21 +141,21 @@ fn json_text(value: &serde_json::Value) -> String {
 /// Selects cells by words of the form `KEY=VALUE`.
 ///
 /// A cell must match every key in `wanted`. If several words have the same key, the cell must have
-/// one of their values.
+/// one of the values of these words.
 ///
 /// # Errors
-/// A word is not `KEY=VALUE`, its key does not vary, or no cell has its value.
+/// A word is not `KEY=VALUE`, the key of a word does not vary, or no cell has the value of a word.
 pub fn pick_cells(experiment: &Experiment, cells: Vec<GridCell>, wanted: &[String]) -> Result<Vec<GridCell>, String> {
     let mut picks: Vec<(usize, Vec<&str>)> = Vec::new();
     for word in wanted {
         let (key, value) =
-            word.rsplit_once('=').ok_or_else(|| format!("`{word}`; write KEY=VALUE, such as tcp=reno"))?;
+            word.rsplit_once('=').ok_or_else(|| format!("`{word}` is not KEY=VALUE, such as tcp=reno"))?;
         let position = experiment.keys().iter().position(|known| known == key.trim());
         let k = position.ok_or_else(|| {
             let known = match experiment.keys() {
-                [] => "no key does".to_owned(),
-                [one] => format!("there is {one}"),
-                keys => format!("there are {}", keys.join(", ")),
+                [] => "no key varies".to_owned(),
+                [one] => format!("the only key that varies is {one}"),
+                keys => format!("the keys that vary are {}", keys.join(", ")),
             };
             format!("`{}` does not vary in this experiment; {known}", key.trim())
         })?;
@@ -167,7 +167,7 @@ pub fn pick_cells(experiment: &Experiment, cells: Vec<GridCell>, wanted: &[Strin
                     known.push(text);
                 }
             }
-            return Err(format!("no cell has {key} = `{}`; there are {}", value.trim(), known.join(", ")));
+            return Err(format!("no cell has {key} = `{}`; the cells have {}", value.trim(), known.join(", ")));
         }
         match picks.iter_mut().find(|(other, _)| *other == k) {
             Some((_, values)) => values.push(value.trim()),

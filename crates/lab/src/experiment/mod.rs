@@ -113,7 +113,7 @@ impl Experiment {
         &self.sets
     }
 
-    /// All keys that vary, in the order of the file. The first one is `set` when there are several
+    /// All keys that vary, in the order of the file. The first key is `set` when there are several
     /// sets.
     pub fn keys(&self) -> &[String] {
         &self.keys
@@ -122,7 +122,7 @@ impl Experiment {
     /// The keys that vary in set number `set`, in the order of the file.
     ///
     /// # Panics
-    /// There is no such set.
+    /// No set has the number `set`.
     pub fn set_keys(&self, set: usize) -> &[String] {
         self.sets[set].grid.keys()
     }
@@ -165,7 +165,7 @@ impl Experiment {
             }
             cells += set.cells();
             if cells > MOST_CELLS {
-                let problem = format!("more than {MOST_CELLS} cells; divide the experiment into several");
+                let problem = format!("more than {MOST_CELLS} cells; write several experiments instead of one");
                 return Err(self.source.wrong(set.at, problem));
             }
         }
@@ -194,9 +194,9 @@ const SET_FIELDS: [&str; 8] = ["name", "quick", "trace", "labels", "base", "grid
 ///
 /// `fields` are the allowed fields of the table:
 ///
-/// - For a `[[set]]` section they are [`SET_FIELDS`]. Any other field is refused.
-/// - In a file without `[[set]]`, `fields` does not contain `name`. Then `name`, `quick`, `trace` and
-///   `labels` are not read, and other fields are not refused here: the caller has checked them.
+/// - For a `[[set]]` section, the allowed fields are [`SET_FIELDS`]. Any other field is refused.
+/// - In a file without `[[set]]`, `fields` does not contain `name`. Then `name`, `quick`, `trace` and `labels` are not
+///   read, and other fields are not refused here, because the caller has checked these fields.
 fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
     let field = |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);
     let stranger = table.iter().map(|(key, _)| key).find(|key| !fields.contains(&key.get_ref().as_ref()));

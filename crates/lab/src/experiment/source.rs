@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest file that is read as an experiment, bytes (16 MiB).
 ///
-/// The limit keeps a wrong file name, such as that of a disk image, from filling the memory. Half
-/// or double the value only moves the size at which a file is refused.
+/// Because of the limit, a wrong file name, such as the name of a disk image, does not fill the
+/// memory. Half or double the value only moves the size at which a file is refused.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A file and its text.

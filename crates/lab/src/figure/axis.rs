@@ -14,9 +14,9 @@ impl Axis {
     /// The axis from the smallest to the largest of `values`. Values that the axis cannot show are
     /// ignored: values that are not finite and, on a logarithmic axis, values of 0 or less.
     ///
-    /// With `from_zero`, a linear axis includes 0, unless all values are negative. It then also has
-    /// free space above the largest value: 5 % of its range. Both ends of a logarithmic axis are
-    /// powers of ten.
+    /// With `from_zero`, a linear axis includes 0 unless all values are negative. `from_zero` also
+    /// adds free space above the largest value: 5 % of the range. Both ends of a logarithmic axis
+    /// are powers of ten.
     pub(super) fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Axis {
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
         let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
@@ -49,7 +49,8 @@ impl Axis {
             let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             return (first..=last).map(|k| 10f64.powi(k)).collect();
         }
-        // Aim for at most six steps: the smallest round step that is at least a sixth of the range.
+        // The step is the smallest round number that is at least a sixth of the range. So the axis
+        // has at most six steps.
         let rough = (self.high - self.low) / 6.0;
         let scale = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * scale).find(|step| *step >= rough).unwrap_or(rough);

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 /// Width and height of a figure, in SVG units. Pages scale the figure. With half the size, texts
 /// and lines appear twice as large in relation to the figure; with double the size, half as large.
 const SIZE: (f64, f64) = (680.0, 360.0);
-/// Margins around the plot, in SVG units: left, right, top, bottom. They hold the tick labels, the
-/// legend, the title and the labels of the axes. With half the margins these texts overlap the
-/// plot. With double the margins the plot is small.
+/// Margins around the plot, in SVG units: left, right, top, bottom. The margins hold the tick
+/// labels, the legend, the title and the labels of the axes. With half the margins these texts
+/// overlap the plot. With double the margins the plot is small.
 const MARGINS: [f64; 4] = [64.0, 190.0, 34.0, 46.0];
 /// Height of a line of the legend, in SVG units. The font size is 11. At half the value lines
 /// overlap; at twice the value fewer curves fit into the legend.
@@ -59,7 +59,7 @@ impl FigureChart {
     }
 }
 
-/// A figure while its SVG text is written.
+/// A figure, and the part of its SVG text that is already written.
 struct Drawing<'a> {
     chart: &'a FigureChart,
     x: Axis,
@@ -196,7 +196,7 @@ impl Drawing<'_> {
     }
 }
 
-/// The text as it may stand in SVG.
+/// The text with the characters escaped that have a meaning in SVG.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

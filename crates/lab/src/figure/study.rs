@@ -2,9 +2,10 @@
 //!
 //! An experiment has sets of cells. A cell is one complete scenario. The cells of a set differ in
 //! the values of some settings, called keys. A figure shows a measure of the cells of one set. One
-//! key gives the x axis. The keys that distinguish curves decide to which curve a cell belongs:
-//! they are the keys in `curves` of the `[[figure]]` section. If the section has no `curves`, they
-//! are all keys of the set except the key of the x axis and the keys in `at`.
+//! key gives the x axis. Other keys distinguish the curves: cells with equal values of these keys
+//! belong to one curve. The list `curves` of the `[[figure]]` section names these keys. Without
+//! this list, all keys of the set distinguish curves, except the key of the x axis and the keys in
+//! `at`.
 
 use super::chart::FigureChart;
 use super::curve::FigureCurve;
@@ -28,8 +29,8 @@ pub fn study_chart(figure: &FigureSpec, study: &Study, results: &CellResults, ju
     }
 }
 
-/// The curves of a figure. There is one for each combination of values of the keys that distinguish
-/// curves (see the top of this file). A figure over time has one curve for each cell.
+/// The curves of a figure. There is one curve for each combination of values of the keys that
+/// distinguish curves (see the top of this file). A figure over time has one curve for each cell.
 fn curves(
     figure: &FigureSpec,
     y: &Measure,
@@ -92,7 +93,7 @@ fn axis_of(figure: &FigureSpec, study: &Study) -> String {
 }
 
 /// The name of the cell's curve: the cell's values of the keys that distinguish curves. If the cell
-/// has none of these keys, the name is that of the set. If the set has no name either, it is the
+/// has no such key, the curve has the name of the set. If the set has no name, the curve has the
 /// name of the measure.
 fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
     let all = study.experiment.set_keys(cell.set);
@@ -102,7 +103,7 @@ fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
         .into_iter()
         .filter_map(|key| {
             let text = cell.text(&study.experiment, key)?;
-            // The name of a case needs no key in front of it.
+            // The name of a case is shown without a key in front.
             Some(if key == CASE { text.to_owned() } else { format!("{key} = {text}") })
         })
         .collect();

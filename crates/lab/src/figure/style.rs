@@ -10,12 +10,12 @@ use super::curve::FigureCurve;
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 
 /// Dash patterns in SVG units: the first eight curves are solid, the next eight have long dashes,
-/// and the eight after those have short dashes.
+/// and the last eight have short dashes.
 const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
-/// Length of a dash of curves that coincide, in SVG units. Such curves take turns: each draws its
-/// dashes in the gaps of the others. With half the value, colours change twice as often along the
-/// line; with double the value, half as often.
+/// Length of a dash of curves that coincide, in SVG units. Such curves take turns: each curve draws
+/// its dashes in the gaps of the other curves. With half the value, colours change twice as often
+/// along the line; with double the value, half as often.
 const SHARED_DASH: f64 = 7.0;
 
 /// How a curve is drawn.
@@ -27,7 +27,7 @@ pub(super) struct CurveStyle {
     pub(super) dashes: String,
     /// Selects one of five marker shapes.
     marker: usize,
-    /// Index of the first curve with the same points, if there is an earlier one.
+    /// Index of the first curve with the same points, if that curve comes before this one.
     pub(super) same_as: Option<usize>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn styles(curves: &[FigureCurve]) -> Vec<CurveStyle> {
     (0..curves.len()).map(style).collect()
 }
 
-/// Whether two curves have the same points. Values that differ by at most a thousandth look the
+/// Whether two curves have the same points. Values that differ by at most a thousandth count as the
 /// same.
 fn coincide(one: &FigureCurve, other: &FigureCurve) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a.abs().max(b.abs());

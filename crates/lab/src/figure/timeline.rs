@@ -6,21 +6,23 @@ use super::chart::escape;
 use ripstop_sim::scenario::{Timeline, TimelineKind};
 use std::fmt::Write as _;
 
-/// Width of a picture, in SVG units. Pages scale the picture. A MAC ACK of 248 us is 5 units wide
-/// in 50 ms. With half the value it is hard to see; double the value needs a very wide screen.
+/// Width of a picture, in SVG units. Pages scale the picture. In a picture of 50 ms, a MAC ACK of
+/// 248 us is 5 units wide. With half the value, a MAC ACK is hard to see. Double the value needs a
+/// very wide screen.
 const WIDTH: f64 = 1200.0;
-/// Margins left and right of the rows, in SVG units. The left one holds names of up to 8 letters, and the right one half
-/// of the last number below the rows. With half the values texts are cut; with double the values the rows are shorter.
+/// Margins left and right of the rows, in SVG units. The left margin holds names of up to 8 letters. The right margin
+/// holds half of the last number below the rows. With half the values texts are cut; with double the values the rows
+/// are shorter.
 const SIDES: [f64; 2] = [60.0, 26.0];
 /// Height of a row, in SVG units: the lanes of [`look`], and a gap of 4. At half the value rows
 /// overlap; at double the value ten stations fill more than a screen.
 const ROW: f64 = 38.0;
 /// Height of a line of text, in SVG units. The font size is 11. At half the value lines overlap.
 const LINE: f64 = 16.0;
-/// The most letters of the command in one line. Longer lines would leave the picture.
+/// The largest number of letters of the command in one line. Longer lines would leave the picture.
 const COMMAND_LETTERS: usize = 165;
-/// Number of entries in a line of the legend, and the width of each in SVG units. The longest
-/// entry needs 210.
+/// Number of entries in a line of the legend, and the width of each entry in SVG units. The longest
+/// entry needs 210 units.
 const LEGEND: (usize, f64) = (5, 225.0);
 /// The smallest width of a span, in SVG units. Thinner spans would be invisible.
 const THINNEST: f64 = 0.4;
@@ -35,9 +37,9 @@ struct Look {
     class: &'static str,
 }
 
-/// How each kind of span looks. The blues, the pink and the oranges are of the palette of Okabe and
-/// Ito, which people with any kind of colour blindness can distinguish. Kinds of similar colour are
-/// in different lanes.
+/// How each kind of span looks. The blues, the pink and the oranges come from the palette of Okabe
+/// and Ito, which people with any kind of colour blindness can distinguish. Kinds of similar colour
+/// are in different lanes.
 fn look(kind: TimelineKind) -> Look {
     const SENDS: (f64, f64) = (1.0, 13.0);
     const HEARS: (f64, f64) = (15.0, 8.0);
@@ -62,7 +64,8 @@ fn look(kind: TimelineKind) -> Look {
     Look { lane, colour, name, class }
 }
 
-/// The kinds in the order in which they are drawn: a later one covers an earlier one of its lane.
+/// The kinds in the order in which they are drawn. A later kind covers an earlier kind in the same
+/// lane.
 fn drawing_order() -> Vec<TimelineKind> {
     let mut kinds = TimelineKind::ALL.to_vec();
     let rank = |kind: &TimelineKind| match kind {
@@ -74,8 +77,8 @@ fn drawing_order() -> Vec<TimelineKind> {
     kinds
 }
 
-/// Draws `timeline` as SVG text. `command` is the command that made it; it stands in the header.
-/// The legend names the kinds that occur.
+/// Draws `timeline` as SVG text. `command` is the command that made the timeline. The header of the
+/// picture shows this command. The legend names the kinds that occur.
 pub fn timeline_picture(timeline: &Timeline, command: &str) -> String {
     let lines = wrap(command);
     let kinds: Vec<TimelineKind> = TimelineKind::ALL.into_iter().filter(|kind| timeline.count(*kind) > 0).collect();
@@ -146,7 +149,8 @@ fn legend(svg: &mut String, kinds: &[TimelineKind], top: f64) {
     let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">empty: the medium is idle here</text>", y + 10.0);
 }
 
-/// Writes the axis of time with its ticks. Each step has five parts.
+/// Writes the axis of time with its ticks. Thin lines divide each step between ticks into five
+/// parts.
 fn axes(svg: &mut String, axis: &Axis, x: impl Fn(f64) -> f64, [top, bottom]: [f64; 2]) {
     let ticks = axis.ticks();
     let step = if let [first, second, ..] = ticks[..] { second - first } else { 0.0 };
@@ -164,7 +168,8 @@ fn axes(svg: &mut String, axis: &Axis, x: impl Fn(f64) -> f64, [top, bottom]: [f
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             x(*tick),
             bottom + 14.0,
-            // Steps are powers of ten times 1, 2 or 5. Rounding removes what binary fractions add.
+            // Steps are powers of ten times 1, 2 or 5. Rounding removes the error of the binary
+            // fraction.
             (tick * 1e6).round() / 1e6
         );
     }

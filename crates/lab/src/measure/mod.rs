@@ -1,13 +1,14 @@
 //! Measures: the numbers that this crate reads from the JSON result of a cell.
 //!
-//! A cell is one complete scenario with its runs (see `cell/mod.rs`). A [`KnownMeasure`] has a name
-//! in this file. An experiment can give a name to any other number of the result, by its path;
-//! `result_path` reads it.
+//! A cell is one complete scenario with its runs (see `cell/mod.rs`). This file gives a name to
+//! each [`KnownMeasure`]. An experiment can give a name to any other number of the result. The
+//! experiment then also gives the path of the number, which `result_path` follows.
 //!
-//! Some measures need more than the usual result. The time series has the measurements of
-//! consecutive intervals of a run (`sample` in the scenario). The trace (`trace` in the experiment)
-//! is the record of the first run: each change of the first flow's window, and the number of lost
-//! packets.
+//! Some measures need a part that a result does not always have:
+//!
+//! - the time series: the measurements of consecutive intervals of a run (`sample` in the scenario)
+//! - the trace: the record of the first run (`trace` in the experiment), with each change of the
+//!   first flow's window, and the number of lost packets
 
 pub(crate) mod result_path;
 
@@ -40,25 +41,25 @@ pub struct MeasurePlace {
     pub interval: Option<[f64; 2]>,
 }
 
-/// A measure that this crate knows by name. If [`MeasurePlace`] selects a flow, the value is that of
-/// this flow. Otherwise it is the mean over the flows, unless the measure says something else.
+/// A measure that this crate knows by name. If [`MeasurePlace`] selects a flow, the measure is the value of this flow.
+/// Otherwise the measure is the mean over the flows, unless the description of the measure says something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownMeasure {
     /// Payload delivered in order, Mbit/s.
     Goodput,
-    /// Goodput plus 40 bytes of headers for each packet, Mbit/s. The receivers of ns-2, which it
-    /// calls sinks, count throughput this way.
+    /// Goodput plus 40 bytes of headers for each packet, Mbit/s. The receivers of ns-2, called
+    /// sinks, count throughput this way.
     Sink,
-    /// Units of a block code in packets that arrived in order, headers included, units/s. All flows
-    /// together.
+    /// Units of a block code in the packets that arrived in order, units/s. The units of the
+    /// headers count. The value is the sum over all flows.
     Units,
     /// Mean congestion window, packets.
     Cwnd,
     /// Mean smoothed round-trip time (SRTT), s.
     Srtt,
-    /// Retransmission time-outs.
+    /// Number of retransmission time-outs.
     Timeouts,
-    /// Retransmitted packets.
+    /// Number of retransmitted packets.
     Retransmits,
     /// Mean delay from the first transmission of a packet to its delivery in order, s.
     Delay,
@@ -69,11 +70,12 @@ pub enum KnownMeasure {
     DecodeP99,
     /// Largest number of rows (equations) in the decoding matrix of the flow's receiver.
     RowsMax,
-    /// Acknowledgements that repeated the previous one.
+    /// Number of acknowledgements that repeated the previous acknowledgement.
     RepeatedAcks,
-    /// Combinations that relays made from the coded packets that they received.
+    /// Number of combinations that relays made from received coded packets.
     Recoded,
-    /// Longest queue of any link, taken at the ends of the time series' intervals, packets.
+    /// Longest queue of any link, packets. The queues are measured at the ends of the intervals of
+    /// the time series.
     QueuePeak,
     /// Coefficient of variation of the first flow's goodput over the intervals of the time series:
     /// standard deviation divided by mean.
@@ -90,11 +92,11 @@ pub enum KnownMeasure {
     WindowLeast,
     /// Largest window of the first flow after it first shrank, packets, in the traced run.
     WindowMost,
-    /// Packets and acknowledgements that links lost, in the traced run.
+    /// Number of packets and acknowledgements that links lost, in the traced run.
     Lost,
 }
 
-/// A mean over runs, with its 95 % confidence interval if there is one.
+/// A mean over runs, with its 95 % confidence interval if the interval is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredNumber {
     /// The mean over the runs.
@@ -142,7 +144,7 @@ impl FromStr for KnownMeasure {
     fn from_str(text: &str) -> Result<KnownMeasure, String> {
         ALL.iter().find(|(_, name, ..)| *name == text).map(|(measure, ..)| *measure).ok_or_else(|| {
             let names: Vec<&str> = ALL.iter().map(|(_, name, ..)| *name).collect();
-            format!("there is no measure `{text}`; there are {}", names.join(", "))
+            format!("there is no measure `{text}`; the measures are {}", names.join(", "))
         })
     }
 }
@@ -331,13 +333,14 @@ fn plain(mean: f64) -> Option<MeasuredNumber> {
     Some(MeasuredNumber { mean, ci95: None })
 }
 
-/// The mean and the confidence interval of a statistic in a result. None if it was not measured.
+/// The mean and the confidence interval of a statistic in a result. None if the statistic was not
+/// measured.
 fn statistic(value: &Value) -> Option<MeasuredNumber> {
     Some(MeasuredNumber { mean: value["mean"].as_f64()?, ci95: value["ci95"].as_f64() })
 }
 
-/// The mean over flows. Flows share their links, so their errors are taken as fully correlated: the
-/// half-width is the mean of the half-widths.
+/// The mean over flows. Flows share their links, so the errors of the flows count as fully
+/// correlated: the half-width is the mean of the half-widths.
 fn mean(each: &[MeasuredNumber]) -> MeasuredNumber {
     let n = each.len() as f64;
     let ci95: Option<f64> = each.iter().map(|number| number.ci95).sum();

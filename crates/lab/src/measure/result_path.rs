@@ -9,7 +9,7 @@ use serde_json::Value;
 /// None if the value is null.
 ///
 /// # Errors
-/// Fails when the path does not exist. The error lists the names that exist there.
+/// Fails when the path does not exist. The error lists the names that exist at the wrong step.
 pub(crate) fn find_number(result: &Value, path: &str) -> Result<Option<MeasuredNumber>, String> {
     let Some(mean) = find(result, path)? else { return Ok(None) };
     let ci95 = find(result, &format!("{path}.ci95")).ok().flatten();
@@ -17,7 +17,7 @@ pub(crate) fn find_number(result: &Value, path: &str) -> Result<Option<MeasuredN
 }
 
 /// The number at `path`. None if the value is null, or if an object on the way to the value is
-/// null. If the path does not exist, the error lists the names that exist there.
+/// null. If the path does not exist, the error lists the names that exist at the wrong step.
 pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
     let mut here = report;
     for step in steps(path)? {
@@ -25,7 +25,7 @@ pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
             (Value::Null, _) => return Ok(None),
             (Value::Object(fields), Step::Field(name)) => fields.get(*name).ok_or_else(|| {
                 let names: Vec<String> = fields.keys().map(|name| format!("`{name}`")).collect();
-                format!("`{path}` is not in the result: there is no `{name}`; there are {}", names.join(", "))
+                format!("`{path}` is not in the result: there is no `{name}`; the names are {}", names.join(", "))
             })?,
             (Value::Array(list), Step::Item(which)) => item(list, which)
                 .ok_or_else(|| format!("`{path}` is not in the result: there is no [{which}]{}", choice(list)))?,
@@ -46,7 +46,7 @@ pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
         Value::Object(fields) if fields.contains_key("mean") => Ok(fields["mean"].as_f64()),
         Value::Object(fields) => {
             let names: Vec<String> = fields.keys().map(|name| format!("`{path}.{name}`")).collect();
-            Err(format!("`{path}` is not one number; there are {}", names.join(", ")))
+            Err(format!("`{path}` is not one number; its parts are {}", names.join(", ")))
         }
         Value::Array(list) => Err(format!("`{path}` is not one number{}", choice(list))),
         _ => Err(format!("`{path}` is not a number")),
@@ -71,8 +71,8 @@ fn choice(list: &[Value]) -> String {
     let names: Vec<String> = list.iter().enumerate().take(MANY).map(name).collect();
     match list.len() {
         0 => "; the list is empty".into(),
-        n if n > MANY => format!("; there are {} and {} more", names.join(", "), n - MANY),
-        _ => format!("; there are {}", names.join(", ")),
+        n if n > MANY => format!("; the items are {} and {} more", names.join(", "), n - MANY),
+        _ => format!("; the items are {}", names.join(", ")),
     }
 }
 

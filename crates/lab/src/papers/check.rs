@@ -68,8 +68,8 @@ pub fn check_paper<'a>(
 }
 
 /// Judges all experiments. If `store` has all results of an experiment, the store is used.
-/// Otherwise the numbers in `papers/NNN/results` are used. An experiment that has neither gets the
-/// verdict "not run" on all its statements.
+/// Otherwise the numbers in `papers/NNN/results` are used. Without results and without such
+/// numbers, all statements of the experiment get the verdict "not run".
 pub fn judge_known(library: &PaperLibrary, store: Option<&ResultStore>) -> JudgedStudies {
     let judged = |study: &Study| (study.id.clone(), judge_one(library, study, store));
     library.experiments.iter().map(judged).collect()

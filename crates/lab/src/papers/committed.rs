@@ -2,8 +2,8 @@
 //!
 //! `make papers` writes these files. A file has the numbers of the cells of one experiment; a cell
 //! is one complete scenario. A cell is identified by a hash of its scenario, so a number is used
-//! only for the scenario that was simulated. A file has only the numbers that the verdicts need,
-//! which keeps it at a few kilobytes.
+//! only for the scenario that was simulated. A file has only the numbers that the verdicts need, so
+//! its size is only a few kilobytes.
 
 use crate::cell::{SIMULATOR, hexadecimal};
 use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
@@ -13,8 +13,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The numbers of a cell. The key is the name of a measure, as [`reading_name`] gives it. The value
-/// has the mean and half the width of its 95 % confidence interval. It is null if the measure has
-/// no value.
+/// has the mean and half the width of its 95 % confidence interval. The value is null if the
+/// measure has no value.
 type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
 
 /// The numbers of one experiment that are kept in the repository.
@@ -88,7 +88,7 @@ impl CellReadings for CommittedReadings<'_> {
         let found = cell.and_then(|cell| cell.get(&name));
         match found {
             Some(number) => Ok(number.map(|(mean, ci95)| MeasuredNumber { mean, ci95 })),
-            None => Err(format!("`{name}` is not in the file of kept numbers; `make papers` writes it")),
+            None => Err(format!("the file of kept numbers has no `{name}`; run `make papers` to write this file")),
         }
     }
 }

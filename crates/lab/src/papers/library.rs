@@ -1,6 +1,6 @@
 //! Reads the experiments and the papers' statements, from the program itself or from a directory.
 //!
-//! `mod.rs` lists the files of a paper. A statement is a number or a trend that a paper prints. The
+//! `mod.rs` lists the files of a paper. A statement is a number or a trend that a paper prints. A
 //! statement is decided when it has a verdict, such as "reproduced" or "differs".
 
 use super::committed::CommittedNumbers;
@@ -129,9 +129,9 @@ impl PaperLibrary {
         Ok(PaperLibrary { experiments, published, stated, committed, figures })
     }
 
-    /// Indices of the experiments that `names` selects. A name is that of an experiment, or the
-    /// number of a paper, which selects all its experiments. Without names, all experiments are
-    /// selected.
+    /// Indices of the experiments that `names` selects. A name is the name of an experiment or the
+    /// number of a paper. The number of a paper selects all experiments of the paper. Without
+    /// names, all experiments are selected.
     ///
     /// # Errors
     /// Fails when a name matches no experiment.
@@ -139,7 +139,7 @@ impl PaperLibrary {
         if let Some(stranger) = names.iter().find(|name| !self.experiments.iter().any(|e| e.is(name))) {
             let all: Vec<&str> = self.experiments.iter().map(|e| e.id.as_str()).collect();
             return Err(LabError::Input(format!(
-                "there is no experiment `{stranger}`; write one of {}, or a paper's number for all its experiments",
+                "there is no experiment `{stranger}`; write one of {}, or the number of a paper",
                 all.join(", ")
             )));
         }
@@ -169,8 +169,7 @@ pub fn read_study(path: &Path) -> LabResult<(Study, Published)> {
 /// Finds the experiment that a user names: a file, or the name of an experiment of the papers.
 ///
 /// # Errors
-/// The same as for [`read_study`]. Also fails when `name` is neither a file nor an experiment's
-/// name.
+/// The same as for [`read_study`]. Also fails when no file and no experiment has the name `name`.
 pub fn find_study(name: &str) -> LabResult<(Study, Published)> {
     if name.ends_with(".toml") || Path::new(name).is_file() {
         return read_study(Path::new(name));
@@ -202,8 +201,8 @@ const TRENDS: &str = "trends.toml";
 /// File with the figures that closed forms draw.
 const FIGURES: &str = "figures.toml";
 
-/// Reads all TOML files one level below `directory`, and all JSON files in the `results` folders
-/// there. The files are in the order of their names.
+/// Reads all TOML files one level below `directory`, and all JSON files in the folders `results` at
+/// that level. The files are sorted by name.
 fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -233,7 +232,7 @@ fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
     }
     if texts.is_empty() {
         return Err(LabError::Input(format!(
-            "{}: there are no files of experiments, NNN/NAME.toml",
+            "{}: this directory has no experiments, which are files NNN/NAME.toml",
             directory.display()
         )));
     }
@@ -280,7 +279,7 @@ mod tests {
         assert!(there == here, "the built-in files differ from the directory `papers`");
         let library = PaperLibrary::open(None).unwrap();
         assert!(library.experiments.len() >= 17);
-        // Each figure of the papers that closed forms can draw must be there.
+        // The library must have each figure of the papers that closed forms can draw.
         let drawn: Vec<&str> = library.figures.iter().map(|figure| figure.id.as_str()).collect();
         for (paper, all) in [
             ("000", "5 17a 17b 18a 18b 19a 19b 20a 20b 20c 20d 21a 21b 21c 21d"),
@@ -336,13 +335,13 @@ mod tests {
             ("quick = ", "quik = ", "unknown field `quik`"),
             ("runs = ", "rums = ", "unknown field `rums`"),
             ("hops = 4", "hops = 4\nhop = 4", "unknown field `hop`"),
-            ("\"$R\"", "\"$S\"", "`$S`: neither an axis nor [base] gives `S` a value"),
+            ("\"$R\"", "\"$S\"", "`$S`: no axis and no key of [base] gives `S` a value"),
             ("loss = \"2.5%\"", "loss = \"250%\"", "loss"),
             ("R = 1.12 }", "R = 1.99 }", "`at` selects 0 cells of `nc`, but must select one"),
             ("000.t.fig12.jump", "000.t.fig12.hump", "has no trend `000.t.fig12.hump`"),
             ("sink[nc, R=1.12]", "sunk[nc, R=1.12]", "there is no measure `sunk`"),
             ("measure = \"sink\"", "measure = \"sunk\"", "sunk"),
-            ("set = \"nc\"", "set = \"cn\"", "there is no `cn`; there are nc"),
+            ("set = \"nc\"", "set = \"cn\"", "there is no set `cn`; the sets are nc"),
         ] {
             assert!(good.contains(from), "{from}");
             let Err(LabError::Input(words_there)) = PaperLibrary::of(&texts(good.replace(from, to))) else {

@@ -10,7 +10,7 @@
 //! The files of paper NNN are in `papers/NNN`:
 //!
 //! - `published.toml`: the numbers and trends that the paper prints
-//! - `model.toml`: how its numbers are compared with closed forms
+//! - `model.toml`: how the paper's numbers are compared with closed forms
 //! - `trends.toml`: whether closed forms or experiments decide each trend
 //! - `figures.toml`: figures that are drawn from closed forms
 //! - `NAME.toml`: the experiment `NNN.NAME`

@@ -139,7 +139,7 @@ impl ModelFigure {
     /// Computes all curves.
     ///
     /// # Errors
-    /// Fails when the model refuses a point. The error names the curve and the point.
+    /// Fails when a closed form refuses a point. The error names the curve and the point.
     pub fn compute(&self, published: &Published) -> Result<FigureChart, String> {
         let mut curves = Vec::new();
         for spec in &self.curves {
@@ -162,8 +162,7 @@ impl ModelFigure {
         })
     }
 
-    /// The values of the argument `x` along a curve. Empty if the file does not give them
-    /// correctly.
+    /// The values of the argument `x` along a curve. Empty if the file gives no valid values.
     fn along(&self, curve: &CurveSpec) -> Vec<f64> {
         let listed = if curve.values.is_empty() { &self.values } else { &curve.values };
         if !listed.is_empty() {

@@ -1,8 +1,8 @@
 //! Verdicts on the numbers that a paper prints.
 //!
-//! `model.toml` lists the numbers that a closed form computes and those that experiments simulate.
-//! A closed form is a formula of a paper, implemented in `ripstop_model::published`. The entries of
-//! `published.toml` are all numbers that the paper prints.
+//! `model.toml` lists the numbers that a closed form computes, and the numbers that experiments
+//! simulate. A closed form is a formula of a paper, implemented in `ripstop_model::published`. The
+//! entries of `published.toml` are all numbers that the paper prints.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
@@ -29,20 +29,20 @@ pub struct CheckedNumber {
     pub unit: String,
     /// The number with exactly the printed digits. None for a table.
     pub printed: Option<String>,
-    /// Our number; None if nothing computes it.
+    /// Our number; None if no closed form and no experiment gives one.
     pub ours: Option<f64>,
-    /// The right number, if the printed one is wrong or differs from ours.
+    /// The right number, if the printed number is wrong or differs from ours.
     pub corrected: Option<String>,
     /// The verdict.
     pub verdict: PaperVerdict,
-    /// The reason for the verdict, if there is one to state.
+    /// The reason for the verdict, if the verdict has one.
     pub why: Option<String>,
     /// Names of the experiments that simulate the number (`ripstop papers run`).
     pub run: Vec<String>,
 }
 
-/// The verdicts on all numbers of a paper. Closed forms compute some of them, experiments simulate
-/// others, and the rest cannot be checked.
+/// The verdicts on all numbers of a paper. Closed forms compute some numbers, and experiments
+/// simulate other numbers. The rest cannot be checked.
 pub(super) fn judge(
     paper: &str,
     stated: &StatedPaper,
@@ -90,7 +90,7 @@ pub(super) fn judge(
                 "parameter" => (PaperVerdict::NotCheckable, "a parameter: given, not computed"),
                 "definition" => (PaperVerdict::NotCheckable, "a definition: given, not computed"),
                 "claim" => (PaperVerdict::NotCheckable, "quoted, or an example: the paper does not compute it"),
-                _ => (PaperVerdict::Failed, "neither `model.toml` nor an experiment mentions it"),
+                _ => (PaperVerdict::Failed, "`model.toml` does not mention it, and no experiment does"),
             };
             CheckedNumber { verdict, why: Some(why.to_owned()), ..of_entry(entry) }
         })
@@ -103,8 +103,9 @@ pub(super) fn judge(
 
 /// The verdict of the experiments `ids` on the entry `entry`, and the reason for it.
 ///
-/// If claims of these experiments have the entry's name as their `id`, they alone count, and their
-/// values are the evidence. Otherwise all numbers and claims of the experiments count together.
+/// If claims of these experiments have the entry's name as their `id`, only these claims count. The
+/// values in these claims are the evidence. Otherwise all numbers and claims of the experiments
+/// count together.
 fn by_experiments(entry: &str, ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
     let studies: Vec<&JudgedStudy> = ids.iter().filter_map(|id| judged.get(id)).collect();
     let claims = studies.iter().flat_map(|study| &study.claims);
@@ -128,7 +129,7 @@ fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
     let value = evaluate(&one.function, &one.arguments())
         .map_err(|error| LabError::Input(format!("{path}: `{}`: {error}", one.id)))?;
     // `printed` is a number, because `StatedNumbers::parse` has checked it. If `corrected` is not a
-    // number, it agrees with nothing.
+    // number, no value agrees with it.
     let same = |printed: &str| agrees(value, printed).unwrap_or(false);
     let bound: f64 = one.printed.parse().unwrap_or(f64::NAN);
     let holds = match one.relation {
@@ -175,7 +176,7 @@ fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
     })
 }
 
-/// The verdicts on the paper's numbers that experiments cite. Each number appears once.
+/// The verdicts on the paper's numbers that experiments cite. Each number appears one time.
 fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec<CheckedNumber> {
     let own = format!("{paper}.");
     let cited = library
@@ -241,7 +242,8 @@ impl NumberRelation {
     }
 }
 
-/// The reasons for the given verdict, each once, with the names of the numbers.
+/// The reasons for the given verdict. Each reason is listed one time, with the names of its
+/// numbers.
 pub fn reasons(numbers: &[CheckedNumber], verdict: PaperVerdict) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for number in numbers.iter().filter(|number| number.verdict == verdict) {
@@ -296,7 +298,7 @@ mod tests {
         ]);
         assert_eq!(of("009.gain", &all), (PaperVerdict::Differs, Some("0.4 and 1.4; idle air".into())));
         assert_eq!(of("009.saturation", &all), (PaperVerdict::Reproduced, Some("5 % away".into())));
-        // No claim has this name, so all of them count.
+        // No claim has this name, so all claims count.
         assert_eq!(of("009.other", &all), (PaperVerdict::Differs, Some("idle air".into())));
         let failed = judged(vec![claim(Some("009.gain"), Verdict::Failed, "0.4 and 1.4", None)]);
         assert!(of("009.gain", &failed).0.is_wrong());

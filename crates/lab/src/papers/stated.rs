@@ -49,12 +49,12 @@ pub(crate) struct NumberComparison {
     pub(crate) printed: String,
     pub(crate) unit: String,
     pub(crate) status: ComparisonStatus,
-    /// The relation that must hold between our number and the printed one.
+    /// The relation that must hold between our number and the printed number.
     #[serde(default)]
     pub(crate) relation: NumberRelation,
     /// The interpretation of the paper's text under which the number is right.
     pub(crate) reading: Option<String>,
-    /// Our number, if it differs from the printed one.
+    /// Our number, if it differs from the printed number.
     pub(crate) corrected: Option<String>,
     /// The reason why the printed number is wrong or differs.
     pub(crate) why: Option<String>,
@@ -77,17 +77,17 @@ pub(crate) enum ComparisonStatus {
     Differs,
 }
 
-/// The relation that must hold between our number and the printed one.
+/// The relation that must hold between our number and the printed number.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(crate) enum NumberRelation {
-    /// Our number agrees with the printed one to the last printed digit.
+    /// Our number agrees with the printed number to the last printed digit.
     #[default]
     #[serde(rename = "equals")]
     Equals,
-    /// Our number is at least the printed one.
+    /// Our number is at least the printed number.
     #[serde(rename = "at least")]
     AtLeast,
-    /// Our number is less than the printed one.
+    /// Our number is less than the printed number.
     #[serde(rename = "less than")]
     LessThan,
 }
@@ -133,7 +133,7 @@ pub(crate) struct StatedTrend {
     /// Names of the experiments that have a claim about the trend.
     #[serde(default)]
     pub(crate) experiments: Vec<String>,
-    /// Name of the trend that these claims cite, if it is the same trend of another paper.
+    /// Name of the trend that these claims cite, if they cite the same trend of another paper.
     pub(crate) claim: Option<String>,
     /// What would be needed to decide the trend, if nothing decides it.
     pub(crate) needs: Option<String>,
@@ -144,7 +144,7 @@ pub(crate) struct StatedTrend {
     /// inserted.
     #[serde(default)]
     pub(super) define: BTreeMap<String, Spanned<String>>,
-    /// The parsed claims of `holds`, with the expressions of `define` inserted. They are filled in
+    /// The parsed claims of `holds`, with the expressions of `define` inserted. This list is filled
     /// when the file is read.
     #[serde(skip)]
     pub(crate) claims: Vec<ClaimExpression>,
@@ -164,7 +164,7 @@ pub(crate) enum TrendJudge {
     Model,
     /// Claims of experiments.
     Simulation,
-    /// Nothing decides it yet.
+    /// Nothing decides the trend yet.
     Nothing,
 }
 
@@ -183,12 +183,12 @@ impl StatedNumbers {
                 return wrong("`printed` must be a number, written with exactly the printed digits");
             }
             if (one.status == ComparisonStatus::Reading) != one.reading.is_some() {
-                return wrong("`reading` must be given with the status \"reading\", and only with it");
+                return wrong("`reading` must be given with the status \"reading\", and with no other status");
             }
             let other = matches!(one.status, ComparisonStatus::Erratum | ComparisonStatus::Differs);
             if other != one.corrected.is_some() || other != one.why.is_some() {
                 return wrong(
-                    "`corrected` and `why` must be given with the status \"erratum\" or \"differs\", and only with these",
+                    "`corrected` and `why` must be given with the status \"erratum\" or \"differs\", and with no other",
                 );
             }
         }
@@ -215,7 +215,7 @@ impl StatedTrends {
             let one = spanned.as_mut();
             one.read_claims().map_err(|(at, problem)| error(name, text, at, problem))?;
             let problem = if (one.decided_by == TrendJudge::Nothing) != one.needs.is_some() {
-                "`needs` must be given with `decided-by = \"nothing\"`, and only with it"
+                "`needs` must be given with `decided-by = \"nothing\"`, and with no other value of `decided-by`"
             } else if one.decided_by == TrendJudge::Simulation && one.experiments.is_empty() {
                 "`experiments` is missing: write the names of the experiments that decide the trend"
             } else if one.decided_by == TrendJudge::Nothing && !one.experiments.is_empty() {
@@ -223,7 +223,7 @@ impl StatedTrends {
             } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != TrendJudge::Model) {
                 "`because` and `fails = true` must be given together, and only with `decided-by = \"model\"`"
             } else if (one.decided_by == TrendJudge::Model) == one.holds.is_empty() {
-                "`holds` must have claims with `decided-by = \"model\"`, and only with it"
+                "`holds` must have claims with `decided-by = \"model\"`, and with no other value of `decided-by`"
             } else {
                 continue;
             };
@@ -259,7 +259,7 @@ impl NumberComparison {
     }
 }
 
-/// Converts TOML values to arguments of closed forms. A value that is neither a number nor a text
+/// Converts TOML values to arguments of closed forms. Any value other than a number or a text
 /// becomes a word that every closed form rejects.
 pub(crate) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
     let value = |value: &toml::Value| match value {

@@ -27,7 +27,7 @@ pub struct CheckedTrend {
     pub verdict: PaperVerdict,
     /// The values that decided the trend.
     pub evidence: Option<String>,
-    /// The reason for the verdict, if there is one to state.
+    /// The reason for the verdict, if the verdict has one.
     pub why: Option<String>,
     /// Names of the experiments that have a claim about the trend (`ripstop papers run`).
     pub run: Vec<String>,
@@ -56,7 +56,7 @@ pub(super) fn judge(
             decided_by: "nothing",
             verdict: PaperVerdict::Failed,
             evidence: None,
-            why: Some("`trends.toml` does not say what decides it".to_owned()),
+            why: Some("`trends.toml` does not say what decides this trend".to_owned()),
             run: Vec::new(),
         };
         if let Some(spec) = specs.iter().find(|spec| spec.id == published.id) {
@@ -105,8 +105,8 @@ fn decide(
     Ok(())
 }
 
-/// Whether all claims of a trend hold, with the values that decide this. If a claim does not hold,
-/// the values are those of the first such claim.
+/// Whether all claims of a trend hold, with the values that decide the claims. If a claim does not
+/// hold, the values are those of the first claim that does not hold.
 fn by_closed_forms(spec: &StatedTrend) -> Result<ClaimFinding, String> {
     let mut values = Vec::with_capacity(spec.claims.len());
     for (claim, text) in spec.claims.iter().zip(&spec.holds) {
@@ -139,9 +139,9 @@ fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (P
     }
 }
 
-/// A sentence that says why the experiments are not expected to show the whole trend. None if they
-/// are expected to show it. Each experiment that the trend names must have a claim about the trend;
-/// otherwise the function fails.
+/// A sentence that says why the experiments are not expected to show the whole trend. None if the
+/// experiments are expected to show the whole trend. The function fails if an experiment that the
+/// trend names has no claim about the trend.
 fn why_not_expected(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, String> {
     let id = spec.claim.as_ref().unwrap_or(&spec.id);
     let mut not_expected = Vec::new();

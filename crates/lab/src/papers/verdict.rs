@@ -32,9 +32,9 @@ pub enum PaperVerdict {
     NotRun,
     /// The number or trend cannot be decided, because there were too few runs.
     Undecided,
-    /// The number or trend was expected to hold, and does not.
+    /// The number or trend was expected to hold, but does not hold.
     Failed,
-    /// The number or trend was expected not to hold, and does.
+    /// The number or trend was expected not to hold, but holds.
     Unexpected,
     /// The number or trend cannot be evaluated.
     Error,
@@ -84,8 +84,9 @@ impl From<Verdict> for PaperVerdict {
 /// The verdicts on experiments, by the experiment's name.
 pub type JudgedStudies = BTreeMap<String, JudgedStudy>;
 
-/// Combines several verdicts on one number or trend into the worst of them. The match below ranks
-/// the verdicts: errors and failures are the worst, then "not run" and "undecided", then "differs".
+/// Combines several verdicts on one number or trend: the result is the worst verdict. The match
+/// below ranks the verdicts: errors and failures are the worst, then "not run" and "undecided",
+/// then "differs".
 pub(super) fn worst_of(all: impl Iterator<Item = Verdict>) -> PaperVerdict {
     let rank = |verdict: &PaperVerdict| match verdict {
         PaperVerdict::Error => 6,

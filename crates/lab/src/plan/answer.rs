@@ -1,9 +1,9 @@
 //! The answer of `ripstop plan` as data, in the form that `--json` prints
 //! (docs/schemas/plan.schema.json).
 //!
-//! A scheme is a way to use the link, such as a plain TCP or a TCP through the tunnel. A family is
-//! all plain TCPs, or all TCPs through the tunnel. C is the rate of the link, and p its loss
-//! probability; C (1-p) is the capacity that is left after losses.
+//! A scheme is a way to use the link, such as a plain TCP or a TCP through the tunnel. There are
+//! two families of schemes: the plain TCPs, and the TCPs through the tunnel. C is the rate of the
+//! link, and p its loss probability; C (1-p) is the capacity that is left after losses.
 
 use serde::Serialize;
 
@@ -32,7 +32,8 @@ pub struct PlanAnswer {
     pub coding_helps: bool,
     /// Warnings about links of this kind, as sentences.
     pub cautions: Vec<String>,
-    /// How often the planner chose well on simulated links; `None` outside the domain of validity.
+    /// The shares of simulated links on which the planner chose well; `None` outside the domain of
+    /// validity.
     pub accuracy: Option<Accuracy>,
     /// The domain of validity in words: the range of links on which predictions were compared with
     /// simulations.
@@ -70,8 +71,8 @@ pub struct LinkFacts {
     pub bdp_packets: f64,
 }
 
-/// How often the planner chose well, on simulated links. "Within 3 %" means that the goodput is at
-/// least 97 % of the best scheme's goodput.
+/// The shares of simulated links on which the planner chose well. "Within 3 %" means that the
+/// goodput is at least 97 % of the best scheme's goodput.
 #[derive(Debug, Serialize)]
 pub struct Accuracy {
     /// The seed of the simulated links.
@@ -105,9 +106,9 @@ pub struct SchemePlan {
     pub share: Option<f64>,
     /// What limits the goodput: `losses`, `link` or `window`.
     pub bound: Option<&'static str>,
-    /// Why the goodput is not predicted; `None` if it is.
+    /// Why the goodput is not predicted; `None` if the goodput is predicted.
     pub not_predicted: Option<&'static str>,
-    /// Predicted bytes on the link per useful byte.
+    /// Predicted number of bytes on the link per useful byte.
     pub sent_per_useful: Option<f64>,
     /// Median delay of a packet of a long transfer, s.
     pub packet_p50_s: Option<f64>,
@@ -120,7 +121,7 @@ pub struct SchemePlan {
     /// The model that predicts the goodput.
     pub model: &'static str,
     /// Median relative error of the predicted goodput against simulations of links with this loss
-    /// pattern; `None` if it is not known.
+    /// pattern; `None` if the error is not known.
     pub error_median: Option<f64>,
     /// 95th percentile of the relative error of the predicted goodput, against the same
     /// simulations.
@@ -165,11 +166,11 @@ pub struct Simulated {
 pub struct Stations {
     /// The number of users.
     pub users: u32,
-    /// Stations needed with TCP, rounded up.
+    /// Number of stations needed with TCP, rounded up.
     pub tcp: f64,
-    /// Stations needed with TCP/NC, rounded up.
+    /// Number of stations needed with TCP/NC, rounded up.
     pub tcpnc: f64,
-    /// Stations saved by TCP/NC: `tcp` minus `tcpnc`.
+    /// Number of stations saved by TCP/NC: `tcp` minus `tcpnc`.
     pub saved: f64,
     /// Power of the saved stations, W.
     pub saved_power_w: f64,

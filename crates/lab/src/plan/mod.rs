@@ -1,13 +1,14 @@
 //! The planner, which answers `ripstop plan` about one link before the link is used.
 //!
 //! A scheme is a way to use the link: a plain TCP, a TCP through the tunnel, TCP/NC, or a block
-//! code. [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. It
-//! simulates some schemes, recommends one, and warns where coding will not help. [`mod@answer`]
-//! holds the result as data. The sentences of the result name the flags of `ripstop plan`.
+//! code. [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. The
+//! planner also simulates some schemes. The planner recommends one scheme, and warns if coding will
+//! not help. [`mod@answer`] holds the result as data. The sentences of the result name the flags of
+//! `ripstop plan`.
 //!
 //! The closed forms have weights that were fitted to simulations of random links, called a campaign
-//! (see `campaign/mod.rs`). Their errors were measured on another campaign. The domain of validity
-//! is the range of links that these campaigns cover.
+//! (see `campaign/mod.rs`). The errors of the closed forms were measured on another campaign. The
+//! domain of validity is the range of links that these campaigns cover.
 
 pub mod answer;
 mod schemes;
@@ -23,8 +24,8 @@ use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, block, validity}
 use ripstop_model::stations::{CellularNetwork, Protocol};
 use schemes::Planner;
 
-/// Power of a base station, W. Paper 000, section VII, gives 2 to 3 kW; this is the middle. The
-/// saved power is proportional to this value: half the value halves it, double doubles it.
+/// Power of a base station, W. Paper 000, section VII, gives 2 to 3 kW; this value is the middle.
+/// Half the value halves the saved power, and double the value doubles it.
 const STATION_W: f64 = 2500.0;
 
 /// A question to the planner.

@@ -1,8 +1,8 @@
-//! Predicts one scheme on the planned link by closed forms, and simulates the scheme if asked.
+//! Predicts one scheme on the planned link by closed forms, and simulates the scheme on request.
 //!
 //! A scheme is a way to use the link, such as a plain TCP or a TCP through the tunnel. The closed
-//! forms have weights that were fitted to simulations. Their errors against other simulations are
-//! recorded in `crates/model/data`.
+//! forms have weights that were fitted to simulations. The errors of the closed forms were measured
+//! with other simulations, and are recorded in `crates/model/data`.
 
 use super::PlanError;
 use super::answer::{SchemePlan, Simulated};
@@ -144,9 +144,9 @@ impl Planner<'_> {
 
     /// Simulates a scheme. `predicted` is its predicted goodput, bit/s.
     ///
-    /// With `--verify`, the scheme and its requests are simulated. Without `--verify`, only plain
-    /// CUBIC and plain BBR are simulated, and no requests. The link must also be slow enough for a
-    /// quick simulation ([`QUICK_BITS`]).
+    /// With `--verify`, both long transfers and requests are simulated. Without `--verify`, no
+    /// requests are simulated, and only plain CUBIC and plain BBR are simulated. The link must then
+    /// be slow enough for a quick simulation ([`QUICK_BITS`]).
     fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Result<Option<Simulated>, PlanError> {
         let stage = &self.stage;
         if self.verify {
@@ -173,15 +173,16 @@ impl Planner<'_> {
 impl SchemePlan {
     /// Goodput used to compare schemes, bit/s: the weighted mean of prediction and simulation.
     ///
-    /// Each of the two is weighted by the inverse square of its uncertainty:
+    /// The weights are the inverse squares of the uncertainties:
     ///
     /// - The uncertainty of the simulation is half the width of the 95 % confidence interval of its
     ///   runs.
     /// - The uncertainty of the prediction is the predicted goodput, times [`MEDIANS_IN_INTERVAL`],
     ///   times the recorded median relative error. The recorded 95th percentile would be too large.
-    ///   It comes from links on which almost nothing arrives, where no scheme is worth choosing.
+    ///   That percentile comes from links on which almost nothing arrives, where no scheme is worth
+    ///   choosing.
     ///
-    /// If the median error is not known, the simulation alone counts.
+    /// If the median error is not known, only the simulation counts.
     pub(super) fn expected_bps(&self) -> f64 {
         let predicted = self.goodput_bps.unwrap_or(0.0);
         let Some(simulated) = self.simulated else { return predicted };
@@ -213,20 +214,22 @@ impl Simulated {
     }
 }
 
-/// Most bits that a quick simulation moves for one scheme, in all its runs together. With this
-/// value, simulating two schemes takes less than 1.5 s. Half the value halves the longest time, and
-/// fewer links are slow enough to be simulated. Twice the value does the reverse.
+/// The largest number of bits that a quick simulation moves for one scheme, in all runs together.
+/// With this value, simulating two schemes takes less than 1.5 s. Half the value halves this time,
+/// but fewer links are slow enough to be simulated. Twice the value doubles the time, and more
+/// links are simulated.
 const QUICK_BITS: f64 = 12e9;
-/// Fewest and most runs of a quick simulation. A link on which the fewest runs would move more than
-/// [`QUICK_BITS`] is not simulated. With half the limits, confidence intervals are wider. With
-/// twice the limits, simulations take longer, and fewer links are simulated.
+/// The smallest and the largest number of runs of a quick simulation. A link is not simulated if
+/// the smallest number of runs would move more than [`QUICK_BITS`]. With half the limits,
+/// confidence intervals are wider. With twice the limits, simulations take longer, and fewer links
+/// are simulated.
 const QUICK_RUNS: (u32, u32) = (4, 32);
-/// Most runs of each scheme with `--verify`. With half as many runs the confidence intervals are at
-/// least 1.4 times as wide; with twice as many, slow links take twice as long.
+/// The largest number of runs of each scheme with `--verify`. With half the value, the confidence
+/// intervals are at least 1.4 times as wide. With twice the value, slow links take twice as long.
 const VERIFY_RUNS: u32 = 8;
-/// Most bits that all runs of one scheme together move with `--verify`. At least two runs are made,
-/// even if they move more. Half the value makes half as many runs on fast links. Twice the value
-/// makes twice as many, up to [`VERIFY_RUNS`].
+/// The largest number of bits that all runs of one scheme together move with `--verify`. At least
+/// two runs are made, even if two runs move more bits. Half the value makes half as many runs on
+/// fast links. Twice the value makes twice as many runs, up to [`VERIFY_RUNS`].
 const VERIFY_BITS: f64 = 20e9;
 /// Number of runs with requests, with `--verify`. Each run has 500 requests. Half the value makes
 /// the percentiles less certain; twice the value takes twice as long.
@@ -236,8 +239,8 @@ const VERIFY_REQUEST_RUNS: u32 = 4;
 const SEED: u64 = 1;
 /// The uncertainty of a prediction, as a multiple of its median relative error. For errors with a
 /// normal distribution, half the width of a 95 % interval is 2.9 times the median error. With half
-/// the value, the prediction has up to four times the weight against the simulation. With twice the
-/// value, it has down to a quarter of the weight.
+/// the value, the prediction counts up to four times as much in comparison with the simulation.
+/// With twice the value, the prediction counts at least a quarter as much.
 const MEDIANS_IN_INTERVAL: f64 = 3.0;
 
 /// Number of threads for simulations: one per core.
@@ -269,8 +272,8 @@ mod tests {
             ..Simulated::of(&MeasuredScheme { each_bps: vec![8e6], ..MeasuredScheme::default() }, None)
         };
         // Columns: half the width of the simulation's 95 % interval, and the expected result. In
-        // the first row, the simulation is as certain as the closed form. In the second it is three
-        // times less certain, and in the third it is exact.
+        // the first row, the simulation is as certain as the closed form. In the second row, the
+        // simulation is three times less certain. In the third row, the simulation is exact.
         for (interval, expected) in [(Some(1e6), 9e6), (Some(3e6), 9.8e6), (Some(0.0), 8e6)] {
             one.simulated = Some(simulated(interval));
             assert!((one.expected_bps() - expected).abs() < 1.0, "{interval:?}: {}", one.expected_bps());

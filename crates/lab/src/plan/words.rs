@@ -20,11 +20,11 @@ pub(super) const DOMAIN: &str = "rate 0.5 Mbit/s to 1 Gbit/s, RTT 5 to 800 ms, l
 /// The name of the model that predicts the goodput of `scheme`.
 pub(super) fn model(scheme: PlanScheme) -> &'static str {
     match scheme {
-        PlanScheme::Reno => "plan: (16) of paper 000 or the link, and fitted efficiency factors",
-        PlanScheme::Cubic => "plan: RFC 9438 5.1 or the link, and fitted efficiency factors",
-        PlanScheme::Bbr => "plan: the link, and fitted efficiency factors",
+        PlanScheme::Reno => "plan: the lower of (16) of paper 000 and the link's rate, times fitted efficiency factors",
+        PlanScheme::Cubic => "plan: the lower of RFC 9438 5.1 and the link's rate, times fitted efficiency factors",
+        PlanScheme::Bbr => "plan: the link's rate, times fitted efficiency factors",
         PlanScheme::TunnelCubic | PlanScheme::TunnelBbr => {
-            "plan: the link less the tunnel's headers, and fitted efficiency factors"
+            "plan: the link's rate less the tunnel's headers, times fitted efficiency factors"
         }
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
         ChoiceReason::LessToSetUp => "no scheme has noticeably more goodput, and this one needs less to be set up",
         ChoiceReason::LeastDelay => "its requests wait least when packets are lost",
         ChoiceReason::Both => {
-            "it answers requests fast beside transfers, and has about as much goodput as the best scheme"
+            "it answers requests fast during transfers, and has about as much goodput as the best scheme"
         }
         ChoiceReason::MostInBudget => "it has the most goodput of the schemes within --budget",
     }
@@ -103,10 +103,10 @@ pub(super) fn not_predicted(why: NcUnpredictable) -> &'static str {
             "above 3.5 % of loss, single connections stall in simulations, which the equation does not predict"
         }
         NcUnpredictable::Queue => {
-            "TCP/NC overflows so small a queue in simulations, which the equation does not predict"
+            "in simulations, TCP/NC overflows a queue of this size, which the equation does not predict"
         }
         NcUnpredictable::Bursts => {
-            "bursts of losses take whole windows, so that TCP times out, which the equation does not predict"
+            "bursts of losses hit whole windows, so that TCP times out, which the equation does not predict"
         }
     }
 }
@@ -127,8 +127,8 @@ pub(super) fn extrapolated(quantity: Extrapolated) -> &'static str {
 /// extrapolate.
 pub(super) fn outside(quantities: &[&str]) -> String {
     format!(
-        "outside the links on which predictions were compared with simulations ({}): the numbers extrapolate, and their errors are not \
-         known. --verify simulates this link",
+        "this link is outside the range in which predictions were compared with simulations ({}): the \
+         predictions extrapolate, and their errors are not known. --verify simulates this link",
         quantities.join(", ")
     )
 }
@@ -137,7 +137,7 @@ pub(super) fn outside(quantities: &[&str]) -> String {
 pub(super) fn caution(caution: Caution) -> String {
     match caution {
         Caution::NoLoss => {
-            "no loss: coding will not help. A tunnel would only add its headers, 4 % of the rate on top of TCP's own"
+            "no loss: coding will not help. A tunnel would only add its headers to TCP's: another 4 % of the rate"
                 .to_owned()
         }
         Caution::CubicFillsLink => {
@@ -151,7 +151,7 @@ pub(super) fn caution(caution: Caution) -> String {
             "the queue holds {packets:.0} packets: every TCP overflows the queue, and no code repairs what the queue drops"
         ),
         Caution::LongBursts => {
-            "losses in long bursts: single connections differ from each other by more than schemes do".to_owned()
+            "losses in long bursts: single connections of one scheme differ more than schemes do".to_owned()
         }
         Caution::MayBeCongestion => {
             "the plan holds for losses of the link itself. Losses that vanish when less is sent are congestion, and \
@@ -161,9 +161,9 @@ pub(super) fn caution(caution: Caution) -> String {
     }
 }
 
-/// The text for the tunnel's configuration file. It has the rate and the redundancy. If the user
-/// gave a budget, it has a limit on overhead. If the default deadline is too short for this link,
-/// it has a deadline.
+/// The text for the tunnel's configuration file. The text sets the rate and the redundancy. If the
+/// user gave a budget, the text also sets a limit on overhead. If the default deadline is too short
+/// for this link, the text also sets a deadline.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let mut text = "[interface]\n# add private-key-file, address and [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();

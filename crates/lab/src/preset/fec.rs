@@ -13,18 +13,18 @@ const FLOWS: &str = "The flows";
 /// The parameters of this preset alone: name, kind, placeholder, heading and help text.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::new("k", Kind::Count, "UNITS", LINK, "K: source units of a block").or("20"),
-    Parameter::new("n", Kind::Count, "UNITS", LINK, "N: units sent for a block").or("22"),
-    Parameter::new("loss", Kind::Fraction, "SHARE", LINK, "Share of units lost").or("1%").or_named("unit-loss"),
-    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost unit is lost: Gilbert's model, which also steps while the link is idle [default: as --loss, independent losses]"),
+    Parameter::new("k", Kind::Count, "UNITS", LINK, "K: the number of source units in a block").or("20"),
+    Parameter::new("n", Kind::Count, "UNITS", LINK, "N: the number of units sent for a block").or("22"),
+    Parameter::new("loss", Kind::Fraction, "SHARE", LINK, "Share of units that the link loses").or("1%").or_named("unit-loss"),
+    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost unit is lost too. The losses then follow Gilbert's model, whose state also changes while the link is idle [default: the value of --loss, which makes losses independent]"),
     Parameter::new("mu", Kind::Count, "UNITS", LINK, "Rate of the link, units per second").or("3000"),
     Parameter::new("unit", Kind::Bytes, "SIZE", LINK, "Size of a unit").or("53B"),
     Parameter::new("rtt", Kind::Span, "TIME", LINK, "Round-trip time without queueing and serialisation").or("560ms"),
-    Parameter::new("queue", Kind::Queue, "QUEUE", LINK, "Queue of the link, in packets or bytes").or("100"),
+    Parameter::new("queue", Kind::Queue, "QUEUE", LINK, "Capacity of the link's queue, in packets or bytes").or("100"),
     Parameter::new("other-loss", Kind::Fraction, "SHARE", LINK, "Share of packets lost elsewhere on the path").or("0"),
     Parameter::new("flows", Kind::Count, "N", FLOWS, "The number of flows").or("1"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("reno"),
-    Parameter::new("packet-blocks", Kind::Count, "BLOCKS", FLOWS, "Blocks in a packet").or("1"),
+    Parameter::new("packet-blocks", Kind::Count, "BLOCKS", FLOWS, "Number of blocks in a packet").or("1"),
     Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets; the default never limits a flow").or("100000"),
 ];
 
@@ -33,7 +33,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let loss = match given.optional::<Fraction>("stay-bad")? {
         Some(q) if q.get() >= 1.0 => {
-            let problem = "100% would never end a run of losses; write less, for example `75%`";
+            let problem = "100% is too high: a run of losses would never end; write less, for example `75%`";
             return Err(PresetError::new("stay-bad", problem));
         }
         Some(q) => Loss::gilbert(given.value("loss")?, q),
@@ -69,7 +69,8 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     Ok(measure::expect(given, path.scenario()))
 }
 
-/// The parameter that sets a field of the scenario. None if no parameter of this preset does.
+/// The parameter that sets a field of the scenario. None if no parameter of this preset sets the
+/// field.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     [
         ("link[0].forth.fec.k", "k"),

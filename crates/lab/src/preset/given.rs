@@ -17,9 +17,9 @@ impl<'a> GivenParameters<'a> {
     /// Checks four rules for each given parameter:
     ///
     /// - The preset has the parameter.
-    /// - The parameter is given once, or may be given several times.
-    /// - The parameter that it requires is also given.
-    /// - No parameter that it conflicts with is given.
+    /// - The parameter is given only one time, or may be given several times.
+    /// - If the parameter requires another parameter, the other parameter is also given.
+    /// - No conflicting parameter is given.
     ///
     /// For a switch that is off, only the first rule is checked.
     ///
@@ -54,7 +54,7 @@ impl<'a> GivenParameters<'a> {
         self.all(name).any(|value| !switch || value == "true")
     }
 
-    /// The value of a parameter, or its default if it was not given.
+    /// The value of a parameter, or its default if the parameter was not given.
     ///
     /// # Errors
     /// Fails when the text is not a value of type `T`.
@@ -63,7 +63,8 @@ impl<'a> GivenParameters<'a> {
         self.read(name, self.all(name).next().unwrap_or_else(default))
     }
 
-    /// The given value of a parameter. None if it was not given; the default is not used.
+    /// The given value of a parameter. None if the parameter was not given; the default is not
+    /// used.
     ///
     /// # Errors
     /// Fails when the text is not a value of type `T`.
@@ -71,7 +72,7 @@ impl<'a> GivenParameters<'a> {
         self.all(name).next().map(|text| self.read(name, text)).transpose()
     }
 
-    /// All given values of a parameter. A text with commas is several values.
+    /// All given values of a parameter. A text with commas holds several values.
     ///
     /// # Errors
     /// Fails when a text is not a value of type `T`.
@@ -80,7 +81,7 @@ impl<'a> GivenParameters<'a> {
     }
 
     /// The value of a parameter that takes one of a few words. `words` pairs each word with its
-    /// value. If the parameter was not given, its default is the word.
+    /// value. If the parameter was not given, its default is used as the word.
     ///
     /// # Errors
     /// Fails when the parameter's word is not in `words`.

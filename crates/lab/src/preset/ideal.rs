@@ -11,11 +11,11 @@ const IDEAL: &str = "Ideal access: the assumptions of the bounds of paper 002";
 /// The parameters for ideal access.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::new("access", Kind::Other, "NAME", IDEAL, "dcf (IEEE 802.11), csma (exponential back-offs without collisions) or scheduled (a perfect schedule)").or("dcf"),
+    Parameter::new("access", Kind::Other, "NAME", IDEAL, "Medium access: `dcf` is IEEE 802.11, `csma` has exponential back-offs and no collisions, and `scheduled` is a perfect schedule").or("dcf"),
     Parameter::new("interference", Kind::Count, "K", IDEAL, "A transmitter up to K hops away disturbs a receiver [default: 2]").requires("access"),
-    Parameter::new("mean-backoff", Kind::Other, "TIME,...", IDEAL, "Mean back-off with csma: one time, or one for each link in order [default: 360us]").requires("access"),
-    Parameter::new("packet-time", Kind::Other, "TIME,...", IDEAL, "Mean time of an exchange: one time, or one for each link in order [default: that of frame, SIFS and MAC ACK]").requires("access"),
-    Parameter::new("packet-times", Kind::Other, "LAW", IDEAL, "constant, or exponential (csma only) [default: constant]").requires("access"),
+    Parameter::new("mean-backoff", Kind::Other, "TIME,...", IDEAL, "Mean back-off with `csma`: one time for all links, or a list with a time for each link in order [default: 360us]").requires("access"),
+    Parameter::new("packet-time", Kind::Other, "TIME,...", IDEAL, "Mean time of an exchange: one time for all links, or a list with a time for each link in order [default: the time of the frame, SIFS and MAC ACK]").requires("access"),
+    Parameter::new("packet-times", Kind::Other, "LAW", IDEAL, "Distribution of the time of an exchange: `constant`, or `exponential` (with `csma` only) [default: constant]").requires("access"),
 ];
 
 /// The names of the kinds of access.
@@ -25,8 +25,8 @@ pub(super) const ACCESSES: &[(&str, AccessName)] =
 /// Bytes of a TCP acknowledgement, or of the headers of TCP and IP.
 const TCP_IP: u64 = 40;
 
-/// The settings of ideal access that were given, for the stations of `medium`. With `saturated`, the links always have
-/// packets. `acks` says whether the reverse link of the last hop is one of them.
+/// The settings of ideal access that were given, for the stations of `medium`. If `saturated` is true, the links always
+/// have packets. If `acks` is true, the reverse link of the last hop is one of the links.
 pub(super) fn settings(
     given: &GivenParameters<'_>,
     medium: &MediumSpec,
@@ -71,13 +71,14 @@ pub(super) fn settings(
     Ok(ideal)
 }
 
-/// The times of parameter `name`: none, one, or one for each link.
+/// The given times of parameter `name`. The list is empty, or has one time for all links, or has a
+/// time for each link.
 fn times(given: &GivenParameters<'_>, name: &str, ends: &[(&str, &str)]) -> Result<Vec<Span>, PresetError> {
     let times: Vec<Span> = given.list(name)?;
     if times.len() > 1 && times.len() != ends.len() {
         let links: Vec<String> = ends.iter().map(|(from, to)| format!("{from}>{to}")).collect();
         let problem = format!(
-            "{} times for {} links; write one, or one for each of {}",
+            "{} times for {} links; write one time for all links, or a time for each of {}",
             times.len(),
             ends.len(),
             links.join(", ")
@@ -87,7 +88,7 @@ fn times(given: &GivenParameters<'_>, name: &str, ends: &[(&str, &str)]) -> Resu
     Ok(times)
 }
 
-/// The value for all links, if there is a single one.
+/// The value for all links, if only one time was given.
 fn only(times: &[Span]) -> Option<Span> {
     if let [time] = times { Some(*time) } else { None }
 }

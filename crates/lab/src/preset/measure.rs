@@ -1,5 +1,5 @@
-//! Parameters that every preset has: how long and how often a scenario is run, and what is
-//! measured. A preset is a network that a few parameters describe (see `mod.rs`).
+//! The parameters that every preset has. They set the duration of a run, the number of runs, and
+//! what is measured. A preset is a network that a few parameters describe (see `mod.rs`).
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, Preset, PresetError};
 use ripstop_base::Span;
@@ -12,17 +12,17 @@ const HEADING: &str = "The measurement";
 /// expectations.
 #[rustfmt::skip]
 pub const MEASURE: &[Parameter] = &[
-    Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, its warm-up included [default: 1000s]"),
+    Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, including the warm-up [default: 1000s]"),
     Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s]"),
-    Parameter::new("runs", Kind::Count, "N", HEADING, "Number of independent runs; confidence intervals are Student's t over the runs [default: 10]"),
+    Parameter::new("runs", Kind::Count, "N", HEADING, "Number of independent runs. Confidence intervals are computed over the runs with Student's t [default: 10]"),
     Parameter::new("seed", Kind::Count, "N", HEADING, "The seed of all random numbers [default: 1]"),
-    Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Delay the start of each flow by a random time of at most this [default: the time of a full packet on its slowest link]"),
+    Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Largest random delay of the start of each flow [default: the time of a full packet on the slowest link of the flow]"),
     Parameter::new("interval", Kind::Other, "A,B", HEADING, "Also measure this part of the run separately; may be given several times").repeats(),
-    Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure consecutive intervals of this length: a time series, in `--json`"),
-    Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless the result satisfies this claim: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
+    Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure consecutive intervals of this length. `--json` contains the results as a time series"),
+    Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless the result satisfies this claim, such as `goodput_bps>=480e3` or `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
 ];
 
-/// Replaces those settings of `run` for which the user gave a value.
+/// Replaces the settings of `run` for which the user gave a value.
 ///
 /// # Errors
 /// Fails when a value is invalid.
@@ -62,7 +62,8 @@ pub fn measured(mut scenario: Scenario, given: &[(String, String)]) -> Result<Sc
     Ok(expect(&given, scenario))
 }
 
-/// The parameter in [`MEASURE`] that sets the scenario's field `field`. None if none of them does.
+/// The parameter in [`MEASURE`] that sets the scenario's field `field`. None if no parameter in
+/// [`MEASURE`] sets the field.
 pub fn parameter_of_run(field: &str) -> Option<&'static str> {
     if field.starts_with("expect") {
         return Some("expect");

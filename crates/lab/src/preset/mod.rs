@@ -46,7 +46,7 @@ pub enum ParameterKind {
     Bytes,
     /// The capacity of a queue, in packets or bytes.
     Queue,
-    /// A switch that is on or off, without a value.
+    /// A switch. The parameter is on or off, and its flag has no value.
     Switch,
     /// A whole number.
     Count,
@@ -54,7 +54,7 @@ pub enum ParameterKind {
     Other,
 }
 
-/// A parameter of a preset. The program makes a flag of `ripstop sim` from it.
+/// A parameter of a preset. The program makes a flag of `ripstop sim` from each parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Name of the parameter: the flag without its dashes.
@@ -73,14 +73,15 @@ pub struct Parameter {
     pub help: &'static str,
     /// Whether the parameter may be given several times.
     pub repeats: bool,
-    /// Another parameter that must be given if this one is given.
+    /// Another parameter that must be given if this parameter is given.
     pub requires: Option<&'static str>,
-    /// Parameters that must not be given together with this one.
+    /// Parameters that must not be given together with this parameter.
     pub conflicts: &'static [&'static str],
 }
 
 impl Parameter {
-    /// A parameter without a default. It may be given once, and needs no other parameter.
+    /// A parameter without a default. The parameter may be given only one time, and needs no other
+    /// parameter.
     const fn new(
         name: &'static str,
         kind: ParameterKind,
@@ -157,7 +158,8 @@ impl Preset {
         }
     }
 
-    /// The preset's own parameters, for a string also those of ideal access, followed by [`MEASURE`].
+    /// The preset's own parameters, followed by those in [`MEASURE`]. For the preset `string`, the parameters of ideal
+    /// access come in between.
     pub fn parameters(self) -> impl Iterator<Item = &'static Parameter> {
         let own = match self {
             Preset::Tandem => tandem::PARAMETERS,
@@ -239,7 +241,7 @@ mod tests {
     fn what_cannot_be_names_its_parameter() {
         for (preset, given, name, problem) in [
             (Preset::Tandem, &[("loss", "2")][..], "loss", "`2` is not a share"),
-            (Preset::Tandem, &[("hops", "0")], "hops", "0 links; from 1 to 1000"),
+            (Preset::Tandem, &[("hops", "0")], "hops", "0 links; write 1 to 1000"),
             (Preset::Tandem, &[("hops", "many")], "hops", "`many` is not a whole number"),
             (Preset::Tandem, &[("wmax", "0")], "wmax", "a window of 0 packets"),
             (Preset::Tandem, &[("redundancy", "1.2")], "redundancy", "needs --nc as well"),

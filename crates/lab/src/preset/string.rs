@@ -20,41 +20,42 @@ const FLOWS: &str = "The flows";
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("nodes", Kind::Count, "N", STRING, "The number of stations").or("10"),
-    Parameter::new("spacing", Kind::Other, "DISTANCE", STRING, "Distance between neighbours, or a list with one for each pair, such as `200m,100m,200m`; `asymmetric`: ten stations as in paper 002, fig. 16").or("200m"),
-    Parameter::new("capture", Kind::Other, "RATIO", STRING, "A frame survives a later, overlapping frame if it is at least this many times stronger").or("10"),
-    Parameter::new("receive-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is decoded [default: 250m]"),
-    Parameter::new("sense-range", Kind::Other, "DISTANCE", STRING, "Up to this distance a frame is sensed and disturbs others [default: 550m]"),
+    Parameter::new("spacing", Kind::Other, "DISTANCE", STRING, "Distance between neighbours, or a list with a distance for each pair of neighbours, such as `200m,100m,200m`. `asymmetric` is a string of ten stations as in paper 002, fig. 16").or("200m"),
+    Parameter::new("capture", Kind::Other, "RATIO", STRING, "A frame survives an overlapping frame that begins later, if the first frame is at least this many times stronger").or("10"),
+    Parameter::new("receive-range", Kind::Other, "DISTANCE", STRING, "Largest distance at which a frame is decoded [default: 250m]"),
+    Parameter::new("sense-range", Kind::Other, "DISTANCE", STRING, "Largest distance at which a frame is sensed and disturbs other frames [default: 550m]"),
     Parameter::new("preset", Kind::Other, "NAME", MAC, "Semantics of the MAC: ns2 or standard (docs/researchers/wifi.md)").or("ns2"),
     Parameter::new("data-rate", Kind::Rate, "RATE", MAC, "Rate of data frames [default: 11Mbit/s]"),
     Parameter::new("basic-rate", Kind::Rate, "RATE", MAC, "Rate of MAC ACKs, RTS, CTS and broadcasts [default: 2Mbit/s]"),
     Parameter::new("rts", Kind::Other, "on|off", MAC, "Whether RTS and CTS announce data frames").or("off"),
-    Parameter::new("short-retry", Kind::Count, "N", MAC, "Transmissions after which a frame without RTS, or an RTS, is dropped").or("7"),
-    Parameter::new("long-retry", Kind::Count, "N", MAC, "Transmissions after which a frame with RTS is dropped").or("4"),
-    Parameter::new("queue", Kind::Count, "PACKETS", MAC, "The interface queue of each station").or("50"),
-    Parameter::new("routing", Kind::Other, "NAME", MAC, "static, or aodv (RFC 3561, with ns-2's timers)").or("static"),
+    Parameter::new("short-retry", Kind::Count, "N", MAC, "Number of transmissions after which a frame without RTS, or an RTS, is dropped").or("7"),
+    Parameter::new("long-retry", Kind::Count, "N", MAC, "Number of transmissions after which a frame with RTS is dropped").or("4"),
+    Parameter::new("queue", Kind::Count, "PACKETS", MAC, "Capacity of the interface queue of each station").or("50"),
+    Parameter::new("routing", Kind::Other, "NAME", MAC, "Routing: `static`, or `aodv` (RFC 3561, with the timers of ns-2)").or("static"),
     Parameter::new("xor", Kind::Other, "on|off", MAC, "Whether stations XOR packets that go in opposite directions").or("off"),
-    Parameter::new("backoff", Kind::Other, "NAME", MAC, "standard, adaptive (paper 002, algorithm 1), adaptive-redrawn, adaptive-small-post, adaptive-hold, or cadence").or("standard"),
-    Parameter::new("k", Kind::Other, "learned|N", BACKOFF, "Hops over which a packet is protected [default: learned]"),
+    Parameter::new("backoff", Kind::Other, "NAME", MAC, "Rule for back-offs: `standard`, `adaptive` (paper 002, algorithm 1), `adaptive-redrawn`, `adaptive-small-post`, `adaptive-hold`, or `cadence`").or("standard"),
+    Parameter::new("k", Kind::Other, "learned|N", BACKOFF, "Number of hops over which a packet is protected. The timer runs for k + 1 packet times [default: learned]"),
     Parameter::new("most-k", Kind::Count, "N", BACKOFF, "The largest k that a station learns [default: no limit]"),
-    Parameter::new("small-window", Kind::Count, "SLOTS", BACKOFF, "The window while the timer does not run [default: 32]"),
-    Parameter::new("large-window", Kind::Count, "SLOTS", BACKOFF, "The window while the timer runs [default: 512]"),
+    Parameter::new("small-window", Kind::Count, "SLOTS", BACKOFF, "The back-off window while the timer does not run [default: 32]"),
+    Parameter::new("large-window", Kind::Count, "SLOTS", BACKOFF, "The back-off window while the timer runs [default: 512]"),
     Parameter::new("residual", Kind::Other, "kept|redrawn", BACKOFF, "What happens to a back-off that is not over when the timer ends"),
     Parameter::new("timer-start", Kind::Other, "WHEN", BACKOFF, "What starts the timer: every-exchange, success or frame-start"),
-    Parameter::new("post-backoff", Kind::Other, "ruled|small", BACKOFF, "How the back-off after an exchange is drawn"),
-    Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The back-off window for frames with TCP acknowledgements"),
-    Parameter::new("doubling", Kind::Other, "on|off", BACKOFF, "Whether the window also doubles with each failure"),
-    Parameter::new("traffic", Kind::Other, "KIND", FLOWS, "tcp; udp: datagrams that are sent faster than the medium can carry them; saturated: no flow, every link always has a packet (with ideal access)").or("tcp"),
+    Parameter::new("post-backoff", Kind::Other, "ruled|small", BACKOFF, "How the back-off after an exchange is drawn: `ruled` as any other back-off, `small` from the small window"),
+    Parameter::new("ack-window", Kind::Other, "ruled|small", BACKOFF, "The back-off window for frames with TCP acknowledgements: `ruled` as for any other frame, or always `small`"),
+    Parameter::new("doubling", Kind::Other, "on|off", BACKOFF, "Whether the back-off window also doubles with each failure"),
+    Parameter::new("traffic", Kind::Other, "KIND", FLOWS, "`tcp`: TCP flows. `udp`: datagrams, sent faster than the medium can carry them. `saturated`: no flows, but every link always has a packet (needs ideal access)").or("tcp"),
     Parameter::new("flows", Kind::Count, "N", FLOWS, "The number of flows in each direction").or("1"),
-    Parameter::new("direction", Kind::Other, "one|both", FLOWS, "one: a flow from the first station to the last; both: also a flow back").or("one"),
+    Parameter::new("direction", Kind::Other, "one|both", FLOWS, "`one`: flows from the first station to the last. `both`: also flows from the last station to the first").or("one"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("newreno"),
-    Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window").or("20").or_named("wmax"),
-    Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a TCP packet; for UDP, the datagram with its headers is 40 bytes larger").or("1460B"),
-    Parameter::new("acks", Kind::Other, "on|off", FLOWS, "off: TCP's acknowledgements reach the sender without passing the medium").or("on"),
+    Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets").or("20").or_named("wmax"),
+    Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a TCP packet. A UDP datagram with its headers is 40 bytes larger than this payload").or("1460B"),
+    Parameter::new("acks", Kind::Other, "on|off", FLOWS, "`on`: TCP's acknowledgements are sent over the medium. `off`: they reach the sender without the medium").or("on"),
 ];
 
 /// The largest number of stations. A larger number is refused.
 const MOST_NODES: u32 = 1000;
-/// Headers of TCP and IP, bytes. A UDP packet has the size of a TCP packet, these headers included.
+/// Headers of TCP and IP, bytes. A UDP packet with its headers has the size of a TCP packet with
+/// these headers.
 const TCP_IP: u64 = 40;
 /// Headers of UDP and IP, bytes.
 const UDP_IP: u64 = 28;
@@ -66,7 +67,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     let stations = stations(given)?;
     let access = given.choice("access", ideal::ACCESSES)?;
     let is_dcf = access == AccessName::Dcf;
-    // The defaults of settings that only the DCF has.
+    // These settings have defaults only if the access is DCF.
     let retry = |name| if is_dcf { given.value(name).map(Some) } else { given.optional(name) };
     let capture = if is_dcf { given.value("capture").map(Some) } else { given.optional("capture") };
     let mut medium = MediumSpec {
@@ -112,7 +113,7 @@ const BACKOFFS: &[(&str, BackoffName)] = &[
     ("hold", BackoffName::AdaptiveHold),
 ];
 
-/// The error `wrong` of a parameter that takes a number without a unit, with an example added.
+/// Adds an example to the error `wrong` of a parameter that takes a number without a unit.
 fn with_example(name: &str, wrong: PresetError, example: &str) -> PresetError {
     PresetError::new(name, format!("{}; write a number, for example `{example}`", wrong.problem))
 }
@@ -133,7 +134,7 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
         .collect::<Result<_, _>>()?;
     let gaps = nodes as usize - 1;
     if spacings.len() != 1 && spacings.len() != gaps {
-        let problem = format!("{} distances for {gaps} gaps; write one, or one for each", spacings.len());
+        let problem = format!("{} distances for {gaps} gaps; write one for all, or one for each gap", spacings.len());
         return Err(PresetError::new("spacing", problem));
     }
     let gaps: Vec<Distance> = (0..gaps).map(|k| spacings[k.min(spacings.len() - 1)]).collect();
@@ -142,20 +143,21 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
 
 /// The value of `spacing` that stands for [`ASYMMETRIC_M`].
 const ASYMMETRIC_NAME: &str = "asymmetric";
-/// The places of the stations of the asymmetric string, m: along the string, and across it.
+/// The coordinates x and y of the stations of the asymmetric string, m.
 ///
 /// Fig. 16 of paper 002 shows a string on which the third node has k = 4 and the eighth has k = 2.
-/// The paper does not give the places. k is the number of hops to the farthest node within 550 m,
-/// on the side where it is larger, as in `ripstop model string`.
+/// The paper does not give the coordinates. k of a node is the number of hops to the farthest node
+/// within 550 m. The side with the larger number counts, as in `ripstop model string`.
 ///
-/// With a reach of 250 m, no straight string has these two k. Let a to e be the distances from the
-/// third node to the eighth. Then a + b > 250 m keeps routes from leaving out a node. The two k
-/// need a + b + c + d <= 550 m and c + d + e > 550 m. So e is more than 250 m.
+/// With a reach of 250 m, no straight string has these two k. Let a, b, c, d and e be the five gaps
+/// between the third node and the eighth. No route leaves out a node only if a + b > 250 m. The two
+/// k need a + b + c + d <= 550 m and c + d + e > 550 m. So c + d < 300 m and e > 250 m, which is
+/// more than the reach.
 ///
-/// This string has a right angle at its fifth station, with gaps of 180 m before it and 200 m after
-/// it. The third node is 538 m from the seventh and 700 m from the eighth. With gaps of 170 m before
-/// the corner, the stations beside it are 262 m apart, and with 160 m 256 m. With 185 m, the third
-/// node is 545 m from the seventh, and with 190 m 552 m: its k would be 3.
+/// This string has a right angle at its fifth station, with gaps of 180 m before this station and 200 m after it. The
+/// third node is 538 m from the seventh and 700 m from the eighth. With gaps of 170 m before the corner, the two
+/// neighbours of the corner station are 262 m apart. With 160 m, they are 256 m apart. With 185 m, the third node is
+/// 545 m from the seventh. With 190 m, it is 552 m, and the third node would have k = 3.
 const ASYMMETRIC_M: [(f64, f64); 10] = [
     (0.0, 720.0),
     (0.0, 540.0),
@@ -184,7 +186,7 @@ fn asymmetric(nodes: u32) -> Result<Vec<StationSpec>, PresetError> {
     Ok(ASYMMETRIC_M.iter().enumerate().map(station).collect())
 }
 
-/// The settings of the adaptive back-off that were given. The others keep their defaults.
+/// The settings of the adaptive back-off that were given. All other settings keep their defaults.
 fn adaptive(given: &GivenParameters<'_>) -> Result<AdaptiveSpec, PresetError> {
     let k = match given.optional::<String>("k")?.as_deref() {
         None => None,
@@ -218,7 +220,7 @@ fn adaptive(given: &GivenParameters<'_>) -> Result<AdaptiveSpec, PresetError> {
     })
 }
 
-/// The value of a parameter that takes a word. None if it was not given.
+/// The value of a parameter that takes a word. None if the parameter was not given.
 fn choice<T: Clone>(given: &GivenParameters<'_>, name: &str, words: &[(&str, T)]) -> Result<Option<T>, PresetError> {
     if given.is_given(name) { given.choice(name, words).map(Some) } else { Ok(None) }
 }
@@ -275,7 +277,8 @@ fn flows(given: &GivenParameters<'_>, medium: &MediumSpec) -> Result<Vec<FlowSpe
     Ok(flows)
 }
 
-/// The parameter that sets a field of the scenario. None if no parameter of this preset does.
+/// The parameter that sets a field of the scenario. None if no parameter of this preset sets the
+/// field.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     let known = [
         ("medium[0].stations", "spacing"),
@@ -315,8 +318,8 @@ mod tests {
         Preset::String.scenario(&given).map(|mut scenario| scenario.medium.remove(0).stations)
     }
 
-    /// k of `stations[k]`, as `ripstop model string` counts it: the number of stations within 550 m,
-    /// on the side where it is larger.
+    /// The reach of `stations[k]`, which paper 002 calls k. As in `ripstop model string`, this is the number of
+    /// stations within 550 m, on the side with the larger number.
     fn reach(stations: &[StationSpec], k: usize) -> usize {
         let near = |other: &&StationSpec| apart(&stations[k], other) <= 550.0;
         let behind = stations[..k].iter().rev().take_while(near).count();

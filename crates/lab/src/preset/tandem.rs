@@ -13,9 +13,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Largest number of links in a chain, in this preset and in the `tandem` section of an experiment.
-/// A larger number is probably a typing error and is refused; a scenario that lists its links may
-/// have more. Half the value refuses chains of more than 500 links. Twice the value allows chains
-/// that take about twice as long to simulate.
+/// A larger number is probably a typing error and is refused. A scenario that lists its links may
+/// have more links. Half the value refuses chains of more than 500 links. Twice the value allows
+/// chains that take about twice as long to simulate.
 pub(crate) const MOST_HOPS: u32 = 1000;
 
 // Headings of the groups in the help text.
@@ -28,34 +28,34 @@ const NC: &str = "TCP/NC";
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("hops", Kind::Count, "N", CHAIN, "The number of links in the chain").or("4"),
-    Parameter::new("rate", Kind::Rate, "RATE", CHAIN, "Rate of each link, headers included").or("2Mbit/s"),
+    Parameter::new("rate", Kind::Rate, "RATE", CHAIN, "Rate of each link. The headers of packets count").or("2Mbit/s"),
     Parameter::new("delay", Kind::Span, "TIME", CHAIN, "Propagation delay of each link").or("100ms"),
-    Parameter::new("queue", Kind::Queue, "QUEUE", CHAIN, "Queue of each link, in packets (200) or bytes (300kB)").or("200"),
-    Parameter::new("loss", Kind::Fraction, "SHARE", CHAIN, "Share of packets that each link loses; a lost packet still takes its time on the link").or("0"),
-    Parameter::new("burst", Kind::Other, "PACKETS", CHAIN, "Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel").or("1"),
+    Parameter::new("queue", Kind::Queue, "QUEUE", CHAIN, "Capacity of each link's queue, in packets (such as 200) or bytes (such as 300kB)").or("200"),
+    Parameter::new("loss", Kind::Fraction, "SHARE", CHAIN, "Share of packets that each link loses. A lost packet occupies the link as long as any other packet").or("0"),
+    Parameter::new("burst", Kind::Other, "PACKETS", CHAIN, "Mean length of a run of losses, in packets. If it is above 1, the losses follow Gilbert's model").or("1"),
     Parameter::new("ack-loss", Kind::Other, "ON|OFF", CHAIN, "Whether acknowledgements are lost as well: on or off").or("on"),
     Parameter::new("flows", Kind::Count, "N", FLOWS, "The number of flows").or("2"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("reno"),
     Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets").or("50"),
-    Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a packet; 40 bytes of headers come on top (52 with CUBIC, BBR and linux-reno)").or("1000B"),
-    Parameter::new("rto-min", Kind::Span, "TIME", FLOWS, "Floor of the retransmission time-out, before back-off [default: 200ms]"),
-    Parameter::new("rto-max", Kind::Span, "TIME", FLOWS, "Cap of the retransmission time-out [default: 60s; with CUBIC, BBR and linux-reno 120s]"),
+    Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a packet. The headers add 40 bytes (52 bytes with CUBIC, BBR and linux-reno)").or("1000B"),
+    Parameter::new("rto-min", Kind::Span, "TIME", FLOWS, "Smallest retransmission time-out, before back-off [default: 200ms]"),
+    Parameter::new("rto-max", Kind::Span, "TIME", FLOWS, "Largest retransmission time-out [default: 60s; with CUBIC, BBR and linux-reno 120s]"),
     Parameter::new("tick", Kind::Span, "TIME", FLOWS, "Granularity of the clock that measures round trips [default: 10ms; CUBIC, BBR and linux-reno measure exactly]"),
     Parameter::new("initial-window", Kind::Count, "PACKETS", FLOWS, "The initial congestion window, packets [default: 2; with CUBIC, BBR and linux-reno 10]"),
-    Parameter::new("vegas", Kind::Other, "ALPHA,BETA,GAMMA", FLOWS, "Packets that Vegas keeps in the path's queues: it grows below ALPHA, shrinks above BETA, and ends its slow start above GAMMA [default: 28,30,2, as in paper 000; the defaults of ns-2 are 1,3,1]"),
-    Parameter::new("ack-every", Kind::Count, "N", FLOWS, "Acknowledge every N-th packet, or after 100 ms (40 ms with CUBIC, BBR and linux-reno)").or("1"),
-    Parameter::new("receiver", Kind::Other, "KIND", FLOWS, "What the receiver does with packets that are out of order: buffer keeps them, go-back-n drops them (paper 000, section III)").or("buffer"),
-    Parameter::new("start", Kind::Span, "TIMES", FLOWS, "When the flows begin: one moment for all, or one for each").or("0s").repeats(),
-    Parameter::new("stop", Kind::Span, "TIMES", FLOWS, "When the flows stop: one moment for all, or one for each [default: at the end]").repeats(),
+    Parameter::new("vegas", Kind::Other, "ALPHA,BETA,GAMMA", FLOWS, "Thresholds of Vegas for the number of its packets in the path's queues. The window grows below ALPHA and shrinks above BETA. Slow start ends above GAMMA [default: 28,30,2, as in paper 000; the defaults of ns-2 are 1,3,1]"),
+    Parameter::new("ack-every", Kind::Count, "N", FLOWS, "Send an acknowledgement after N packets, but at the latest after 100 ms (40 ms with CUBIC, BBR and linux-reno)").or("1"),
+    Parameter::new("receiver", Kind::Other, "KIND", FLOWS, "What the receiver does with packets that are out of order: `buffer` keeps the packets, `go-back-n` drops them (paper 000, section III)").or("buffer"),
+    Parameter::new("start", Kind::Span, "TIMES", FLOWS, "When the flows begin: one time for all flows, or a time for each flow").or("0s").repeats(),
+    Parameter::new("stop", Kind::Span, "TIMES", FLOWS, "When the flows stop: one time for all flows, or a time for each flow [default: at the end]").repeats(),
     Parameter::new("file", Kind::Bytes, "SIZE", SENT, "Each flow sends one file of this size and ends"),
-    Parameter::new("on-off", Kind::Other, "ON,OFF,RATE", SENT, "Each flow sends in bursts: the time on, the time off, and the payload rate while on. A time after `exp:` is the mean of an exponential distribution").conflicts(&["file"]),
-    Parameter::new("requests", Kind::Other, "SIZE,SIZE,TIME", SENT, "The size of requests, the size of answers, and the time from an answer to the next request. A value after `exp:` is the mean of an exponential distribution. The answers are flows named `answer`").conflicts(&["file", "on-off"]),
-    Parameter::new("tunnel", Kind::Switch, "", FLOWS, "Carry all flows through one tunnel from end to end, with the session of `ripstop up`"),
+    Parameter::new("on-off", Kind::Other, "ON,OFF,RATE", SENT, "Each flow sends in bursts. ON is the length of a burst, OFF is the pause after a burst, and RATE is the payload rate during a burst. A time after `exp:` is the mean of an exponential distribution").conflicts(&["file"]),
+    Parameter::new("requests", Kind::Other, "SIZE,SIZE,TIME", SENT, "Each flow sends requests. The values are the size of a request, the size of an answer, and the time from an answer to the next request. A value after `exp:` is the mean of an exponential distribution. Flows named `answer` carry the answers").conflicts(&["file", "on-off"]),
+    Parameter::new("tunnel", Kind::Switch, "", FLOWS, "Carry all flows through one tunnel from end to end. The tunnel runs the same session code as `ripstop up`"),
     Parameter::new("nc", Kind::Switch, "", NC, "Put a coding layer below each TCP (TCP/NC, papers 000 and 001)").conflicts(&["tunnel"]),
-    Parameter::new("redundancy", Kind::Other, "R", NC, "Combinations sent for each segment: a number such as 1.13, `rule` (paper 000, section VI-B) or `auto`").or("1").requires("nc"),
-    Parameter::new("coef-bytes", Kind::Count, "BYTES", NC, "Bytes of a coefficient in the header: 0 (the paper counts none) or 1").or("0").requires("nc"),
-    Parameter::new("recode", Kind::Other, "HOW", NC, "Where nodes re-encode: end-to-end (nowhere), relay (without more redundancy) or per-hop (with the redundancy that the next link's loss needs)").or("end-to-end").requires("nc"),
-    Parameter::new("recode-at", Kind::Count, "NODES", NC, "The nodes that re-encode, by number [default: all nodes inside the chain]").repeats().requires("nc"),
+    Parameter::new("redundancy", Kind::Other, "R", NC, "Number of combinations sent for each segment: a number such as 1.13, `rule` (paper 000, section VI-B) or `auto`").or("1").requires("nc"),
+    Parameter::new("coef-bytes", Kind::Count, "BYTES", NC, "Number of bytes that a coefficient takes in the header: 0 (as in the paper) or 1").or("0").requires("nc"),
+    Parameter::new("recode", Kind::Other, "HOW", NC, "Whether nodes inside the chain re-encode: `end-to-end` (no), `relay` (yes, without more redundancy) or `per-hop` (yes, with the redundancy that the next link's loss needs)").or("end-to-end").requires("nc"),
+    Parameter::new("recode-at", Kind::Count, "NODES", NC, "The numbers of the nodes that re-encode [default: all nodes inside the chain]").repeats().requires("nc"),
 ];
 
 /// Warnings about given parameters that have no effect.
@@ -70,7 +70,7 @@ pub(super) fn warnings(given: &GivenParameters<'_>) -> Result<Vec<String>, Prese
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let hops: u32 = given.value("hops")?;
     if hops == 0 || hops > MOST_HOPS {
-        return Err(PresetError::new("hops", format!("{hops} links; from 1 to {MOST_HOPS}")));
+        return Err(PresetError::new("hops", format!("{hops} links; write 1 to {MOST_HOPS}")));
     }
     let mut run = RunSpec::default();
     measure::apply(given, &mut run)?;
@@ -113,8 +113,8 @@ pub fn loss_model(loss: Fraction, burst: f64) -> Loss {
     }
 }
 
-/// The flows. If all flows start and stop at the same times, the list has one entry with their
-/// number. Otherwise each flow has an entry of its own.
+/// The flows. If all flows start and stop at the same times, the list has one entry, which contains
+/// the number of flows. Otherwise each flow has an entry of its own.
 fn flows(given: &GivenParameters<'_>) -> Result<Vec<FlowSpec>, PresetError> {
     let count: u32 = given.value("flows")?;
     let times = |name: &'static str| -> Result<Vec<Span>, PresetError> {
@@ -123,7 +123,7 @@ fn flows(given: &GivenParameters<'_>) -> Result<Vec<FlowSpec>, PresetError> {
             0 | 1 => Ok(times),
             n if n == u64::from(count) => Ok(times),
             n => {
-                let problem = format!("{n} moments for {count} flows; write one, or one for each");
+                let problem = format!("{n} times for {count} flows; write one for all, or one for each flow");
                 Err(PresetError::new(name, problem))
             }
         }
@@ -220,7 +220,7 @@ fn with_sources(given: &GivenParameters<'_>, flows: Vec<FlowSpec>) -> Result<Vec
 fn three<'a>(name: &str, text: &'a str, example: &str) -> Result<[&'a str; 3], PresetError> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     <[&str; 3]>::try_from(parts).map_err(|parts| {
-        PresetError::new(name, format!("{} parts in `{text}`; write three, such as {example}", parts.len()))
+        PresetError::new(name, format!("{} parts in `{text}`; write three parts, such as {example}", parts.len()))
     })
 }
 
@@ -228,7 +228,8 @@ fn part<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, PresetErr
     text.parse().map_err(|error: T::Err| PresetError::new(name, error.to_string()))
 }
 
-/// The parameter that sets a field of the scenario. None if no parameter of this preset does.
+/// The parameter that sets a field of the scenario. None if no parameter of this preset sets the
+/// field.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     let last = field.split('.').skip_while(|part| !part.starts_with("forth") && !part.starts_with("flow"));
     let name = last.skip(1).collect::<Vec<_>>().join(".");

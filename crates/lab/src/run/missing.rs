@@ -2,8 +2,8 @@
 //!
 //! A cell is one complete scenario with its number of runs (see `cell/mod.rs`). [`find_states`]
 //! looks up which results the store has. [`run_missing`] simulates the other cells on a pool of
-//! threads. It stores each result as soon as the result is complete, so an interrupted call can be
-//! continued by another call.
+//! threads. [`run_missing`] stores each result as soon as the result is complete, so another call
+//! can continue an interrupted call.
 
 use super::pool::{Message, Pool, simulate};
 use crate::cell::{CellKey, LabCell, SIMULATOR};
@@ -38,7 +38,7 @@ impl CellState {
 /// Number of cells in each [`CellState`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StateCounts {
-    /// All cells, whatever their state.
+    /// The number of all cells.
     pub cells: usize,
     /// Cells that were simulated in this call.
     pub run: usize,
@@ -78,7 +78,7 @@ pub struct CellTask {
 }
 
 impl CellTask {
-    /// The task for `cell`. Its key is for results of this program's [`SIMULATOR`].
+    /// The task for `cell`. The key of the task is for results of this program's [`SIMULATOR`].
     pub fn of(cell: &LabCell) -> CellTask {
         CellTask { key: Ok(cell.key(SIMULATOR)), work_s: cell.run_s() * f64::from(cell.runs()), runs: cell.runs() }
     }
@@ -98,11 +98,11 @@ pub enum RunEnd {
 /// Progress of a call of [`run_missing`].
 #[derive(Clone, Copy, Debug)]
 pub struct RunProgress {
-    /// Cells that are complete, including failed ones.
+    /// The number of cells that are complete or have failed.
     pub done: usize,
-    /// Cells that this call has to simulate. Identical cells count once.
+    /// The number of cells that this call has to simulate. Identical cells count as one cell.
     pub to_do: usize,
-    /// Share of all time to be simulated that has been simulated, from 0 to 1.
+    /// The simulated time so far as a share of all time that must be simulated, from 0 to 1.
     pub share: f64,
     /// Wall-clock time since the call began.
     pub elapsed: Duration,
@@ -157,8 +157,8 @@ pub fn find_states(tasks: &[CellTask], store: Option<&ResultStore>) -> LabResult
 /// Simulates the tasks whose state is [`CellState::Missing`], and updates `states`. Each result is
 /// stored as soon as it is complete.
 ///
-/// `cell` makes the cell at a position of `tasks`. It is called in the order of `tasks`, once for
-/// each cell that is simulated. Identical cells are simulated once.
+/// `cell` makes the cell at a position of `tasks`. `cell` is called in the order of `tasks`, one
+/// time for each cell that is simulated. Of identical cells, one is simulated.
 ///
 /// # Errors
 /// Fails when a result cannot be stored or a thread cannot be started. Results stored before the
@@ -170,7 +170,7 @@ pub fn run_missing(
     store: &ResultStore,
     order: RunOrder<'_>,
 ) -> LabResult<RunEnd> {
-    // Identical cells have the same key. Only the first of them is simulated.
+    // Identical cells have the same key. Only the first of these cells is simulated.
     let mut twins: BTreeMap<CellKey, Vec<usize>> = BTreeMap::new();
     let mut to_do = Vec::new();
     for (k, task) in tasks.iter().enumerate().filter(|(k, _)| states[*k] == CellState::Missing) {
@@ -226,13 +226,13 @@ pub fn run_missing(
     Ok(RunEnd::All)
 }
 
-/// Adds to `error` how many cells have a stored result. Only the result that could not be stored is
-/// lost.
+/// Adds to `error` the number of cells that have a stored result. Only the result that could not be
+/// stored is lost.
 fn with_stored_count(error: LabError, states: &[CellState]) -> LabError {
     let there = states.iter().filter(|state| state.is_there()).count();
     match error {
         LabError::Work(words) => LabError::Work(format!(
-            "{words}; {there} of {} cells have stored results, and the same command continues with the others",
+            "{words}; {there} of {} cells have stored results, and the same command continues with the other cells",
             states.len()
         )),
         other => other,

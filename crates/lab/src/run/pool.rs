@@ -45,8 +45,8 @@ pub(super) enum Message {
     Failed(usize, String),
 }
 
-/// A running pool. Its threads end when no cell is left, or when the receiver of messages is
-/// dropped.
+/// A running pool. The threads of the pool end when no cell is left, or when the receiver of
+/// messages is dropped.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// Simulated time of all completed runs, ns.
@@ -58,7 +58,7 @@ impl Pool {
     ///
     /// `next` returns an index and a cell, or None when no cell is left. Cells are started in the
     /// order in which `next` returns them. All runs of a cell are started before any run of the
-    /// next cell. A cell that fails stops neither the pool nor other cells.
+    /// next cell. If a cell fails, the pool and the other cells continue.
     ///
     /// # Errors
     /// Fails when the operating system cannot start a thread.
@@ -73,7 +73,7 @@ impl Pool {
         for _ in 0..threads {
             let (queue, say, done_ns) = (Arc::clone(&queue), say.clone(), Arc::clone(&done_ns));
             thread::Builder::new().name("lab".to_owned()).spawn(move || {
-                // `work` fails when the receiver is gone. The program is about to end then.
+                // `work` fails when the receiver is gone. In this case the program is about to end.
                 let _ = work(&queue, simulate, &done_ns, &say);
             })?;
         }
@@ -130,7 +130,7 @@ impl Queue {
 }
 
 /// The loop of each thread: takes runs from `queue`, simulates them, and sends the results of
-/// completed cells. If the simulator panics, only the cell of that run fails.
+/// completed cells. If the simulator panics in a run, only the cell of this run fails.
 ///
 /// # Errors
 /// Fails when the receiver of messages is gone.

@@ -16,7 +16,8 @@ use toml::{Table, Value};
 pub(super) struct KeyValue {
     /// The value as it is written.
     text: String,
-    /// The value as a number, if it is one: `2.5%` is 0.025, and a duration is in seconds.
+    /// The value as a number, if the text is a number: `2.5%` is 0.025, and a duration is in
+    /// seconds.
     number: Option<f64>,
 }
 
@@ -25,7 +26,8 @@ pub(super) struct KeyValue {
 pub(super) struct CellChoice {
     /// Keys and the values that they must have.
     fixed: Vec<(String, KeyValue)>,
-    /// The key that may have any value (`q = *`). The selected cells then form a curve over it.
+    /// The key that may have any value (`q = *`). The selected cells then form a curve over this
+    /// key.
     pub(super) star: Option<String>,
     /// The flow and the interval to read.
     pub(super) place: MeasurePlace,
@@ -53,7 +55,7 @@ impl KeyValue {
     }
 
     /// Whether this value equals a cell's value. Two values are equal if they have the same text,
-    /// or if they are numbers that differ by at most 1e-9 of the larger one.
+    /// or if they are numbers that differ by at most 1e-9 of the larger number.
     fn is_of(&self, text: &str, entry: &TableEntry) -> bool {
         match (self.number, entry.number()) {
             _ if self.text == text => true,
@@ -132,7 +134,7 @@ impl CellChoice {
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let flows: usize = scenario.flow.iter().map(|flow| flow.count as usize).sum();
         if let Some(flow) = self.place.flow.filter(|flow| *flow >= flows) {
-            return Err(format!("there is no flow {flow}; there are flows 0 to {}", flows.saturating_sub(1)));
+            return Err(format!("there is no flow {flow}; the flows are 0 to {}", flows.saturating_sub(1)));
         }
         let seconds = |span: &Span| span.duration().as_secs_f64();
         let known =

@@ -26,15 +26,15 @@ pub enum Verdict {
     Differs,
     /// The paper does not say enough to repeat its simulation.
     NotReproducible,
-    /// The number or claim was expected to be reproduced, and is not.
+    /// The number or claim was expected to be reproduced, but is not reproduced.
     Failed,
-    /// The study says that the result differs or that the claim fails, and this is not so. The
-    /// reason that the study states is wrong.
+    /// The study says that the result differs, but it agrees; or the study says that the claim
+    /// fails, but it holds. The reason that the study states is wrong.
     Unexpected,
     /// The number or claim cannot be evaluated.
     Error,
     /// The study says that the result differs or that the claim fails. There were too few runs to
-    /// decide this.
+    /// decide whether the study is right.
     Undecided,
     /// Cells that the number or claim needs were not run.
     NotRun,
@@ -45,7 +45,8 @@ pub enum Verdict {
 pub struct NumberVerdict {
     /// Name of the cell's set.
     pub set: String,
-    /// The values of the cell's keys. Also the flow and the interval, if the check names them.
+    /// The values of the cell's keys, as text. If the check names a flow or an interval, the text
+    /// also has the flow or the interval.
     pub at: String,
     /// Name of the measure.
     pub measure: String,
@@ -144,8 +145,8 @@ impl JudgedStudy {
 
 /// Judges all numbers and claims of a study.
 ///
-/// `few` says that the cells had fewer runs than the file gives, as with `--quick`. A result that
-/// is expected to differ, but agrees, is then [`Verdict::Undecided`].
+/// `few` says that the cells had fewer runs than the file gives, as with `--quick`. The verdict is
+/// then [`Verdict::Undecided`] if a result agrees but was expected to differ.
 pub fn judge(study: &Study, readings: &dyn CellReadings, published: &Published, few: bool) -> JudgedStudy {
     let numbers = study.checks.iter().flat_map(|check| check.cells.iter().map(move |cell| (check, cell.as_ref())));
     JudgedStudy {
@@ -222,16 +223,16 @@ fn number(
 }
 
 /// Whether two numbers agree. The allowed difference is `within` times `theirs`, or two half-widths
-/// if that is more. The half-width of the difference is the root of the sum of the squares of both
-/// numbers' half-widths.
+/// if two half-widths are more. The half-width of the difference is the root of the sum of two
+/// squares: the squares of the half-widths of the two numbers.
 fn agree(ours: MeasuredNumber, theirs: MeasuredNumber, within: f64) -> bool {
     let width = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
     (ours.mean - theirs.mean).abs() <= (within * theirs.mean.abs()).max(2.0 * width)
 }
 
 /// The verdict on a number, and the reason for it. `paper` says whether the result agrees with the
-/// paper's number, and `reference` whether it agrees with the reference. None means that there is
-/// no such number.
+/// paper's number, and `reference` whether it agrees with the reference. None means that the paper
+/// or the reference has no number.
 fn verdict(paper: Option<bool>, reference: Option<bool>, cell: &NumberCell, few: bool) -> (Verdict, Option<String>) {
     if reference == Some(false) && cell.reference_differs.is_none() {
         return (Verdict::Failed, Some("our number differs from the reference by more than the check allows".into()));

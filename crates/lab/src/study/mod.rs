@@ -10,7 +10,7 @@
 //! - figures
 //!
 //! [`judge`] compares the checks and the claims with the results of the cells, and gives a verdict
-//! on each.
+//! on each check and each claim.
 
 mod choice;
 mod judge;
@@ -148,7 +148,7 @@ impl Study {
     /// The measure with the name `name`: one that this study defines, or a [`KnownMeasure`].
     ///
     /// # Errors
-    /// Fails when there is no such measure. The error lists the names of all [`KnownMeasure`]s.
+    /// Fails when no measure has this name. The error lists the names of all [`KnownMeasure`]s.
     pub fn measure(&self, name: &str) -> Result<Measure, String> {
         match self.measures.iter().find(|measure| measure.name() == name) {
             Some(own) => Ok(own.clone()),
@@ -180,7 +180,7 @@ impl Study {
         self.cells[set].iter().map(cell).collect::<LabResult<Vec<_>>>().map(Some)
     }
 
-    /// The cells of a set whose keys have the values in `at`. Also the flow and the interval that
+    /// The cells of a set whose keys have the values in `at`, with the flow and the interval that
     /// `at` names.
     pub(crate) fn chosen(&self, set: usize, at: &toml::Table) -> ChosenCells<'_> {
         // `Study::read` has already checked `at`.
@@ -191,7 +191,7 @@ impl Study {
     fn set_index(&self, name: &Spanned<String>) -> Result<usize, (usize, String)> {
         self.experiment.set(name.as_ref()).ok_or_else(|| {
             let all: Vec<&str> = self.experiment.sets().iter().map(|set| set.name.as_str()).collect();
-            let problem = format!("`set`: there is no `{}`; there are {}", name.as_ref(), all.join(", "));
+            let problem = format!("`set`: there is no set `{}`; the sets are {}", name.as_ref(), all.join(", "));
             (name.span().start, problem)
         })
     }
@@ -257,7 +257,7 @@ impl Study {
         }
         if (cell.expect == ExpectedVerdict::Reproduced) == cell.because.is_some() {
             return Err("`because` must be given with `expect = \"differs\"` or `expect = \"not-reproducible\"`, \
-                        and only with these"
+                        and with no other verdict"
                 .into());
         }
         if cell.expect != ExpectedVerdict::Reproduced && cell.published.is_empty() {
@@ -279,7 +279,7 @@ impl Study {
             if claim.holds.is_empty() || claim.fails != claim.because.is_some() {
                 let at = claim.holds.first().map_or(0, |first| first.span().start);
                 let problem =
-                    "a claim needs assertions in `holds`; with `fails = true` it needs `because` too, and only then";
+                    "a claim needs assertions in `holds`; `because` and `fails = true` must be given together";
                 return Err((at, format!("{problem} (claim: {})", claim.text)));
             }
             let scope = StudyScope { study: self, readings: None };

@@ -35,8 +35,8 @@ pub trait CellReadings {
     fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String>;
 }
 
-/// The results of all cells in memory. The outer index is that of the set, the inner one that of
-/// the cell in its set. A cell that was not run has the value null.
+/// The results of all cells in memory. The outer index is the index of the set. The inner index is
+/// the index of the cell in its set. A cell that was not run has the value null.
 #[derive(Clone, Debug)]
 pub struct CellResults(pub Vec<Vec<Value>>);
 
@@ -54,8 +54,8 @@ impl CellReadings for CellResults {
 pub struct StoredReadings<'a> {
     study: &'a Study,
     store: &'a ResultStore,
-    /// The result that was read last, with the index of its set and of its cell. It is kept because
-    /// several measures of one cell are often read one after another.
+    /// The result that was read last, with the index of its set and of its cell. This result is
+    /// kept because several measures of one cell are often read one after another.
     last: RefCell<Option<(usize, usize, Value)>>,
 }
 

@@ -10,7 +10,7 @@ use crate::entry::TableEntry;
 use crate::experiment::GridCell;
 use crate::measure::Measure;
 
-/// The scope of a study's claims: the study, and the source of its numbers if there is one.
+/// The scope of a study's claims: the study, and the source of its numbers if the cells were run.
 pub(super) struct StudyScope<'a> {
     pub(super) study: &'a Study,
     /// None while claims are only checked, before any cell is run.
@@ -74,7 +74,7 @@ impl ClaimScope for StudyScope<'_> {
             return match found.len() {
                 1 => Ok(()),
                 n => Err(format!(
-                    "{n} cells of `{}` have these values; give more keys values, or write `key=*` for a curve",
+                    "{n} cells of `{}` have these values; give values for more keys, or write `key=*` for a curve",
                     spec.name
                 )),
             };
@@ -83,7 +83,10 @@ impl ClaimScope for StudyScope<'_> {
         for cell in found {
             let value = cell.text(&self.study.experiment, star).unwrap_or_default();
             if seen.contains(&value) {
-                return Err(format!("several cells of `{}` have {star} = {value}; give more keys values", spec.name));
+                return Err(format!(
+                    "several cells of `{}` have {star} = {value}; give values for more keys",
+                    spec.name
+                ));
             }
             seen.push(value);
         }

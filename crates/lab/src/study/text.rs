@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Table};
 
-/// The keys and sections of the file that are read here. They do not define cells.
+/// The keys and sections of the file that are read here. These sections do not define cells.
 pub(super) const SECTIONS: [&str; 8] = ["title", "where", "also", "about", "measure", "check", "claim", "figure"];
 
 /// Everything in an experiment's file, except for the sections that define cells.
@@ -60,7 +60,7 @@ pub(super) struct NamedMeasure {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NumberCheck {
-    /// Name of the set. It may be left out if the experiment has one set without a name.
+    /// Name of the set. The name may be left out if the experiment has one set without a name.
     #[serde(default = "no_name")]
     pub set: Spanned<String>,
     /// Name of the measure.
@@ -96,8 +96,8 @@ pub struct NumberCell {
     /// Selects the cell by the values of its keys. The table may also have `flow` and `interval`.
     #[serde(default)]
     pub at: Table,
-    /// Names of the paper's numbers in `published.toml`. If there are several, their mean is
-    /// compared.
+    /// Names of the paper's numbers in `published.toml`. If there are several numbers, their mean
+    /// is compared.
     #[serde(default)]
     pub published: Vec<String>,
     /// The result of an independent simulation: the mean, and half the width of its 95 % confidence
@@ -110,7 +110,8 @@ pub struct NumberCell {
     pub expect: ExpectedVerdict,
     /// Why the paper's number is not reproduced.
     pub because: Option<String>,
-    /// Why the reference differs from our result. If this is left out, the two must agree.
+    /// Why the reference differs from our result. If this reason is left out, the reference must
+    /// agree with our result.
     pub reference_differs: Option<String>,
 }
 
@@ -131,8 +132,8 @@ pub enum ExpectedVerdict {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyClaim {
-    /// Name of the trend in `published.toml`, if a paper states it. It may also be the name of an
-    /// entry: a number such as a gain, which compares several cells.
+    /// Name of the trend in `published.toml`, if a paper states the trend. The name may also be the
+    /// name of an entry: a number such as a gain, which compares several cells.
     pub id: Option<Spanned<String>>,
     /// The claim in our words.
     pub text: String,
@@ -143,7 +144,7 @@ pub struct StudyClaim {
     pub fails: bool,
     /// Why the claim does not hold; only with `fails`.
     pub because: Option<String>,
-    /// The parsed assertions of `holds`. They are filled in when the file is read.
+    /// The parsed assertions of `holds`. This list is filled when the file is read.
     #[serde(skip)]
     pub expressions: Vec<ClaimExpression>,
 }
@@ -154,15 +155,16 @@ pub struct StudyClaim {
 pub struct FigureSpec {
     /// Title of the figure.
     pub title: String,
-    /// Name of the set to draw. It may be left out if the experiment has one set without a name.
+    /// Name of the set to draw. The name may be left out if the experiment has one set without a
+    /// name.
     #[serde(default = "no_name")]
     pub set: Spanned<String>,
     /// The key on the x axis, or `time` for a time series or a recorded window.
     pub x: String,
     /// Label of the x axis; the key and its unit if left out.
     pub x_name: Option<String>,
-    /// The keys that distinguish the curves. If left out, these are all keys except `x` and the
-    /// keys of `at`.
+    /// The keys that distinguish the curves. If this list is left out, all keys distinguish the
+    /// curves except `x` and the keys of `at`.
     pub curves: Option<Vec<String>>,
     /// Name of the measure on the y axis.
     pub y: Spanned<String>,

@@ -3,8 +3,9 @@
 use super::judge::{JudgedStudy, NumberVerdict, Verdict};
 use crate::claim::show_number;
 
-/// The reasons for verdicts, each once. The second text of a pair has the verdict, the first number
-/// or claim to which the reason applies, and how many more there are.
+/// The reasons for verdicts. Each reason is listed one time, as the first text of a pair. The
+/// second text has the verdict, the first number or claim to which the reason applies, and the
+/// number of further numbers and claims.
 pub fn reasons(judged: &JudgedStudy) -> Vec<(String, String)> {
     let entries =
         judged.entries.iter().filter_map(|e| Some((e.why.clone()?, e.verdict, format!("{} {}", e.measure, at(e)))));
@@ -57,7 +58,8 @@ fn with_interval(mean: Option<f64>, ci95: Option<f64>) -> String {
     }
 }
 
-/// The half-width with as many decimals as the mean has; at least four if the mean is below 10.
+/// The half-width with as many decimals as the mean has, but with at least four if the mean is
+/// below 10.
 fn show_width(ci95: f64, mean: f64) -> String {
     let decimals = show_number(mean).split_once('.').map_or(0, |(_, after)| after.len());
     format!("{ci95:.*}", decimals.max(if mean.abs() < 10.0 { 4 } else { 0 }))

@@ -2,7 +2,7 @@
 //!
 //! Each key of the experiment's grid has one column. A key is a setting whose value differs from
 //! cell to cell, such as `loss`; a cell is one complete scenario. A statistic is a quantity that
-//! was measured in several runs. It has up to five columns:
+//! was measured in several runs. A statistic has up to five columns:
 //!
 //! - `mean`: the mean over the runs
 //! - `ci95`: half the width of the mean's 95 % confidence interval
@@ -16,17 +16,19 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Largest number of flows in a cell for which each flow has its own columns. If a cell has more
-/// flows, none of them has columns; the statistics of all flows together remain.
+/// flows, its flows have no columns. The statistics of all flows together remain.
 ///
-/// The limit keeps the table readable: the number of columns grows in proportion to the flows. Half
-/// the value leaves out the flows of more cells. Double the value allows a table twice as wide.
+/// The limit keeps the table readable: the number of columns grows in proportion to the number of
+/// flows. Half the value leaves out the flows of more cells. Double the value allows a table twice
+/// as wide.
 pub const MOST_FLOWS: usize = 20;
 
 /// Largest number of links in a cell for which each link has its own columns. Each direction counts
-/// as one link. If a cell has more links, none of them has columns.
+/// as one link. If a cell has more links, its links have no columns.
 ///
-/// The limit keeps the table readable: the number of columns grows in proportion to the links. Half
-/// the value leaves out the links of more cells. Double the value allows a table twice as wide.
+/// The limit keeps the table readable: the number of columns grows in proportion to the number of
+/// links. Half the value leaves out the links of more cells. Double the value allows a table twice
+/// as wide.
 pub const MOST_LINKS: usize = 20;
 
 /// The column of a grid key.
@@ -109,12 +111,13 @@ impl StatisticColumns {
         }
     }
 
-    /// A sentence about the flows and links that have no columns. None if all of them have columns.
+    /// A sentence about the flows and links that have no columns. None if all flows and links have
+    /// columns.
     pub(super) fn left_out(&self) -> Option<String> {
         let flows = self.too_many_flows.then(|| format!("more than {MOST_FLOWS} flows"));
         let links = self.too_many_links.then(|| format!("more than {MOST_LINKS} links"));
         let all: Vec<String> = flows.into_iter().chain(links).collect();
-        (!all.is_empty()).then(|| format!("a cell with {} has no columns for them", all.join(" or ")))
+        (!all.is_empty()).then(|| format!("the flows or links of a cell with {} have no columns", all.join(" or ")))
     }
 
     /// Removes the columns whose name is already taken by a grid key.
@@ -192,8 +195,8 @@ fn entries(result: &Value) -> Vec<(String, TableEntry)> {
     found
 }
 
-/// Collects the statistics among the fields of `object` and of the objects inside it. A statistic
-/// is an object with the field `ci95`.
+/// Collects the statistics among the fields of `object` and of the objects inside `object`. A
+/// statistic is an object with the field `ci95`.
 fn statistics(prefix: &str, object: &Value, found: &mut Vec<(String, TableEntry)>) {
     for (name, value) in object.as_object().into_iter().flatten() {
         let Some(fields) = value.as_object().filter(|_| name != "scenario") else { continue };

@@ -15,8 +15,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// Number of rows in a row group. All rows of a group are in memory at the same time. Half the
-/// value halves the memory and makes twice as many row groups; twice the value does the reverse.
-/// The values in the file do not depend on this number.
+/// value halves the memory and doubles the number of row groups. Twice the value doubles the memory
+/// and halves the number of row groups. The values in the file do not depend on this number.
 const ROWS: usize = 4096;
 
 /// Writes the same columns as [`ResultTable::csv`]. Numbers are stored as numbers. Every column may

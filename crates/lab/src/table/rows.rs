@@ -12,11 +12,11 @@ use crate::store::ResultStore;
 use serde_json::Value;
 use std::io::Write;
 
-/// An experiment, its cells, and where their results are.
+/// An experiment, its cells, and the store with their results.
 pub struct ResultTable<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// All cells of the experiment, or some of them.
+    /// All cells of the experiment, or some cells.
     pub cells: &'a [GridCell],
     /// The state of each cell, in the order of `cells`.
     pub states: &'a [CellState],
@@ -67,8 +67,9 @@ impl ResultTable<'_> {
 
     /// The columns of the keys and of the statistics.
     ///
-    /// A row has two more columns. Before the keys there is `cell`: the cell's number, counted from
-    /// 1 in the order of the experiment. After the keys there is `state`.
+    /// A row has two more columns. The column `cell` comes before the keys: it has the cell's
+    /// number, counted from 1 in the order of the experiment. The column `state` comes after the
+    /// keys.
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`].
@@ -104,8 +105,8 @@ impl ResultTable<'_> {
     /// Writes the table as CSV: a header line, then one line per cell.
     ///
     /// Returns a sentence if columns were left out, and None otherwise. The flows of a cell have no
-    /// columns of their own if the cell has more than [`super::MOST_FLOWS`] flows. Its links have
-    /// none if the cell has more than [`super::MOST_LINKS`] links.
+    /// columns of their own if the cell has more than [`super::MOST_FLOWS`] flows. The links of a
+    /// cell have no columns of their own if the cell has more than [`super::MOST_LINKS`] links.
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`]. Also fails when `out` cannot be written.

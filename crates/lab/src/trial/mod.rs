@@ -1,7 +1,7 @@
 //! A trial: one run of a contender over one simulated link. The measurements are those of the command `ripstop demo`.
 //!
-//! A contender is a way to carry data ([`Scheme`]): a plain TCP, a TCP through the tunnel, or the tunnel alone. It
-//! carries bulk traffic (an endless stream, or a file) and small requests.
+//! A contender is a way to carry data ([`Scheme`]): a plain TCP, a TCP through the tunnel, or the tunnel alone. A
+//! contender carries bulk traffic (an endless stream, or a file) and small requests.
 
 mod world;
 
@@ -18,7 +18,7 @@ pub const REQUEST_BYTES: u32 = 100;
 
 /// Bytes of a full packet on the link: Ethernet's MTU.
 const LINK_MTU: u32 = 1500;
-/// Virtual time between two reports of progress. Half the value reports twice as often, double half as
+/// Virtual time between two reports of progress. Half the value reports twice as often, and double the value half as
 /// often. A run with a file ends at the first report after the file has arrived.
 const STEP: Duration = Duration::from_millis(500);
 /// Amounts of bulk traffic, bytes. The trial records the time at which each amount has arrived.
@@ -69,11 +69,11 @@ pub struct Trial {
     pub from: Duration,
     /// End of the measured interval.
     pub until: Duration,
-    /// How long the run waits for replies after the measured interval. The bulk traffic goes on meanwhile.
+    /// How long the run waits for replies after the measured interval. The bulk traffic goes on during this time.
     pub grace: Duration,
-    /// Whether to keep what the links did with each packet ([`Measured::fates`]).
+    /// Whether to record what the links did with each packet ([`Measured::fates`]).
     pub fates: bool,
-    /// The source of all randomness.
+    /// The seed of all random numbers.
     pub seed: Seed,
 }
 
@@ -87,40 +87,47 @@ pub struct Measured {
     pub request_bytes: u64,
     /// IP bytes offered to the link in the data direction in the measured interval.
     pub offered_bytes: u64,
-    /// Time from the start until 100 kB of the bulk traffic were delivered. None if they were not.
+    /// Time from the start until 100 kB of the bulk traffic were delivered. None if less was
+    /// delivered.
     pub first_100kb: Option<Duration>,
-    /// Time from the start until 1 MB of the bulk traffic was delivered. None if it was not.
+    /// Time from the start until 1 MB of the bulk traffic was delivered. None if less was
+    /// delivered.
     pub first_1mb: Option<Duration>,
-    /// Time from the start until the whole file was delivered. None if it was not.
+    /// Time from the start until the whole file was delivered. None if less was delivered, or
+    /// without a file.
     pub complete: Option<Duration>,
     /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only packets sent and
     /// delivered in the measured interval count. With [`Scheme::Packets`] a delay begins when the packet enters the
     /// tunnel.
     pub delays: DelayHistogram,
-    /// For each request, in order: `Ok` has the time from its due time to its reply. `Err` means that no reply came,
+    /// For each request, in order: `Ok` has the time from the due time to the reply. `Err` means that no reply came,
     /// and has the time from the due time to the end of the run.
     pub latencies: Vec<Result<Duration, Duration>>,
     /// Counters of the link in the data direction at the end of the measured interval.
     pub link: LinkCounters,
-    /// Packets that the bulk traffic's TCP had retransmitted by the end of the measured interval; None without a TCP.
+    /// Number of packets that the bulk traffic's TCP had retransmitted by the end of the measured interval; None
+    /// without a TCP.
     pub retransmits: Option<u64>,
-    /// Repairs of the tunnel in the data direction by the end of the measured interval; None without a tunnel.
+    /// Losses that the tunnel had to recover in the data direction by the end of the measured interval; None without a
+    /// tunnel.
     pub tunnel: Option<TunnelLosses>,
-    /// The fates of the packets on the link in the data direction and on the link back, in the order offered. Empty
-    /// unless the trial keeps them.
+    /// The fates of the packets on the link in the data direction and on the link back, in the order in which the
+    /// packets were offered. Empty unless the trial records fates.
     pub fates: [Vec<Fate>; 2],
-    /// Impairments that are configured on either link and never fired.
+    /// Impairments that are configured on one of the links but never occurred.
     pub unfired: Vec<&'static str>,
-    /// Packets that came out of the tunnel wrongly ([`World::strays`](ripstop_sim::world::World::strays)). Must be 0.
+    /// Number of packets that came out of the tunnel wrongly ([`World::strays`](ripstop_sim::world::World::strays)).
+    /// Must be 0.
     pub violations: usize,
 }
 
 /// Packets that the link lost and the tunnel had to recover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunnelLosses {
-    /// Packets recovered from repairs.
+    /// Number of packets recovered from repairs.
     pub recovered: u64,
-    /// Packets given up: the TCP inside the tunnel had to detect their loss.
+    /// Number of packets given up. The TCP inside the tunnel had to detect the loss of these
+    /// packets.
     pub given_up: u64,
 }
 

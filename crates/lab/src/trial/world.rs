@@ -74,13 +74,13 @@ impl TrialWorld {
         self.world.link(self.links[0])
     }
 
-    /// Packets that the bulk traffic's TCP has retransmitted; None without a TCP.
+    /// Number of packets that the bulk traffic's TCP has retransmitted; None without a TCP.
     pub(super) fn retransmits(&self) -> Option<u64> {
         let bulk = self.observer.bulk.filter(|_| self.observer.payload.is_none())?;
         Some(self.world.totals(bulk).retransmits)
     }
 
-    /// Repairs of the tunnel in the data direction; None without a tunnel.
+    /// Losses that the tunnel had to recover in the data direction; None without a tunnel.
     pub(super) fn tunnel(&self) -> Option<TunnelLosses> {
         (self.world.tunnels() > 0).then(|| {
             let [_, receiver] = self.world.tunnel(0);
@@ -93,7 +93,7 @@ impl TrialWorld {
         self.observer.bulk.into_iter().for_each(|bulk| self.world.forget_delays(bulk));
     }
 
-    /// The delays kept of the bulk traffic's packets.
+    /// The recorded delays of the bulk traffic's packets.
     pub(super) fn delays(&mut self) -> DelayHistogram {
         self.observer.bulk.map_or_else(DelayHistogram::default, |bulk| self.world.take_delays(bulk).packets)
     }
@@ -111,7 +111,7 @@ impl TrialWorld {
         (0..n).all(|k| self.latency(k).is_some())
     }
 
-    /// The fates of packets on the two links, if the trial keeps them.
+    /// The fates of packets on the two links, if the trial records fates.
     pub(super) fn fates(&mut self) -> [Vec<Fate>; 2] {
         self.observer.fates.take().unwrap_or_default()
     }
@@ -150,8 +150,8 @@ fn add_connections(
         None if backwards => Carrier::Links(&back, &there),
         None => Carrier::Links(&there, &back),
     };
-    // The random streams have the names that a scenario gives them. So a scenario with one link and the same flows
-    // gives exactly the same run.
+    // The random streams have the same names as in a scenario. So a scenario with one link and the same flows gives
+    // exactly the same run.
     let mut connect = |pattern, backwards, name| {
         let config = TcpConfig {
             variant,
@@ -198,7 +198,8 @@ pub(super) struct TrialObserver {
     pub(super) complete: Option<Time>,
     /// The flow of the requests.
     requests: Option<usize>,
-    /// Over TCP, the latencies of the requests in their order. A connection answers in that order.
+    /// The latencies of the requests over TCP, in the order of the requests. A connection answers
+    /// requests in this order.
     latencies: Vec<Duration>,
     fates: Option<[Vec<Fate>; 2]>,
 }

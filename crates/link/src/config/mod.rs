@@ -19,16 +19,17 @@ use text::{BlackoutText, PolicerText};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Rate in bit/s, network-layer headers included; 0: unlimited.
+    /// Rate in bit/s. The headers of the network layer count. 0: unlimited.
     #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
-    /// The most packets or bytes that may wait for serialisation; None: any amount. The packet
-    /// being serialised is not counted, so a packet that finds the link idle needs no queue.
+    /// The largest number of packets or bytes that may wait for serialisation; None: any amount.
+    /// The packet being serialised is not counted, so a packet that finds the link idle needs no
+    /// queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
-    /// How many packets or bytes may wait before packets are marked. A packet that must wait and
-    /// would exceed this limit meets congestion: if it is ECN-capable, it is marked with Congestion
-    /// Experienced (RFC 3168). None: nothing is marked.
+    /// The number of packets or bytes that may wait before packets are marked. A packet that must
+    /// wait and would exceed this limit meets congestion: if it is ECN-capable, it is marked with
+    /// Congestion Experienced (RFC 3168). None: nothing is marked.
     #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Option<QueueLimit>,
     /// Propagation delay, from the departure of the last bit to the arrival.
@@ -45,7 +46,7 @@ pub struct LinkConfig {
     /// Refuses packets above a rate, so that loss grows with the offered rate.
     #[serde(deserialize_with = "field::policer")]
     pub policer: Option<Policer>,
-    /// Which packets the channel loses, after serialisation.
+    /// The loss model of the channel. It applies after serialisation.
     #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
     /// A block code: packets cross the channel in units, and the channel loses units. `rate` is
@@ -53,7 +54,7 @@ pub struct LinkConfig {
     /// change the code.
     #[serde(deserialize_with = "field::fec", skip_serializing_if = "Option::is_none")]
     pub fec: Option<Fec>,
-    /// Holds some packets back, so that others overtake them.
+    /// Holds some packets back, so that other packets overtake them.
     #[serde(deserialize_with = "field::reorder")]
     pub reorder: Option<Reorder>,
     /// Delivers some packets twice.
@@ -82,8 +83,7 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// A policer whose bucket holds what `rate` brings in 50 ms, but at least ten packets of 1500
-    /// bytes.
+    /// A policer whose bucket holds 50 ms of `rate`, but at least ten packets of 1500 bytes.
     pub fn new(rate: Rate) -> Policer {
         Policer { rate, burst: Bytes::new((rate.bps() / 160).max(15_000)) }
     }
@@ -96,7 +96,7 @@ pub struct Reorder {
     /// Share of packets held back.
     #[serde(deserialize_with = "field::probability")]
     pub probability: Fraction,
-    /// How much longer than the others a held-back packet travels.
+    /// The time by which a held-back packet travels longer than other packets.
     #[serde(deserialize_with = "field::extra_delay")]
     pub extra_delay: Span,
 }
@@ -108,7 +108,7 @@ pub struct Duplicate {
     /// Share of packets delivered twice.
     #[serde(deserialize_with = "field::probability")]
     pub probability: Fraction,
-    /// How long after the first copy the second one arrives.
+    /// The time from the arrival of the first copy to the arrival of the second copy.
     #[serde(deserialize_with = "field::extra_delay", default = "no_time")]
     pub extra_delay: Span,
 }
@@ -130,14 +130,14 @@ pub struct Blackout {
     pub every: Option<Span>,
 }
 
-/// New values for some settings, which apply from a moment on. A setting that is None does not
-/// change.
+/// New values for some settings. They apply from the moment `at` on. A setting that is None does
+/// not change.
 ///
 /// A new rate applies to all bits that leave after that moment: a packet that is partly sent
 /// continues at the new rate. A new delay and new impairments apply to packets whose last bit
 /// leaves at or after that moment. A new MTU, policer, queue limit or mark applies to packets
-/// offered at or after that moment. Packets that already wait stay, even when the queue limit
-/// shrinks.
+/// offered at or after that moment. Packets that already wait stay in the queue, even when the
+/// queue limit shrinks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -224,8 +224,8 @@ impl Default for Change {
 impl LinkConfig {
     /// One direction of a plain path. `rate` is in bit/s. The delay is half of the round-trip time
     /// `rtt`, serialisation not included. Losses are independent with probability `loss`. The
-    /// drop-tail queue holds one bandwidth-delay product, but at least 3000 bytes. It has no limit
-    /// if the rate has none.
+    /// drop-tail queue holds one bandwidth-delay product, but at least 3000 bytes. The queue has no
+    /// limit if the rate has no limit.
     pub fn path(rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
         LinkConfig {
             rate,
@@ -236,7 +236,7 @@ impl LinkConfig {
         }
     }
 
-    /// Checks every setting. [`crate::Link::new`] calls this.
+    /// Checks every setting. [`crate::Link::new`] calls this function.
     ///
     /// # Errors
     /// The first setting that is not valid.
@@ -272,7 +272,7 @@ impl LinkConfig {
             if (Change { at: change.at, ..Change::default() }) == *change {
                 return Err(LinkConfigError::new(
                     name,
-                    "this change sets nothing; give it a new value, or leave out the change",
+                    "this change sets nothing; add a new value, or leave out the change",
                 ));
             }
             settings.apply(change);
@@ -305,7 +305,7 @@ impl LinkConfig {
         let wrong = |field: &str, problem: &str| Err(LinkConfigError::new(format!("{place}{field}"), problem));
         self.loss.check(&format!("{place}loss"), "packet")?;
         if self.mtu.is_some_and(|mtu| mtu.get() == 0) {
-            return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave it out");
+            return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave out `mtu`");
         }
         if let Some(policer) = self.policer {
             if policer.rate.bps() == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Most simulated links are of this kind. The fast path gives the same answers as the full path of
 //! [`Link::offer`]: the same nanoseconds and the same random draws. A property test compares the
-//! two.
+//! two paths.
 
 use super::Link;
 use crate::config::LinkConfig;
@@ -54,8 +54,8 @@ impl FastPath {
             || config.fec.is_some()
             || !config.blackouts.is_empty()
             || !config.schedule.is_empty();
-        // The serialiser multiplies a time, rounded up to a nanosecond, by the rate. At a higher
-        // rate the product might not fit 64 bits.
+        // The serialiser multiplies a time, rounded up to a nanosecond, by the rate. At a rate
+        // above 2^60 bit/s the product might not fit 64 bits.
         if more || !never || config.rate.bps() > 1 << 60 {
             return None;
         }
@@ -90,14 +90,14 @@ impl FastPath {
 pub enum ShortFate {
     /// The packet is serialised and arrives, once and intact.
     Delivered {
-        /// When its last bit leaves the sender.
+        /// When the packet's last bit leaves the sender.
         departure: Time,
-        /// When it reaches the receiver.
+        /// When the packet reaches the receiver.
         arrival: Time,
     },
     /// The packet is serialised and lost by the loss model.
     Lost {
-        /// When its last bit leaves the sender.
+        /// When the packet's last bit leaves the sender.
         departure: Time,
     },
     /// The packet never enters the link.

@@ -24,7 +24,8 @@ use std::time::Duration;
 /// One direction of one hop. See the [crate's documentation](crate) for the order of its elements.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Each rate, with the moment from which it applies. The moments are the same as in `steps`.
+    /// Each rate, with the moment from which the rate applies. The moments are the same as in
+    /// `steps`.
     rates: Vec<(Time, Rate)>,
     /// All other settings, with the moment from which they apply. The first entry applies from the
     /// epoch.
@@ -130,8 +131,8 @@ impl Link {
         let congested = refused.is_none() && self.is_congested(now, bytes);
         let slot = match refused {
             None => self.serialise(now, bytes),
-            // A refused packet also draws its random numbers. It uses the settings that apply when
-            // the link is free again.
+            // A refused packet also draws its random numbers. The draws use the settings that apply
+            // when the link is free again.
             Some(_) => Slot { start: now, end: now.max(self.serialiser.free_at()) },
         };
         self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
@@ -163,7 +164,7 @@ impl Link {
         self.steps.iter().all(|(_, settings)| !settings.delay.is_zero())
     }
 
-    /// When all packets accepted so far are serialised.
+    /// The moment at which all packets accepted so far will be serialised.
     pub fn free_at(&self) -> Time {
         self.serialiser.free_at()
     }
@@ -196,7 +197,8 @@ impl Link {
         .collect()
     }
 
-    /// Applies MTU, policer and queue limit. Returns why the packet is refused, if it is.
+    /// Applies the MTU, the policer and the queue limit. If the packet is refused, returns the
+    /// reason.
     fn refuses(&mut self, now: Time, bytes: usize) -> Option<DropReason> {
         self.entry_step = step_at(&self.steps, self.entry_step, now);
         let settings = &self.steps.get(self.entry_step)?.1;
@@ -251,9 +253,9 @@ impl Link {
             counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
     }
 
-    /// Draws the random numbers of one packet, from every stream in use. This happens for every
-    /// packet offered, so the k-th packet always gets the same numbers of a stream. A block code
-    /// sends units only if `sent` is true (the packet was not refused).
+    /// Draws the random numbers of one packet, from every stream in use. The numbers are drawn for
+    /// every packet offered, so the k-th packet always gets the same numbers of a stream. A block
+    /// code sends units only if `sent` is true (the packet was not refused).
     fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
         let block_lost = match &mut self.codec {
             Some(codec) if sent => codec.loses(bytes, &mut self.counters),
@@ -449,8 +451,8 @@ impl Waiting {
     /// Adds a packet that begins to leave at `start`.
     #[inline]
     pub(crate) fn join(&mut self, start: Time, bytes: usize) {
-        // The sum of sizes must not saturate, because it could not be counted down again. A size
-        // that would overflow the sum is cut.
+        // The sum of sizes must not saturate, because a saturated sum could not be counted down
+        // again. A size that would overflow the sum is cut.
         let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
         self.queue.push_back((start, bytes));
         self.backlog.packets += 1;

@@ -4,7 +4,8 @@ use ripstop_model::plan::efficiency::Causes;
 
 const NONE: Causes = Causes::NONE;
 
-/// The powers of the causes in each candidate term. The fit gives most of them no weight.
+/// The powers of the causes in each candidate term. The fit gives most candidate terms the weight
+/// 0.
 pub(crate) fn candidates() -> Vec<Causes> {
     let mut all = losses();
     all.extend(losses_over_small_queues());
@@ -17,7 +18,8 @@ pub(crate) fn candidates() -> Vec<Causes> {
     all
 }
 
-/// Terms of losses, by their burst length and the size of the window, or by the length of the path.
+/// Terms of losses. Some also contain the burst length and the size of the window, and others the
+/// length of the path.
 fn losses() -> Vec<Causes> {
     let mut all = Vec::new();
     for loss in [0.5, 1.0, 2.0] {

@@ -36,11 +36,11 @@ pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
 /// The smallest relative error of a link's goodput that the fit assumes. A larger value gives links
 /// with many runs less weight.
 const NOISE_FLOOR: f64 = 0.03;
-/// The largest relative error of a link's goodput that the fit assumes. So a link whose runs differ
-/// widely still counts. A larger value gives such links less weight.
+/// The largest relative error of a link's goodput that the fit assumes. Because of this limit, a
+/// link whose runs differ widely still counts. A larger value gives such links less weight.
 const MOST_NOISE: f64 = 0.3;
-/// The smallest share that a goodput has of its bound in the fit. A smaller share counts as this
-/// one, because the logarithm of 0 would be infinite. A smaller value gives failed links a larger
+/// The smallest ratio of a goodput to its bound in the fit. A smaller ratio counts as this value,
+/// because the logarithm of 0 would be infinite. A smaller value gives failed links a larger
 /// weight.
 const LEAST_SHARE: f64 = 1e-3;
 /// The smallest weight that is kept. A larger value gives fewer terms.
@@ -49,7 +49,7 @@ const SMALLEST_WEIGHT: f64 = 1e-4;
 /// packets for percentiles of their delay. A larger value leaves more links out.
 const ENOUGH_FOR_PERCENTILES: f64 = 1e-2;
 
-/// The terms of the efficiency, fitted to its logarithm by least squares.
+/// The terms of the efficiency, fitted to the logarithm of the efficiency by least squares.
 fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     let candidates = candidates();
     let row = |link: &LinkResult| {
@@ -58,7 +58,8 @@ fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
         let share = (simulated.mean_bps / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
         let left = -libm::log(share);
         let noise = (simulated.standard_error() / simulated.mean_bps.max(1.0)).min(MOST_NOISE);
-        // The smaller the share of the bound, the less an error in its logarithm counts.
+        // The smaller the share of the bound, the less an error in the logarithm of this share
+        // counts.
         let weight = 1.0 / (NOISE_FLOOR * NOISE_FLOOR + noise * noise + 0.01 * left.min(2.0).powi(2)).sqrt();
         Some(Row { products: products(&candidates, &link.path), left, weight })
     };
@@ -66,8 +67,9 @@ fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     terms(&rows, candidates)
 }
 
-/// The terms of the overhead, fitted to its logarithm by least squares. The overhead is the number
-/// of bytes sent, divided by the number that headers and losses require.
+/// The terms of the overhead, fitted to the logarithm of the overhead by least squares. The
+/// overhead is the number of bytes sent, divided by the number of bytes that headers and losses
+/// require.
 fn overhead(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     let candidates = candidates();
     let row = |link: &LinkResult| {
@@ -124,9 +126,9 @@ fn terms(rows: &[Row], candidates: Vec<Causes>) -> Vec<Term> {
     kept.map(|(powers, weight)| Term { weight: libm::round(weight * 1e5) / 1e5, powers }).collect()
 }
 
-/// The weights of the times that make up a delay. The sums of the weighted times come closest to
-/// the delays by ratio: twice the delay is as bad as half of it. The weight of a row is one over
-/// the whole delay. Weights have four digits after the point.
+/// The weights of the times that make up a delay. The weighted sum of the times is fitted to the
+/// delay by ratio: a sum of twice the delay is as bad as a sum of half the delay. The weight of a
+/// row is one over the whole delay. Weights have four digits after the point.
 fn times(rows: &[Row]) -> [f64; TIMES] {
     let mut found = [0.0; TIMES];
     robust(rows, 0.5, &mut found);

@@ -9,9 +9,9 @@ pub(crate) struct Row {
     pub(crate) weight: f64,
 }
 
-/// Improves `solution`. A residual of more than `limit` counts by its size and not by its square.
-/// The reason: on some links a connection stalls in one run and fills the link in the next. These
-/// links should not decide the fit.
+/// Improves `solution`. A residual of more than `limit` counts in proportion to its size instead of
+/// its square. The reason: on some links a connection stalls in one run and fills the link in the
+/// next. These links should not decide the fit.
 pub(crate) fn robust(rows: &[Row], limit: f64, solution: &mut [f64]) {
     let mut damped: Vec<f64> = rows.iter().map(|row| row.weight).collect();
     for _ in 0..8 {
@@ -28,7 +28,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Coordinate descent. The problem is convex, so the descent ends at its only optimum.
+/// Coordinate descent. The problem is convex, so the descent ends at the only optimum.
 fn least_squares(rows: &[Row], weights: &[f64], solution: &mut [f64]) {
     let n = solution.len();
     let mut products = vec![0.0; n * n];

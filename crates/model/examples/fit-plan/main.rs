@@ -40,7 +40,7 @@ fn run(links: &str, weights: &str) -> Result<(), String> {
     std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("cannot write {weights}: {error}"))?;
     for scheme in ripstop_model::plan::PlanScheme::FITTED {
         let of = fitted.of(scheme);
-        eprintln!("{}: {} terms of efficiency, {} of overhead", scheme.name(), of.efficiency.len(), of.overhead.len());
+        eprintln!("{}: {} efficiency terms, {} overhead terms", scheme.name(), of.efficiency.len(), of.overhead.len());
     }
     Ok(())
 }

@@ -33,8 +33,8 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
     let mut late = vec![0.0; n];
     let mut lost = 0.0;
     // The first loss of the block hits source packet f, after f packets that arrived. `intact` is
-    // the probability that they all arrived, by state. Before the block, the loss chain is in its
-    // steady state.
+    // the probability that these f packets all arrived, by state. Before the block, the loss chain
+    // is in its steady state.
     let mut intact = [1.0 - share, share];
     for f in 0..k {
         let first = intact[0] * lose[0] + intact[1] * lose[1];
@@ -55,7 +55,7 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
     Ok(Residual::new(lost, n as f64 / k as f64, late))
 }
 
-/// A block from its first loss on.
+/// The part of a block after its first loss.
 struct Wait {
     /// `waiting[d]`: the probability that the block is not decoded yet d packets after the first
     /// loss. The list has an entry for each d at which the block has packets left to send.
@@ -94,12 +94,13 @@ fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
 }
 
 impl Wait {
-    /// The expected number of source packets that are lost for good. `sources` source packets
-    /// follow the first lost one. If the block cannot be decoded, the first lost packet and the
-    /// lost ones of `sources` count. Otherwise none counts.
+    /// The expected number of source packets that are lost for good. After the first lost packet,
+    /// the block has `sources` more source packets. If the block cannot be decoded, the first lost
+    /// packet counts, and so does each further lost source packet. If the block can be decoded, no
+    /// packet counts.
     fn lost_sources(&self, sources: usize, lose: [f64; 2]) -> f64 {
         // at[l][s]: the probability that l of the `sources` packets are lost and that the chain is
-        // in state s after them.
+        // in state s after these packets.
         let mut at = vec![[0.0f64; 2]; sources + 1];
         at[0][1] = 1.0;
         for _ in 0..sources {
@@ -113,8 +114,8 @@ impl Wait {
         let repairs = self.left - sources;
         debug_assert_eq!(self.missing, sources + 1);
         // The repairs follow the source packets. fails[m][s]: the probability that fewer than m of
-        // the repairs arrive, if the chain is in state s before them. With m lost source packets,
-        // the block then fails.
+        // the repairs arrive, if the chain is in state s before the repairs. With m lost source
+        // packets, the block then fails.
         let mut fails = vec![[1.0f64; 2]; self.missing + 1];
         fails[0] = [0.0; 2];
         for _ in 0..repairs {

@@ -1,20 +1,20 @@
 //! The *residual loss* and the delay after this project's own codes. The residual loss is the share
 //! of source packets that a code does not recover. These models are the project's own; no paper has
-//! them.
+//! these models.
 //!
 //! A code adds *repairs* to *source packets*. A repair is a linear combination of source packets.
 //!
 //! * [`block`]: blocks of source packets and repairs, without feedback.
 //! * [`window`]: a sliding window. The sender sends repairs at even distances, and further repairs
-//!   after feedback. A missing packet is given up when the window has moved past it.
+//!   after feedback. A missing packet is given up when the window has moved past the packet.
 //!
 //! Time is counted in packets sent. The codes are ideal: each repair that arrives replaces one
 //! missing source packet among those that it combines. With random coefficients over GF(256), about
-//! one repair in 256 does not.
+//! one repair in 256 replaces no packet.
 //!
 //! Losses follow a Markov chain with two states. The state tells whether the last packet arrived or
 //! was lost. In each state, the next packet is lost with a probability of its own. For independent
-//! losses the two probabilities are equal.
+//! losses, the probabilities of the two states are equal.
 
 pub mod block;
 pub mod window;
@@ -58,8 +58,8 @@ pub struct Residual {
     /// The number of packets sent for each source packet.
     pub sent_per_source: f64,
     /// `late[d]`: the share of source packets that are still waiting when d more packets have been
-    /// sent after them. Such a packet is neither delivered in order nor given up. The list ends
-    /// where the share falls to 1e-15.
+    /// sent after them. Such a packet is not yet delivered in order, and not yet given up. The list
+    /// ends where the share falls to 1e-15.
     pub late: Vec<f64>,
 }
 

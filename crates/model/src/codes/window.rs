@@ -6,19 +6,19 @@
 //! gap, less the repairs that have arrived since the gap opened. At a deficit of 0 the gap closes:
 //! all its packets are decoded. While the gap is open, nothing is delivered in order.
 //!
-//! The sender learns of a gap `feedback` packets after the gap opened. From then on it sends only
-//! repairs, until the gap closes. The code calls these repairs *exact*. If the gap is still open
-//! `span` packets after it opened, the window has moved past it, and the missing packets are given
-//! up.
+//! The sender learns of a gap `feedback` packets after the gap opened. From then on, the sender
+//! sends only repairs until the gap closes. The code calls these repairs *exact*. If the gap is
+//! still open `span` packets after it opened, the window has moved past the gap, and the missing
+//! packets are given up.
 //!
 //! The schedule of source packets and repairs repeats in *cycles*: a number of source packets, then
 //! one repair. The *phase* is the position of the next packet in its cycle. Exact repairs do not
 //! advance the phase.
 //!
 //! All results follow from two things: how long a gap lasts, and at which phase the next gap opens.
-//! The results are exact for this idealised sender, and a test simulates it. A real sender learns
-//! of each change of the deficit after a delay. Until then it expects the mean share of its repairs
-//! in flight to arrive.
+//! The results are exact for this idealised sender, and a test compares them with a simulation of
+//! this sender. A real sender learns of each change of the deficit after a delay. Until then, it
+//! assumes that the mean share of its repairs in flight arrives.
 //!
 //! Losses follow the two-state chain of [`PacketLosses`]. In this file, `lose[0]` is the
 //! probability of a loss after a packet that arrived, and `lose[1]` after a lost packet. `bad` is 1
@@ -48,20 +48,21 @@ pub const LONGEST_SPAN: u32 = 5000;
 /// phases to compute.
 pub const LONGEST_CYCLE: u32 = 64;
 
-/// The computation of a gap ends when the probability that the gap is still open falls below this.
-/// With a larger value, it is faster and less exact.
+/// The computation of a gap ends when the probability that the gap is still open falls below this
+/// value. With a larger value, the computation is faster and less exact.
 const NEGLIGIBLE: f64 = 1e-16;
 
-/// The computation of a gap leaves out deficits with a probability of at most this. With a larger
-/// value, it is faster and less exact.
+/// The computation of a gap leaves out deficits with a probability of at most this value. With a
+/// larger value, the computation is faster and less exact.
 const UNLIKELY: f64 = 1e-25;
 
 impl WindowCode {
     /// The residual loss and delay of this window.
     ///
-    /// The work is a product of three numbers: source packets of a cycle, packets of a gap, and
-    /// different deficits of a gap. It takes less than a millisecond for spans of a hundred
-    /// packets, and seconds for long spans in which repairs barely keep up with losses.
+    /// The computing time is proportional to the product of three numbers: the source packets of a
+    /// cycle, the packets of a gap, and the different deficits of a gap. The time is less than a
+    /// millisecond for spans of a hundred packets. For long spans in which repairs barely keep up
+    /// with losses, the time is seconds.
     ///
     /// # Errors
     /// `repair_every` is outside 1 to 64, `span` is outside 1 to 5000, `feedback` is 0, or the
@@ -81,7 +82,7 @@ impl WindowCode {
         let sources = self.sources();
         let gaps: Vec<Gap> = (0..sources).map(|phase| self.gap(phase, lose)).collect();
         // The index of `opens` is the phase and the state in which a gap ends. Each entry describes
-        // the time from there to the next gap.
+        // the time from the end of this gap to the next gap.
         let turns = self.turns(lose);
         let ends = (0..self.cycle()).flat_map(|phase| [(phase, 0), (phase, 1)]);
         let opens: Vec<Idle> = ends.map(|(phase, bad)| self.idle(phase, bad, lose, &turns)).collect();
@@ -123,9 +124,9 @@ impl WindowCode {
             }
             late.resize(late.len().max(gap.open.len()), 0.0);
             // A source packet sent at time `at` of a gap is still waiting at time `at` + d if the
-            // gap is open then. Add the probabilities of this for all source packets of the gap.
-            // These are all packets before the feedback except for repairs. So take a difference of
-            // two suffix sums of `open`, and subtract the repairs.
+            // gap is open at that time. Add these probabilities for all source packets of the gap.
+            // The source packets are all packets before the feedback, except the repairs. So take a
+            // difference of two suffix sums of `open`, and subtract the repairs.
             let told = gap.is_source.len().min(self.feedback.map_or(usize::MAX, |packets| packets as usize));
             let repairs: Vec<usize> = (0..told).filter(|at| !gap.is_source[*at]).collect();
             let mut beyond = vec![0.0; gap.open.len() + 1];
@@ -160,8 +161,9 @@ impl WindowCode {
         let (cycle, sources) = (self.cycle(), self.sources());
         let feedback = self.feedback.map_or(usize::MAX, |packets| packets as usize);
         let mut schedule = (phase + 1) % cycle;
-        // The open gap by its deficit, and by whether the last packet was lost. Each entry holds a
-        // probability, and this probability times the expected number of lost source packets.
+        // The state of the open gap: the first index is the deficit, and the second says whether
+        // the last packet was lost. Each entry holds the probability of a state, and this
+        // probability times the expected number of lost source packets.
         let mut at = vec![[[0.0f64; 2]; 2]; self.span as usize + 2];
         at[1][1] = [1.0, 1.0];
         let mut gap = Gap { open: vec![1.0], is_source: vec![true], ends: vec![0.0; 2 * cycle], lost: 0.0 };
@@ -207,7 +209,7 @@ impl WindowCode {
             }
         }
         let at = &at[least..=most];
-        // A gap that is still open is given up now. The next packet is the next one of the
+        // A gap that is still open is given up now. The next packet is the next packet of the
         // schedule.
         for (bad, share) in [0, 1].map(|bad| (bad, at.iter().map(|from| from[bad][0]).sum::<f64>())) {
             gap.ends[2 * schedule + bad] += share;
@@ -216,8 +218,8 @@ impl WindowCode {
         gap
     }
 
-    /// Computes the time from a moment without a gap to the next gap. At this moment the schedule
-    /// is at `phase`, and `bad` tells whether the last packet was lost.
+    /// Computes the time until the next gap, from a moment at which no gap is open. At this moment
+    /// the schedule is at `phase`, and `bad` tells whether the last packet was lost.
     fn idle(&self, phase: usize, bad: usize, lose: [f64; 2], turns: &[Idle; 2]) -> Idle {
         let mut idle = Idle::none(self.sources());
         let left = self.to_the_end(phase, bad, lose, &mut idle);
@@ -234,8 +236,8 @@ impl WindowCode {
         let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
         // A cycle without a lost source packet leads to the start of the next cycle. This gives two
         // linear equations, one for each state at the start. `opens` is the probability that a gap
-        // opens in a cycle. It is a sum of small numbers, because a difference from 1 would lose
-        // their digits.
+        // opens in a cycle. This probability is computed as a sum of small numbers, because a
+        // difference from 1 would lose the digits of these numbers.
         let opens = [0, 1].map(|bad| turns[bad].phases.iter().sum::<f64>());
         let [mut good, mut bad] = turns;
         let leaves_bad = left[1][0] + opens[1];
@@ -252,8 +254,8 @@ impl WindowCode {
         [good, bad]
     }
 
-    /// Computes the rest of a cycle, from `phase` on. `idle` receives the events until a gap opens.
-    /// The result is the state at the cycle's end if no gap opens.
+    /// Computes the rest of a cycle, from `phase` on. Adds to `idle` what happens until a gap
+    /// opens. The result is the state at the cycle's end if no gap opens.
     fn to_the_end(self, phase: usize, bad: usize, lose: [f64; 2], idle: &mut Idle) -> [f64; 2] {
         let mut state = [0.0; 2];
         state[bad] = 1.0;
@@ -295,7 +297,8 @@ struct Idle {
     phases: Vec<f64>,
     /// The expected number of source packets that arrive until the next gap opens.
     sources: f64,
-    /// The expected number of packets until the next gap opens, without the packet that opens it.
+    /// The expected number of packets until the next gap opens. The packet that opens the gap does
+    /// not count.
     packets: f64,
 }
 
@@ -419,7 +422,7 @@ mod tests {
         let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
         assert!((dead.loss - 1.0).abs() < 1e-12);
         // With a loss of 1e-14, a difference from 1 would have almost no correct digits. The lost
-        // packet and the source packets up to the next repair wait. These are 5 on average.
+        // packet and the source packets up to the next repair wait. On average, 5 packets wait.
         let slow = WindowCode { repair_every: Some(9), span: 1000, feedback: None };
         let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
         assert!(

@@ -7,8 +7,8 @@ use crate::special::{Tail, incomplete_beta};
 /// P(N, K): the probability that a block is lost (paper 003, section 4.1).
 ///
 /// A block is lost if fewer than K of its N units arrive. Each unit is lost with probability p =
-/// `loss`. P(N, K) is the regularised incomplete beta function I_p(N-K+1, K). It stays accurate for
-/// any p and large N. The probability and its complement both have full relative accuracy.
+/// `loss`. P(N, K) is the regularised incomplete beta function I_p(N-K+1, K). The result stays
+/// accurate for any p and large N. The probability and its complement have full relative accuracy.
 ///
 /// # Errors
 /// The loss is outside 0 to 1, K = 0, or N < K.
@@ -17,10 +17,10 @@ pub fn block_loss(n: u32, k: u32, loss: f64) -> Result<Tail, DomainError> {
     block_loss_at(f64::from(n), k, loss)
 }
 
-/// [`block_loss`] for a real N. The paper's figures and equation (4) need it.
+/// [`block_loss`] for a real N. The paper's figures and equation (4) need a real N.
 ///
 /// # Errors
-/// As [`block_loss`].
+/// The same as for [`block_loss`].
 pub fn block_loss_at(n: f64, k: u32, loss: f64) -> Result<Tail, DomainError> {
     share("the loss probability of a unit", loss)?;
     at_least("the number of units K", k, 1, "1 or more")?;
@@ -33,8 +33,8 @@ pub(super) fn loss_of_block(n: f64, k: f64, p: f64) -> Tail {
     incomplete_beta(n - k + 1.0, k, p)
 }
 
-/// 1 - (1 - P)^`blocks`: the probability that at least one block of a packet is lost, and so the
-/// packet. P = `block` is the loss probability of a block.
+/// 1 - (1 - P)^`blocks`: the probability that a packet is lost, because at least one of its blocks
+/// is lost. P = `block` is the loss probability of a block.
 pub(super) fn packet_of(blocks: u32, block: Tail) -> Tail {
     if blocks == 1 {
         return block;

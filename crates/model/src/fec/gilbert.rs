@@ -1,5 +1,5 @@
 //! The loss probability of a block if units are lost in bursts (paper 003, sections 2.1 and 5): by
-//! equation (7), and exactly by the chain.
+//! equation (7), and exactly by a Markov chain.
 //!
 //! A block has N units, of which any K suffice to decode; R = N - K. The chain has two states: a
 //! unit is lost in the Bad state and arrives in the Good state. The chain is in the Bad state for a
@@ -10,8 +10,8 @@
 //! justifies this by its assumption 2: (1-q) L N << 1.
 //!
 //! The assumption does not hold if bursts are short. At q = 0.01 and L = 0.01, for example, the
-//! left side is 0.2 for N = 21. Several short bursts in one block matter there. With equation (7),
-//! the throughput at N = 21, K = 20 is three times too high.
+//! left side is 0.2 for N = 21. At these values, several short bursts in one block matter. With
+//! equation (7), the throughput at N = 21, K = 20 is three times too high.
 //!
 //! The exact result needs no more work. A block is lost if more than R units are lost before the
 //! K-th unit arrives. A burst precedes each good unit with probability p, and burst lengths have a
@@ -83,8 +83,8 @@ impl Gilbert {
     /// and is good if each block has at least K good units. A burst of lost packets is one event.
     ///
     /// # Errors
-    /// An argument is outside its domain, or N is above [`LARGEST_BLOCK`]. With several blocks in a
-    /// packet, also if N x min(K, N-K+1) is above 2^24.
+    /// An argument is outside its domain, or N is above [`LARGEST_BLOCK`]. If a packet has several
+    /// blocks, it is also an error if N x min(K, N-K+1) is above 2^24.
     pub fn exact(&self, n: u32, k: u32, blocks: u32, spacing: PacketSpacing) -> Result<f64, DomainError> {
         let p = self.become_bad()?;
         at_least("the number of units K", k, 1, "1 or more")?;
@@ -98,9 +98,9 @@ impl Gilbert {
             if spacing == PacketSpacing::Independent {
                 return Ok(good_before * from_good.is + self.loss * from_bad.is);
             }
-            // T is the mean number of good packets in a row. It is the share of good packets
-            // divided by the share of good packets that a lost packet follows. The chain is
-            // reversible. So the last unit of a good packet has the same distribution as its first.
+            // T is the mean number of good packets in a row. T is the share of good packets divided
+            // by the share of good packets that a lost packet follows. The chain is reversible. So
+            // the last unit of a good packet has the same distribution as its first.
             let last_good = good_before * chain.after_good(n - k, k - 1).is_not;
             let last_bad = if n == k { 0.0 } else { self.loss * chain.after_bad(n - k - 1, k).is_not };
             return Ok(ratio(
@@ -123,7 +123,7 @@ impl Gilbert {
     /// Any K of the block's N units suffice.
     ///
     /// # Errors
-    /// As [`exact`](Gilbert::exact).
+    /// The same as for [`exact`](Gilbert::exact).
     pub fn block_loss(&self, n: u32, k: u32) -> Result<f64, DomainError> {
         self.exact(n, k, 1, PacketSpacing::Independent)
     }
@@ -190,12 +190,13 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// The probability that more than `spare` units are lost before `k` units have arrived. The
-    /// unit before the first one was good.
+    /// unit before the first of these units was good.
     pub(crate) fn after_good(self, spare: u32, k: u32) -> Tail {
         self.mixture(spare, k, 0)
     }
 
-    /// As [`after_good`](Chain::after_good), but the unit before was lost. Its burst may continue.
+    /// As [`after_good`](Chain::after_good), but the unit before was lost. The burst of the lost
+    /// unit may continue.
     pub(crate) fn after_bad(self, spare: u32, k: u32) -> Tail {
         if k == 0 { Tail { is: 0.0, is_not: 1.0 } } else { self.mixture(spare + 1, k - 1, 1) }
     }
@@ -203,9 +204,9 @@ impl Chain {
     /// The probability that the bursts have more than `spare` units in total.
     ///
     /// A burst precedes each of `gaps` good units with probability p. `sure` more bursts occur for
-    /// certain. Each burst has one unit or more, and each of its units is the last with probability
-    /// 1-q. Count those of `spare` lost units that are the last of a burst. The result is the
-    /// probability that this number is less than the number of bursts.
+    /// certain. Each burst has one unit or more, and each unit of a burst is the last unit with
+    /// probability 1-q. Count how many of `spare` lost units are the last unit of a burst. The
+    /// result is the probability that this count is less than the number of bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
         let (n, r) = (f64::from(gaps), f64::from(spare));
         let mean = n * self.p;
@@ -228,8 +229,8 @@ impl Chain {
             sum.is += weight * longer;
             longer = ends.get(k).map_or(1.0, |end| longer + end);
         }
-        // Compute the complement from the largest number of bursts on, where it is smallest. Then
-        // terms are only added.
+        // Compute the complement from the largest number of bursts down, because the complement of
+        // the largest number is smallest. Then the loop only adds terms.
         let most = last + sure;
         let mut shorter = match most {
             all if all > spare => 0.0,
@@ -248,7 +249,8 @@ impl Chain {
     }
 
     /// The probability that `blocks` blocks in a row are good. The first index is the state before
-    /// the blocks, the second the state of their last unit. 0 is Good, 1 is Bad.
+    /// the blocks. The second index is the state of the last unit of the blocks. 0 is Good, 1 is
+    /// Bad.
     fn good_blocks(self, n: u32, k: u32, blocks: u32) -> [[f64; 2]; 2] {
         let block = [self.good_block(n, k, 0), self.good_block(n, k, 1)];
         let times = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
@@ -265,8 +267,8 @@ impl Chain {
         result
     }
 
-    /// Computes one block, unit by unit, from `state`: the probability that it is good, by the
-    /// state of its last unit.
+    /// Computes one block, unit by unit, from `state`. The result is the probability that the block
+    /// is good, for each state of its last unit.
     fn good_block(self, n: u32, k: u32, state: usize) -> [f64; 2] {
         let (k, spare) = (k as usize, (n - k) as usize);
         // Count losses up to R, or arrivals up to K, whichever is less. Arrivals after the K-th are
@@ -376,8 +378,8 @@ mod tests {
         assert!(losses.exact(u32::MAX, 20, 1, PacketSpacing::Independent).is_err());
         assert!(losses.exact(21, 20, 0, PacketSpacing::Independent).is_err());
         assert!(losses.single_burst(f64::NAN, 20).is_err() && losses.single_burst(20.0, 0).is_err());
-        // q = 0: no burst is longer than a unit. So by equation (7) one redundant unit clears the
-        // link. Exactly, it does not.
+        // q = 0: no burst is longer than a unit. So by equation (7) one redundant unit makes the
+        // link clean. By the exact chain, one redundant unit is not enough.
         let single = Gilbert { loss: 0.01, stay_bad: 0.0 };
         assert_eq!((single.single_burst(21.0, 20), single.single_burst(20.0, 20)), (Ok(0.0), Ok(0.2)));
         assert!(single.exact(21, 20, 1, PacketSpacing::Independent).unwrap() > 0.01);

@@ -6,8 +6,8 @@
 //! TCP's rate at the residual loss (the losses that FEC does not repair), and K/N of the link's
 //! rate.
 //!
-//! The throughput rises with N until the two rates are equal, and falls as K/N from there. From
-//! this N on, the link is *clean*: losses no longer limit TCP.
+//! The throughput rises with N until the two rates are equal. For larger N, the throughput falls as
+//! K/N. From the N at which the rates are equal, the link is *clean*: losses no longer limit TCP.
 //!
 //! T is the mean number of TCP packets between two loss events. A burst of lost packets is one
 //! event.
@@ -39,7 +39,7 @@ pub struct CodedLink {
 /// The process by which units are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UnitLosses {
-    /// Each unit is lost with this probability, independently: section 4.
+    /// Units are lost independently, each with this probability: section 4.
     Independent(f64),
     /// Units are lost in bursts, by the approximation of equation (7).
     SingleBurst(Gilbert),
@@ -86,12 +86,12 @@ impl CodedLink {
         self.throughput_of(n)
     }
 
-    /// The left side of equation (4), units/s: the fastest link that is clean with N = `n`,
-    /// redundancy included. This link is clean if its [`rate`](CodedLink::rate) is not above the
-    /// result. Infinite without loss.
+    /// The left side of equation (4), units/s: the highest rate of a link that is clean with N =
+    /// `n`, redundancy included. `self` is clean if its [`rate`](CodedLink::rate) is not above the
+    /// result. The result is infinite without loss.
     ///
     /// # Errors
-    /// As [`throughput`](CodedLink::throughput).
+    /// The same as for [`throughput`](CodedLink::throughput).
     pub fn clean_rate(&self, n: u32) -> Result<f64, DomainError> {
         self.check(f64::from(n))?;
         Ok(self.free(self.events(n)?) * f64::from(n) / f64::from(self.k))
@@ -100,7 +100,7 @@ impl CodedLink {
     /// 1/T: the mean number of loss events for each packet of TCP.
     ///
     /// # Errors
-    /// As [`throughput`](CodedLink::throughput).
+    /// The same as for [`throughput`](CodedLink::throughput).
     pub fn events_per_packet(&self, n: u32) -> Result<f64, DomainError> {
         self.check(f64::from(n))?;
         self.events(n)
@@ -111,7 +111,7 @@ impl CodedLink {
     /// nothing.
     ///
     /// # Errors
-    /// As [`throughput`](CodedLink::throughput).
+    /// The same as for [`throughput`](CodedLink::throughput).
     pub fn gain(&self, n: u32) -> Result<Option<f64>, DomainError> {
         let (with, without) = (self.throughput(n)?, self.throughput(self.k)?);
         let k = f64::from(self.k);
@@ -121,11 +121,12 @@ impl CodedLink {
     }
 
     /// The real N that solves equation (4): the smallest N for which the link is clean. The result
-    /// is K if the link is clean without FEC. It is `None` if no N up to 2^32 makes the link clean.
-    /// It is also `None` for [`UnitLosses::Bursts`], which is defined only for integers.
+    /// is K if the link is clean without FEC. The result is `None` if no N up to 2^32 makes the
+    /// link clean. The result is also `None` for [`UnitLosses::Bursts`], which is defined only for
+    /// integers.
     ///
     /// # Errors
-    /// As [`throughput`](CodedLink::throughput).
+    /// The same as for [`throughput`](CodedLink::throughput).
     pub fn n_real(&self) -> Result<Option<f64>, DomainError> {
         let k = f64::from(self.k);
         self.check(k)?;
@@ -153,16 +154,18 @@ impl CodedLink {
         Ok(Some(low.midpoint(high)))
     }
 
-    /// The integer N with the largest throughput, and the smallest such N if several are best. The
-    /// search goes up to 2^32 - 1, or up to [`LARGEST_BLOCK`] for the exact chain.
+    /// The integer N with the largest throughput. If several N have the same largest throughput,
+    /// the result is the smallest of them. The search goes up to 2^32 - 1, or up to
+    /// [`LARGEST_BLOCK`] for the exact chain.
     ///
     /// # Errors
-    /// As [`throughput`](CodedLink::throughput).
+    /// The same as for [`throughput`](CodedLink::throughput).
     pub fn n_best(&self) -> Result<u32, DomainError> {
         self.check(f64::from(self.k))?;
         let most = if matches!(self.losses, UnitLosses::Bursts(..)) { LARGEST_BLOCK } else { u32::MAX };
         require(self.k <= most, "the number of units K", f64::from(self.k), "at most 1048576")?;
-        // The smallest N from K to `most` for which `right` holds, or `most` if it never holds.
+        // The smallest N from K to `most` for which `right` holds, or `most` if `right` never
+        // holds.
         let first = |right: &dyn Fn(u32) -> Result<bool, DomainError>, most: u32| {
             // Double the redundancy until it is enough, then bisect.
             let mut high = self.k;
@@ -178,8 +181,8 @@ impl CodedLink {
         };
         let clean = |n: u32| Ok(self.free(self.events(n)?) >= self.share_of(n));
         let cleaned = first(&clean, most)?;
-        // Below `cleaned` the throughput rises with N, and above it falls. So the best N is
-        // `cleaned` or the N before it.
+        // Below `cleaned` the throughput rises with N. Above `cleaned` the throughput falls. So the
+        // best N is `cleaned` or the N before it.
         let mut best = self.throughput_of(cleaned)?;
         if cleaned > self.k {
             best = best.max(self.throughput_of(cleaned - 1)?);

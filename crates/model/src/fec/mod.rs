@@ -6,8 +6,8 @@
 //! packet of TCP is one block or more.
 //!
 //! * [`block`]: the probability that a block is lost, for independent losses of units.
-//! * [`gilbert`]: the same for losses in bursts, by the paper's equation (7), and exactly by a
-//!   Markov chain with two states.
+//! * [`gilbert`]: the probability that a block is lost, for losses in bursts. The paper's equation
+//!   (7) approximates this probability, and a Markov chain with two states gives it exactly.
 //! * [`CodedLink`]: TCP's throughput over such a link, the gain by FEC, and the best N.
 
 pub mod block;

@@ -1,8 +1,9 @@
 //! The capacity of a path of an 802.11 mesh: equations (1), (2) and (12) of paper 004.
 //!
-//! A path is a chain of hops. A *cycle* is the time in which one hop carries one packet once, with
-//! RTS, CTS, data, MAC acknowledgment and the waits between them. The MAC layer does not
-//! retransmit. In this file p is the loss probability of a hop, and P that of the whole path.
+//! A path is a chain of hops. A *cycle* is the time in which one hop carries one packet one time,
+//! with RTS, CTS, data, MAC acknowledgment and the waits between them. The MAC layer does not
+//! retransmit. In this file p is the loss probability of a hop, and P is the loss probability of
+//! the whole path.
 
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 
@@ -57,7 +58,7 @@ impl Default for MeshFrames {
 }
 
 impl MeshFrames {
-    /// T_pkt, the length of a cycle, s: equation (2). It is 9766 us with the values of table I.
+    /// T_pkt, the length of a cycle, s: equation (2). With the values of table I, T_pkt is 9766 us.
     ///
     /// # Errors
     /// A length or time is negative, the packet's length or a rate is 0 or less, or a value is not
@@ -110,7 +111,7 @@ impl MeshFrames {
     /// one path.
     ///
     /// # Errors
-    /// There is no path, or as [`path_capacity`](MeshFrames::path_capacity).
+    /// There is no path, or [`path_capacity`](MeshFrames::path_capacity) of a path gives an error.
     pub fn joint_capacity(&self, hops: &[u32], link_loss: f64, joint: JointCapacity) -> Result<f64, DomainError> {
         require(!hops.is_empty(), "the number of paths", 0.0, "1 or more")?;
         let mut least = f64::INFINITY;
@@ -138,14 +139,14 @@ impl MeshFrames {
 /// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JointCapacity {
-    /// As if all paths were as long as the longest: "usually depends to the longest path" (paper
-    /// 004, section 4). Shorter paths need less channel time than this, so the channel is idle at
-    /// times.
+    /// All paths count as if they were as long as the longest path: "usually depends to the longest
+    /// path" (paper 004, section 4). Shorter paths need less channel time than the longest path, so
+    /// the channel is idle at times.
     #[default]
     LongestPath,
     /// Each path has the channel for the same share of time. The result is the mean of the paths'
-    /// capacities. This reading is ours, not the paper's. It maximises the sum of the logarithms of
-    /// the paths' rates.
+    /// capacities. This reading is ours, not the paper's. Equal airtime maximises the sum of the
+    /// logarithms of the paths' rates.
     EqualAirtime,
     /// Each path has the same rate, so a longer path has the channel for longer. The result is the
     /// harmonic mean of the paths' capacities. This reading is ours, not the paper's.
@@ -193,7 +194,8 @@ mod tests {
             near(frames.path_capacity(hops, 0.0).unwrap() / 1e3, kbps, 4);
         }
         near(frames.path_capacity(3, 0.0).unwrap() / 1e3, 273.056181, 6);
-        // The lengths of RTS and CTS include their PHY. Adding it again gives another number.
+        // The lengths of RTS and CTS include the PHY header. Adding the PHY header again gives
+        // another number.
         let again = MeshFrames { rts_bytes: 44.0 + 24.0, cts_bytes: 38.0 + 24.0, ..frames };
         near(again.path_capacity(3, 0.0).unwrap() / 1e3, 262.726, 3);
         assert_eq!(frames.path_capacity(4, 0.0), frames.path_capacity(9, 0.0));

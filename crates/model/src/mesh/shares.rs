@@ -40,7 +40,7 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
     }
     positive("the sum of the flows' weights", weight)?;
     // Go through the flows from the smallest cap / weight on. A flow whose cap is below its share
-    // of the rest gets its cap. The flows after it share what is left.
+    // of the rest gets its cap. The flows after this flow share the remaining capacity.
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| (flows[*a].cap / flows[*a].weight).total_cmp(&(flows[*b].cap / flows[*b].weight)));
     let mut rates = vec![0.0; flows.len()];
@@ -58,7 +58,7 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
 /// The values that a gateway knows of a TCP/LT flow (the paper's TCP with LT codes, in blocks).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlocksInFlight {
-    /// x_s: the rate that the gateway gave to the flow, bit/s. It counts coded packets, as in
+    /// x_s: the rate that the gateway gave to the flow, bit/s. The rate counts coded packets, as in
     /// equation (8), so the goodput is x_s (1-P).
     pub rate_bps: f64,
     /// P_s: the share of packets that the path loses.
@@ -212,8 +212,8 @@ mod tests {
             let sum: f64 = rates.iter().sum();
             let caps: f64 = flows.iter().map(|flow| flow.cap).sum();
             prop_assert!((sum - capacity.min(caps)).abs() <= 1e-9 * capacity, "the rates sum to {sum}, capacity {capacity}, caps {caps}");
-            // Karush-Kuhn-Tucker conditions: w/x is the same for all flows that are not at their
-            // cap, and no less for flows that are at their cap.
+            // Karush-Kuhn-Tucker conditions: w/x is the same for all flows that are below their
+            // cap. For flows at their cap, w/x is at least as large.
             let level = flows.iter().zip(&rates).filter(|(f, x)| **x < f.cap).map(|(f, x)| x / f.weight).fold(0.0, f64::max);
             for (flow, x) in flows.iter().zip(&rates) {
                 prop_assert!(*x <= flow.cap);

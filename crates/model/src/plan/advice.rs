@@ -15,7 +15,7 @@ pub enum TrafficKind {
     Bulk,
     /// Small requests, calls, keystrokes.
     Interactive,
-    /// Both at the same time.
+    /// Long transfers and small requests at the same time.
     Mixed,
 }
 
@@ -49,7 +49,7 @@ impl HostTcp {
     }
 
     /// The effort to set up `scheme`: 0 for nothing, 1 for a change on every sending host, 2 for a
-    /// tunnel between two ends, 3 for both.
+    /// tunnel between two ends, 3 for a tunnel and a change on every sending host.
     fn effort(self, scheme: PlanScheme) -> u32 {
         2 * u32::from(scheme.is_tunnel()) + u32::from(self.must_change_for(scheme))
     }
@@ -92,15 +92,15 @@ pub struct Wishes {
 pub enum ChoiceReason {
     /// The candidate has the highest goodput of all candidates.
     MostGoodput,
-    /// The candidate's goodput is within half a per cent of the best within the budget, and it
-    /// needs less set-up. For interactive traffic: requests in the tunnel would not be answered
-    /// clearly sooner than with plain TCP.
+    /// The candidate's goodput is within half a per cent of the best goodput within the budget, and
+    /// the candidate needs less set-up. For interactive traffic: requests in the tunnel would not
+    /// be answered clearly sooner than with plain TCP.
     LessToSetUp,
     /// For interactive traffic: requests in the tunnel are answered clearly sooner than with plain
     /// TCP.
     LeastDelay,
     /// For mixed traffic: requests in the tunnel are answered clearly sooner than with plain TCP.
-    /// The tunnel's goodput is close to the best within the budget.
+    /// The tunnel's goodput is close to the best goodput within the budget.
     Both,
     /// The candidate has the highest goodput of the candidates within the budget.
     MostInBudget,
@@ -113,13 +113,13 @@ pub enum Choice {
     Use {
         /// The candidate's index.
         index: usize,
-        /// Why it was chosen.
+        /// Why the candidate was chosen.
         reason: ChoiceReason,
     },
     /// The budget is too small for any useful candidate.
     BudgetTooSmall {
-        /// The index of the candidate whose overhead a useful budget must allow. It has the
-        /// smallest overhead of all candidates with at least half of the best goodput.
+        /// The index of the candidate whose overhead a useful budget must allow. This candidate has
+        /// the smallest overhead of all candidates with at least half of the best goodput.
         needs: usize,
     },
 }
@@ -128,14 +128,15 @@ pub enum Choice {
 /// difference of half a per cent is smaller than the errors of the closed forms.
 ///
 /// The campaign of seed 1 has 52 links of up to 40 Mbit/s. With twice the margin (0.99), the choice
-/// was wrong on one more of them. A smaller margin names schemes that need more set-up for a
+/// was wrong on one more of these links. A smaller margin names schemes that need more set-up for a
 /// gain that nobody can measure.
 const PARITY: f64 = 0.995;
 /// For mixed traffic: a scheme that answers requests sooner must have at least this share of the
 /// best goodput. A smaller value gives up more goodput for shorter response times.
 const ENOUGH_FOR_MIXED: f64 = 0.85;
 /// The tunnel counts as answering requests sooner if the 99th percentile of its response times is
-/// below this share of plain TCP's. With a value closer to 1, a smaller difference is enough.
+/// below this share of the same percentile of plain TCP. With a value closer to 1, a smaller
+/// difference is enough.
 const SHORTER: f64 = 0.95;
 /// A candidate within the budget must have at least this share of the best goodput without a
 /// budget. Otherwise the answer is [`Choice::BudgetTooSmall`]. Without this limit, a small budget
@@ -165,8 +166,8 @@ pub fn choose(candidates: &[Candidate], wishes: Wishes) -> Option<Choice> {
             return Some(Choice::BudgetTooSmall { needs });
         }
     };
-    // The candidate with the least set-up of those whose goodput counts as equal to the best of
-    // `among`.
+    // The candidate with the least set-up, among the candidates whose goodput counts as equal to
+    // the best goodput in `among`.
     let simplest = |among: &[usize]| -> Option<usize> {
         let best = most(among)?;
         let as_good = among.iter().copied().filter(|&k| goodput(k) >= PARITY * goodput(best));
@@ -203,9 +204,9 @@ pub fn choose(candidates: &[Candidate], wishes: Wishes) -> Option<Choice> {
 /// A warning about a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Caution {
-    /// The path loses nothing, so coding only costs its headers.
+    /// The path loses nothing, so coding would only add headers.
     NoLoss,
-    /// Plain CUBIC fills the link in spite of the losses. Coding shortens delays there but adds no
+    /// Plain CUBIC fills the link in spite of the losses. Coding shortens delays but adds no
     /// goodput.
     CubicFillsLink,
     /// The bandwidth-delay product is so small that a repair queues behind the packets that it
@@ -214,7 +215,7 @@ pub enum Caution {
         /// The bandwidth-delay product, packets.
         packets: f64,
     },
-    /// The queue is so small that every TCP overflows it.
+    /// The queue is so small that every TCP overflows the queue.
     SmallQueue {
         /// The size of the queue, packets.
         packets: f64,
@@ -222,25 +223,27 @@ pub enum Caution {
     /// Bursts of losses are so long that two connections of one scheme differ more than two schemes
     /// do.
     LongBursts,
-    /// The losses may come from congestion. Coding does not help against congestion: only slower
-    /// senders end such losses.
+    /// The losses may come from congestion. Coding does not help against congestion: such losses
+    /// end only if the senders slow down.
     MayBeCongestion,
 }
 
 /// CUBIC fills the link if its goodput is at least this share of C (1-p) less headers. A smaller
 /// value gives [`Caution::CubicFillsLink`] on more paths.
 const FULL: f64 = 0.9;
-/// The planner warns of a bandwidth-delay product below this, packets. With twice the value, it
-/// also warns on paths with up to twice the product.
+/// The planner warns of a bandwidth-delay product below this value, packets. With twice the value,
+/// the planner also warns on paths with up to twice the product.
 const SMALL_BDP: f64 = 10.0;
-/// The planner warns of a queue below this, packets, if the queue also holds less than half of the
-/// bandwidth-delay product. With half the value, it warns only of queues half as long.
+/// The planner warns of a queue below this value, packets, if the queue also holds less than half
+/// of the bandwidth-delay product. With half the value, the planner warns only of queues half as
+/// long.
 const SMALL_QUEUE: f64 = 20.0;
-/// The planner warns of long bursts if both values are exceeded. The first is the loss probability,
-/// the second the mean burst length in packets. With lower values, the planner warns on more paths.
+/// The planner warns of long bursts if a path exceeds both values. The first is the loss
+/// probability, the second the mean burst length in packets. With lower values, the planner warns
+/// on more paths.
 const LONG_BURSTS: (f64, f64) = (0.01, 6.0);
 
-/// All warnings for a path. `cubic_bps` is plain CUBIC's predicted goodput on it, bit/s.
+/// All warnings for a path. `cubic_bps` is plain CUBIC's predicted goodput on the path, bit/s.
 pub fn cautions(path: &NetworkPath, cubic_bps: f64) -> Vec<Caution> {
     let mut all = Vec::new();
     if path.loss == 0.0 && path.loss_back == 0.0 {

@@ -1,6 +1,6 @@
 //! The planner's model of a block code below plain CUBIC. Each block has K source packets and N - K
 //! repairs, of which any K suffice to decode. The code needs no feedback. CUBIC sees only the
-//! *residual loss*, which the code did not repair. [`best`] chooses N for a path.
+//! *residual loss*: the losses that the code did not repair. [`best`] chooses N for a path.
 
 use super::path::NetworkPath;
 use super::plain;
@@ -30,7 +30,7 @@ pub struct BlockCode {
 ///
 /// The goodput is the smaller of two bounds: the rate that the code's repairs leave, and CUBIC's
 /// throughput at the residual loss. The method is that of paper 003, section 3. CUBIC's formula
-/// replaces the paper's square-root law, and packets replace its units.
+/// replaces the paper's square-root law, and packets replace the paper's units.
 pub fn best(path: &NetworkPath) -> BlockCode {
     let losses = path.losses();
     let mut found = BlockCode { k: SOURCES, n: SOURCES, residual_loss: path.loss, goodput_bps: 0.0 };

@@ -1,9 +1,9 @@
 //! The results of a campaign as data. A campaign draws links at random and simulates the schemes on
-//! each. The data has every drawn link, with the predicted and the simulated goodput of each
+//! each link. The data has every drawn link, with the predicted and the simulated goodput of each
 //! scheme.
 //!
 //! `ripstop plan campaign --data FILE` writes a [`CampaignResults`] as TOML. The example `fit-plan`
-//! of this crate reads one and fits the weights. `docs/plan-report.md` is made from
+//! of this crate reads such a file and fits the weights. `docs/plan-report.md` is made from
 //! `crates/model/data/plan-report.toml`.
 
 use super::path::NetworkPath;
@@ -11,7 +11,8 @@ use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The origin of fitted numbers: the simulation campaign that they were fitted to or compared with.
+/// The origin of fitted numbers: the simulation campaign that the numbers were fitted to or
+/// compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CampaignRecord {
@@ -53,8 +54,8 @@ pub struct LinkResult {
     pub number: u64,
     /// The link.
     pub path: NetworkPath,
-    /// Delays of requests over plain CUBIC on the otherwise idle link. Absent where only the
-    /// goodput of plain TCP was simulated.
+    /// Delays of requests over plain CUBIC on the otherwise idle link. Absent if only the goodput
+    /// of plain TCP was simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_requests: Option<RequestResult>,
     /// Delays of requests inside the tunnel, on the otherwise idle link.
@@ -105,12 +106,13 @@ pub struct RequestResult {
 }
 
 /// The number of runs whose goodput is stored one by one. A test can compare these runs, and the
-/// report can show their spread. A campaign has up to 128 runs on a link. With all of them, the
-/// file would be five times as large. Half the value shows the spread less well.
+/// report can show their spread. A campaign has up to 128 runs on a link. If the goodput of all
+/// runs were stored, the file would be five times as large. Half the value shows the spread less
+/// well.
 pub const KEPT_RUNS: usize = 8;
 
 impl LinkResult {
-    /// The result of `scheme`, or `None` if it was not simulated.
+    /// The result of `scheme`, or `None` if the scheme was not simulated.
     pub fn of(&self, scheme: PlanScheme) -> Option<&SchemeResult> {
         self.scheme.get(scheme.name())
     }

@@ -1,9 +1,10 @@
 //! Predicts the delay of a packet and the response time of a request.
 //!
 //! A request's response time is a round trip plus a weighted sum of eight ([`TIMES`]) times. A
-//! packet's delay is half a round trip plus another such sum. Each time stands for one cause of
-//! delay, for example for the time to send a packet at the link's rate (*serialisation*). The
-//! weights are fitted to simulations and stored in `crates/model/data/plan-weights.toml`.
+//! packet's delay is half a round trip plus a weighted sum of eight other times. Each time stands
+//! for one cause of delay, for example for the time to send a packet at the link's rate
+//! (*serialisation*). The weights are fitted to simulations and stored in
+//! `crates/model/data/plan-weights.toml`.
 
 use super::path::NetworkPath;
 use super::plain::RTO_MIN;
@@ -19,8 +20,8 @@ pub struct DelayQuantiles {
     pub p99: f64,
 }
 
-/// The longest retransmission time-out, s (`TCP_RTO_MAX` of Linux). It also limits the sum of the
-/// time-outs of a request. Half the value halves the largest delay that can be predicted.
+/// The longest retransmission time-out, s (`TCP_RTO_MAX` of Linux). This value also limits the sum
+/// of the time-outs of a request. Half the value halves the largest delay that can be predicted.
 const RTO_MAX: f64 = 120.0;
 
 /// The times that add to the round trip of a small request and its answer on the idle path, s.
@@ -37,7 +38,8 @@ const RTO_MAX: f64 = 120.0;
 /// * the sum of successive time-outs if each retransmission is lost with probability p;
 /// * the sum of successive time-outs if a retransmission continues the burst of losses.
 ///
-/// A share `quantile` of the requests waits no longer than each of the last two sums.
+/// Each of the last two sums is a quantile: a share `quantile` of the requests waits no longer than
+/// this sum.
 pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     let lost = path.loss.max(path.loss_back);
     let root = libm::sqrt(lost);
@@ -55,8 +57,8 @@ pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
 }
 
 /// The sum of the time-outs for which a request waits, s, at most [`RTO_MAX`]. A share `quantile`
-/// of the requests waits no longer than the result. Each time-out is twice the one before. `again`
-/// is the probability that a retransmission is lost.
+/// of the requests waits no longer than the result. Each time-out is twice as long as the time-out
+/// before. `again` is the probability that a retransmission is lost.
 fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     let mut open = 1.0 - (1.0 - path.loss) * (1.0 - path.loss_back);
     let (mut wait, mut next) = (0.0, path.rtt + RTO_MIN);
@@ -71,9 +73,9 @@ fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
 /// The delay of a small request and its answer on the idle path: a round trip, and the weighted sum
 /// of [`request_times`].
 ///
-/// Plain TCP retransmits a lost packet after a time-out, and the time-out doubles each time. The
-/// tunnel sends up to four repairs after each packet of a request or an answer. A burst may lose
-/// the repairs too.
+/// Plain TCP retransmits a lost packet after a time-out, and the time-out doubles with each
+/// retransmission. The tunnel sends up to four repairs after each packet of a request or an answer.
+/// A burst may lose the repairs too.
 pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuantiles {
     let DelayWeights { p50: median, p99: last } = if tunnel { weights.tunnel_requests } else { weights.plain_requests };
     let of = |weights: [f64; TIMES], quantile| {

@@ -3,13 +3,13 @@
 //!
 //! efficiency = exp(-(w_1 phi_1 + w_2 phi_2 + ...)). Each phi is a product of powers of the path's
 //! [`Causes`], and each weight w is fitted to simulations. A weight times its phi is a [`Term`]. So
-//! each term is one efficiency factor exp(-w phi), which is at most 1. The same form, with other
+//! each term gives one efficiency factor exp(-w phi), which is at most 1. The same form, with other
 //! weights, predicts the bytes that a scheme sends.
 //!
 //! Every cause is larger on a path that is harder to use, and no weight is negative. Therefore the
 //! predicted goodput never rises with the loss, and never exceeds the bounds.
 //!
-//! A *stall* is a time in which a sender waits for time-outs, because a burst of losses took all
+//! A *stall* is a period in which a sender waits for time-outs, because a burst of losses hit all
 //! its packets in flight.
 
 use super::path::NetworkPath;
@@ -42,7 +42,7 @@ pub struct Causes {
     /// start of a transfer.
     pub queue_deficit: f64,
     /// 20 round-trip times divided by the time before the measurement begins
-    /// ([`MEASURED_FROM_RTTS`](super::MEASURED_FROM_RTTS)). It is at most 1. A larger value means
+    /// ([`MEASURED_FROM_RTTS`](super::MEASURED_FROM_RTTS)), but at most 1. A larger value means
     /// that the measurement includes more of the start of a transfer.
     pub start_measured: f64,
     /// The round-trip time, s. With a longer round trip, BBR's probes for the round-trip time last
@@ -172,7 +172,7 @@ const FEWEST_IN_FLIGHT: f64 = 4.0;
 /// `ProbeRTTDuration`). Twice the value predicts more stalls during probes.
 const PROBE_SECONDS: f64 = 0.2;
 /// The time between two of BBR's probes for the round-trip time, s (`ProbeRTTInterval`). Half the
-/// value doubles the stalls during probes.
+/// value doubles the number of stalls during probes.
 const PROBE_EVERY_SECONDS: f64 = 10.0;
 
 /// The probability that the packet after a lost packet is lost too: 1 - 1/B in bursts, but at least
@@ -189,7 +189,7 @@ fn flights_lost_per_second(path: &NetworkPath, flight: f64) -> f64 {
 
 /// The rate of stalls of a sender, 1/s. Most of the time, the sender has 2 N packets in flight, but
 /// at least [`FEWEST_IN_FLIGHT`]. While BBR probes for the round-trip time, it has
-/// [`FEWEST_IN_FLIGHT`].
+/// [`FEWEST_IN_FLIGHT`] packets in flight.
 fn stalls_per_second(path: &NetworkPath) -> f64 {
     let flight = (2.0 * path.packets()).max(FEWEST_IN_FLIGHT);
     let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;
@@ -199,14 +199,15 @@ fn stalls_per_second(path: &NetworkPath) -> f64 {
 /// The mean length of a stall, s.
 ///
 /// A stalled sender sends one packet at each time-out, and each time-out is twice as long as the
-/// one before. The simulated link draws bursts by packet and not by time. So each of these packets
-/// is lost with probability q again, where q is [`next_lost`]. The mean length is the sum of RTO
-/// (2q)^k for k = 0, 1, ..., over the time-outs that fit into a run. RTO is the first time-out.
+/// time-out before. The simulated link draws bursts by packet and not by time. So each of these
+/// packets is lost with probability q again, where q is [`next_lost`]. The mean length is the sum
+/// of RTO (2q)^k for k = 0, 1, ..., over the time-outs that fit into a run. RTO is the first
+/// time-out.
 fn stall_seconds(path: &NetworkPath) -> f64 {
     let time_out = RTO_MIN + path.rtt + path.packet_time();
     let most = libm::log2(1.0 + path.measured().end / time_out);
-    // The sum of (2q)^k for k from 0 to below `most`, as a geometric series. Its limit for 2q = 1
-    // is `most`.
+    // The sum of (2q)^k for k from 0 to below `most`, as a geometric series. For 2q = 1, the limit
+    // of the formula is `most`.
     let each = libm::log(2.0 * next_lost(path).max(1e-9));
     time_out * if each.abs() < 1e-9 { most } else { libm::expm1(each * most) / libm::expm1(each) }
 }

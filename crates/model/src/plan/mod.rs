@@ -1,13 +1,13 @@
-//! The planner's closed forms. They predict what each scheme achieves on a path before the path is
-//! used.
+//! The planner's closed forms. These formulas predict the goodput and the delays of each scheme on
+//! a path before the path is used.
 //!
 //! A *scheme* is a way to send over a path, for example BBR inside the tunnel. The *ceiling* of a
 //! scheme is payload divided by bytes on the wire. C is the link's rate, p its loss probability,
 //! and C (1-p) the rate that arrives. A *share* is a goodput divided by C (1-p).
 //!
 //! A *campaign* simulates the schemes on random links. The weights of the closed forms are fitted
-//! to one campaign, and their errors are measured on another. `docs/plan-report.md` lists the
-//! errors.
+//! to one campaign. The errors of the closed forms are measured on another campaign.
+//! `docs/plan-report.md` lists the errors.
 //!
 //! * [`path`]: the path.
 //! * [`loss_pattern`]: the pattern of the path's losses.
@@ -51,7 +51,7 @@ pub const MEASURED_FROM_RTTS: f64 = 20.0;
 /// The earliest begin of the measurement, s after the run's start. With a smaller value, the
 /// measurement includes more of the start on paths with a short round-trip time.
 pub const MEASURED_FROM_SECONDS: f64 = 2.0;
-/// The shortest run, s. A run and its measurement end at the latest of three limits: this one,
+/// The shortest run, s. A run and its measurement end at the latest of three limits: this value,
 /// [`MEASURED_RTTS`] and [`MEASURED_PACKETS`]. With a larger value, runs differ less from each
 /// other, and take more time to simulate.
 pub const MEASURED_SECONDS: f64 = 10.0;

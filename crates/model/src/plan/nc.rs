@@ -3,8 +3,8 @@
 //! the paper.
 //!
 //! TCP/NC sends R *combinations* (coded packets) for each segment of TCP. Equation (20) assumes
-//! that coding masks every loss, which means that TCP does not see it. [`settings`] chooses 6 %
-//! more redundancy than the mean loss needs.
+//! that coding masks every loss: TCP does not see the loss. [`settings`] chooses 6 % more
+//! redundancy than the mean loss needs.
 //!
 //! With these settings, simulations agree with the equation only where losses are few. Above 3.5 %
 //! of loss, some simulated connections time out and then deliver almost nothing. The likely reason
@@ -54,7 +54,7 @@ pub const LARGEST_WINDOW: u32 = 255;
 /// The largest loss probability for which a prediction is made. On 20 random links with .4 to 3.8 %
 /// of loss, simulations agreed with equation (20) within 10 %. On 21 of 26 links with 4 to 10 %,
 /// simulations had less than three quarters of the equation's goodput. So twice the value admits
-/// wrong predictions, and half the value refuses right ones.
+/// wrong predictions, and half the value refuses correct predictions.
 pub const MOST_LOSS: f64 = 0.035;
 /// The smallest queue for which a prediction is made, packets. TCP/NC overflows a queue of two
 /// packets even without loss, and never recovers. Half the value admits such a queue.
@@ -69,8 +69,8 @@ pub const LEAST_QUEUE_BDPS: f64 = 0.1;
 pub const MOST_STALLED: f64 = 0.05;
 
 /// R as a multiple of 1/(1-p), the redundancy that replaces the mean loss and no more. With a
-/// smaller factor, the receiver acknowledges combinations at once but decodes them much later. With
-/// a larger factor, less of the link is left for new packets.
+/// smaller factor, the receiver acknowledges combinations at once but decodes these combinations
+/// much later. With a larger factor, less of the link is left for new packets.
 const SPARE: f64 = 1.06;
 
 /// Chooses R and W for a path. R is 6 % larger than the mean loss needs, rounded up to a hundredth.

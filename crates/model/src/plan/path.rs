@@ -1,5 +1,5 @@
 //! The path for which the planner predicts: one link with a rate, a round-trip time, losses and a
-//! queue. Both directions are equal, except for the loss.
+//! queue. The two directions are equal, except for the loss.
 
 use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
 use crate::codes::PacketLosses;

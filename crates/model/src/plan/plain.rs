@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Bytes of payload in a full packet. Half the value halves the bounds by losses.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
-/// The shortest retransmission time-out is the round-trip time plus this, s (`TCP_RTO_MIN` of
+/// The shortest retransmission time-out is the round-trip time plus this value, s (`TCP_RTO_MIN` of
 /// Linux). A smaller value shortens the predicted time-outs.
 pub(super) const RTO_MIN: f64 = 0.2;
 
@@ -22,7 +22,7 @@ const STEPS: u32 = 64;
 
 /// The throughput to which losses limit Reno, for all connections together, bit/s. This is equation
 /// (16) of paper 000, with the rate of loss *events* in place of the rate of lost packets. A burst
-/// is one event: a sender with selective acknowledgements halves its window once for the whole
+/// is one event: a sender with selective acknowledgements halves its window one time for the whole
 /// burst.
 pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     let tcp = Tcp { rtt: path.rtt, time_out: 1.0 + RTO_MIN / path.rtt, window: f64::INFINITY };
@@ -49,7 +49,7 @@ pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
 }
 
 /// The mean share of the link's rate that Reno or CUBIC uses in the measured time, without losses
-/// other than those of slow start. For other schemes the share is 1.
+/// other than the losses of slow start. For other schemes the share is 1.
 ///
 /// Over a short queue, Reno and CUBIC leave slow start early. Q is the queue's size in packets.
 /// Slow start sends two packets for each acknowledged packet, so a round of W packets puts W/2
@@ -57,10 +57,10 @@ pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
 /// at W = 4 Q (`overshoot` in the code).
 ///
 /// Reno continues from half of 4 Q, and each connection adds a packet in each round trip. CUBIC
-/// continues from .7 of 4 Q. It uses the larger window of its cubic function and its Reno-friendly
-/// function. RFC 9438, section 4, has both, with the parameters C = .4, beta = .7 and alpha = .53.
-/// While the window is smaller than the bandwidth-delay product, the share is the window divided by
-/// this product.
+/// continues from .7 of 4 Q. CUBIC uses the larger of two windows, which its cubic function and its
+/// Reno-friendly function give. RFC 9438, section 4, defines these functions, with the parameters C
+/// = .4, beta = .7 and alpha = .53. While the window is smaller than the bandwidth-delay product,
+/// the share is the window divided by this product.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overshoot, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overshoot + flows * after / path.rtt;
@@ -83,9 +83,9 @@ fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
 /// The two bounds of a scheme's goodput, bit/s. Efficiency factors reduce the bounds further (see
 /// [`efficiency`](super::efficiency)).
 ///
-/// The first is the bound by losses. It is infinite for a scheme that does not slow down for each
-/// loss. The second is the bound by the link. It is the link's rate less losses and headers, times
-/// the share of the link that TCP uses after its slow start.
+/// The first is the bound by losses. This bound is infinite for a scheme that does not slow down
+/// for each loss. The second is the bound by the link. This bound is the link's rate less losses
+/// and headers, times the share of the link that TCP uses after slow start.
 pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
     let by_losses = match scheme {
         PlanScheme::Reno => reno_by_losses(path),
@@ -119,8 +119,8 @@ mod tests {
             let got = bounds(scheme, path)[1] / path.rate;
             assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: got share {got}, expected {share}");
         }
-        // With a queue of half the bandwidth-delay product, Reno and CUBIC fill the link. BBR needs
-        // a smaller queue, because losses do not end its start.
+        // With a queue of half the bandwidth-delay product, Reno and CUBIC fill the link. For BBR a
+        // smaller queue is enough, because losses do not end BBR's start.
         for (scheme, share) in [(PlanScheme::Reno, 0.5), (PlanScheme::Cubic, 0.5), (PlanScheme::Bbr, 0.1)] {
             let path = path(100e6, 0.1, share);
             assert!((bounds(scheme, &path)[1] / (scheme.ceiling() * path.rate) - 1.0).abs() < 1e-9);

@@ -53,8 +53,8 @@ impl PlanScheme {
 /// Bytes of IPv4 and TCP headers with TCP timestamps. Each further byte takes a byte of payload
 /// from each packet.
 pub const TCP_HEADERS: f64 = 52.0;
-/// Bytes of IPv4 and TCP headers without TCP timestamps. The simulated TCP/NC uses these. Each
-/// further byte takes a byte of payload from each packet.
+/// Bytes of IPv4 and TCP headers without TCP timestamps. The simulated TCP/NC uses these headers.
+/// Each further byte takes a byte of payload from each packet.
 pub const PLAIN_HEADERS: f64 = 40.0;
 /// The difference between the path's MTU and the tunnel's MTU, bytes
 /// (docs/contributors/wire-format.md). A larger value leaves less payload in each packet.

@@ -16,7 +16,8 @@ pub const LOSS: RangeInclusive<f64> = 0.0..=0.3;
 pub const BURST_PACKETS: RangeInclusive<f64> = 1.0..=20.0;
 /// Queue sizes of the drawn links, bandwidth-delay products.
 pub const QUEUE_BDPS: RangeInclusive<f64> = 0.1..=4.0;
-/// The smallest queue of a campaign, packets. A drawn queue with fewer packets is enlarged to this.
+/// The smallest queue of a campaign, packets. A drawn queue with fewer packets is enlarged to this
+/// size.
 pub const FEWEST_QUEUE_PACKETS: f64 = 2.0;
 /// The number of TCP connections on a drawn link.
 pub const FLOWS: u32 = 1;
@@ -77,8 +78,8 @@ mod tests {
         ] {
             assert_eq!(extrapolated(&path), [quantity], "wrong quantities for {path:?}");
         }
-        // Two packets are the smallest queue of a campaign, whatever their ratio to the
-        // bandwidth-delay product is.
+        // A queue of two packets is the smallest queue of a campaign. Its ratio to the
+        // bandwidth-delay product does not matter.
         assert_eq!(extrapolated(&NetworkPath { rate: 5e5, rtt: 0.005, queue: 3000.0, ..usual }), []);
     }
 }

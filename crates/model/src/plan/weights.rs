@@ -1,5 +1,5 @@
-//! The weights of the closed forms, fitted to simulations, as data. `make plan-report` writes them
-//! to `crates/model/data/plan-weights.toml`.
+//! The weights of the closed forms, fitted to simulations, as data. `make plan-report` writes the
+//! weights to `crates/model/data/plan-weights.toml`.
 //!
 //! The functions of [`plan`](super) take the weights as an argument. The caller parses the file's
 //! text ([`super::data::WEIGHTS`]) as TOML.
@@ -50,7 +50,7 @@ pub struct SchemeWeights {
     pub overhead: Vec<Term>,
 }
 
-/// One weight for each of the [`TIMES`] terms. Their weighted sum predicts a delay.
+/// One weight for each of the [`TIMES`] terms. The weighted sum of the terms predicts a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayWeights {

@@ -359,7 +359,8 @@ fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
 }
 
 /// The mean of the experiment of section IX-B over `runs` runs (1 to 1000, 10 by default). The
-/// stations of each slot are rounded up, or with `count = "real"` they are not rounded.
+/// number of stations in each slot is rounded up; with `count = "real"`, this number is not
+/// rounded.
 fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     let paper = CellularNetwork::default();
     let user_bps = from.number("mbps")? * 1e6;
@@ -382,10 +383,10 @@ fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     Ok(sum / f64::from(runs))
 }
 
-/// The bound of fig. 7 for a window of W packets, kbit/s. From W = ceil((n-1)/(k+2)) of lemma 3.1
-/// on, it is the bound of table III, with three digits of rho*. For smaller W, it is interpolated
-/// linearly from the bound at W = 1. The paper does not say how it computes the bound at W = 1, so
-/// the argument `first` selects a reading.
+/// The bound of fig. 7 for a window of W packets, kbit/s. For W of at least ceil((n-1)/(k+2))
+/// (lemma 3.1), the result is the bound of table III, with three digits of rho*. For smaller W, the
+/// result is interpolated linearly from the bound at W = 1. The paper does not say how it computes
+/// the bound at W = 1, so the argument `first` selects a reading.
 fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
     let (nodes, k, window) = (from.whole_or("nodes", 10)?, from.whole_or("k", 2)?, from.number("window")?);
     let full = Airtime::default().exchange()?.full_bps;
@@ -411,7 +412,8 @@ fn exchange(from: &Reader) -> Result<Exchange, EvaluateError> {
 }
 
 /// The optimum under random access. With the argument `mac_header_bytes`, the cap of attempts and
-/// eta follow from this length. Otherwise they are arguments, with the printed values as defaults.
+/// eta follow from this length. Otherwise, the cap and eta are arguments, with the printed values
+/// as defaults.
 fn string(from: &Reader) -> Result<bound::EqualLoad, EvaluateError> {
     let header = from.number_if("mac_header_bytes")?;
     let (cap, eta) = match header {
@@ -467,7 +469,7 @@ fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
 
 /// The capacity of a mesh path, bit/s.
 fn mesh(from: &Reader) -> Result<f64, EvaluateError> {
-    // One reading of table I adds the preamble to the lengths of RTS and CTS once more.
+    // One reading of table I adds the preamble to the lengths of RTS and CTS a second time.
     let again = from.number_or("control_extra_bytes", 0.0)?;
     let paper = MeshFrames::default();
     let frames = MeshFrames { rts_bytes: paper.rts_bytes + again, cts_bytes: paper.cts_bytes + again, ..paper };

@@ -3,8 +3,9 @@
 //!
 //! The files `papers/000/model.toml` to `papers/004/model.toml` list the comparisons. Each
 //! comparison names the place of a printed number, and the function and arguments that compute this
-//! number. It also names the *reading*, if an equation of the paper can be understood in several
-//! ways. [`evaluate`] computes the number, and [`agrees`] compares it with the printed digits.
+//! number. The comparison also names the *reading*, if an equation of the paper can be understood
+//! in several ways. [`evaluate`] computes the number, and [`agrees`] compares it with the printed
+//! digits.
 
 mod functions;
 
@@ -48,7 +49,7 @@ pub enum EvaluateError {
         /// The name of the argument.
         argument: String,
     },
-    /// An argument has the wrong kind, or is none of the allowed words.
+    /// An argument has the wrong kind, or is not one of the allowed words.
     #[error("the argument `{argument}` must be {wanted}")]
     Kind {
         /// The name of the argument.
@@ -64,7 +65,7 @@ pub enum EvaluateError {
 /// Computes the value of the model function `function` for `arguments`.
 ///
 /// # Errors
-/// There is no such function. Or an argument is missing, unknown, of the wrong kind, or outside the
+/// No function has this name. Or an argument is missing, unknown, of the wrong kind, or outside the
 /// model's domain.
 pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateError> {
     let reader = Reader { function, arguments, read: RefCell::default() };
@@ -204,8 +205,8 @@ mod tests {
             let error = evaluate(function, &arguments).unwrap_err().to_string();
             assert!(error.contains(say), "the message does not name `{say}`: {error}");
         }
-        // Each listed function exists. Without arguments, it names a missing argument, or it has
-        // defaults for all.
+        // Each listed function exists. Without arguments, the function names a missing argument, or
+        // has defaults for all arguments.
         for function in FUNCTIONS {
             assert!(
                 !matches!(evaluate(function, &Arguments::new()), Err(EvaluateError::Function(_))),

@@ -5,8 +5,9 @@
 //! file is in service.
 //!
 //! Users do not influence each other. So the code follows one user after the other from transfer to
-//! transfer. It records only the slots in which the user becomes active or idle. The run time grows
-//! with the number of transfers, not with the product of users and slots.
+//! transfer. The code records only the slots in which the user becomes active or idle. The
+//! computing time grows with the number of transfers, not with the number of users times the number
+//! of slots.
 
 use super::network::whole;
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
@@ -36,7 +37,7 @@ pub struct MonteCarlo {
 /// The means of one run over the counted slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonteCarloRun {
-    /// The mean number of stations, rounded up in each slot. The paper plots this.
+    /// The mean number of stations, rounded up in each slot. The paper plots this number.
     pub stations_whole: f64,
     /// The mean number of stations, not rounded.
     pub stations: f64,
@@ -69,8 +70,8 @@ impl Default for MonteCarlo {
 }
 
 impl MonteCarlo {
-    /// Runs the experiment once, with the random numbers of the stream `stations` of `seed`. For
-    /// independent runs, use `seed.run(i)`.
+    /// Runs the experiment one time, with the random numbers of the stream `stations` of `seed`.
+    /// For independent runs, use `seed.run(i)`.
     ///
     /// # Errors
     /// An argument is outside its domain. For example: more than one transfer a slot on average,
@@ -140,7 +141,7 @@ impl MonteCarlo {
     /// mu_f: the mean size of a file, bits.
     ///
     /// # Errors
-    /// As [`run`](MonteCarlo::run).
+    /// The same as for [`run`](MonteCarlo::run).
     pub fn mean_file(&self) -> Result<f64, DomainError> {
         self.check()?;
         Ok(self.files.iter().map(|(bits, probability)| bits * probability).sum())
@@ -254,7 +255,7 @@ mod tests {
     fn figure_18() {
         // Values computed independently with one seed. The first two are the mean of the rounded-up
         // number over all slots and over the second half. The last two are the same means of the
-        // number itself.
+        // number that is not rounded.
         for (mix, q, mbps, want) in [
             (MIX_A, 0.02, 1.0, [2.841, 3.000, 2.279, 2.475]),
             (MIX_A, 0.03, 3.0, [2.958, 3.001, 2.482, 2.551]),

@@ -14,7 +14,7 @@ pub struct CellularNetwork {
     pub arrivals_per_s: f64,
     /// mu_f: the mean size of a file, bits.
     pub file_bits: f64,
-    /// B: the bandwidth of each active user, bit/s. It includes redundancy and losses.
+    /// B: the bandwidth of each active user, bit/s. The bandwidth includes redundancy and losses.
     pub user_bps: f64,
     /// B_max: the bandwidth of a station, bit/s.
     pub station_bps: f64,
@@ -26,7 +26,7 @@ pub struct CellularNetwork {
     pub protocol: Protocol,
 }
 
-/// The protocol of a transfer. It determines the throughput T of a user with bandwidth B.
+/// The protocol of a transfer. The protocol determines the throughput T of a user with bandwidth B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Protocol {
     /// T = B at any loss: the best case of section IX.
@@ -54,11 +54,11 @@ pub enum Protocol {
         packet_bytes: f64,
         /// R: the redundancy. The paper's figures have R = 1/(1-p).
         redundancy: f64,
-        /// The duration of a flow. The paper does not state it. Its plateau of 4 Mbit/s needs
-        /// [`FlowDuration::Infinite`].
+        /// The duration of a flow. The paper does not state the duration. The paper's plateau of 4
+        /// Mbit/s needs [`FlowDuration::Infinite`].
         duration: FlowDuration,
         /// Whether the user's bandwidth pays for redundancy beyond 1/(1-p), so that T <= B/R as in
-        /// section VI-C. Section X does not charge it.
+        /// section VI-C. Section X does not charge for this redundancy.
         redundancy_charged: bool,
     },
 }

@@ -14,11 +14,11 @@ pub struct Airtime {
     pub tcp_ack_bytes: f64,
     /// The length of TCP and IP headers, bytes.
     pub ip_header_bytes: f64,
-    /// The length of the MAC header, bytes. Table II of the paper belongs to 47 bytes. The example
-    /// of section III-B, with its attempt ratios 4.108 and 3.166, belongs to 44 bytes.
+    /// The length of the MAC header, bytes. Table II of the paper follows from 47 bytes. The
+    /// example of section III-B, with its attempt ratios 4.108 and 3.166, follows from 44 bytes.
     pub mac_header_bytes: f64,
-    /// The length of the MAC acknowledgment, bytes. Table II counts no preamble and PHY header for
-    /// it, so exchanges are shorter than real ones.
+    /// The length of the MAC acknowledgment, bytes. Table II counts no preamble and no PHY header
+    /// for this acknowledgment, so exchanges are shorter than real exchanges.
     pub mac_ack_bytes: f64,
     /// The length of PHY preamble and header, bytes.
     pub phy_bytes: f64,
@@ -72,8 +72,8 @@ pub struct Exchange {
     /// The largest attempt ratio x_i = beta_i / mu_i of a data link: T_TCP-DATA divided by the mean
     /// back-off. beta_i is the rate of attempts on link i, and 1/mu_i the mean time of an exchange.
     pub attempt_cap: f64,
-    /// The largest attempt ratio of the reverse link, which carries TCP acknowledgments. It never
-    /// limits the throughput.
+    /// The largest attempt ratio of the reverse link, which carries TCP acknowledgments. This ratio
+    /// never limits the throughput.
     pub ack_attempt_cap: f64,
     /// The number of bits that a data exchange carries at the network layer.
     pub packet_bits: f64,
@@ -81,7 +81,7 @@ pub struct Exchange {
     /// bit/s. In the paper this is tau* / rho*.
     pub full_bps: f64,
     /// EIFS, the extended interframe space, s: SIFS + DIFS + PHY + a MAC acknowledgment of 14 bytes
-    /// at the PHY header's rate. This reading gives the 364 us of table I. At the basic rate it
+    /// at the PHY header's rate. This reading gives the 364 us of table I. At the basic rate, EIFS
     /// would be 308 us.
     pub eifs: f64,
 }

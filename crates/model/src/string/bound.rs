@@ -7,8 +7,9 @@
 //!
 //! Under random access it is best to give all forward links the same load rho, and the reverse link
 //! the load eta rho. The busiest link attempts as often as the bound on attempts allows. The
-//! printed optimisation has neither this bound nor the condition that acknowledgments get through.
-//! Without this condition, rho would be 0.2357 instead of 0.2317 for five nodes.
+//! printed optimisation does not have this bound. It also does not have the condition that
+//! acknowledgments get through. Without this condition, rho would be 0.2357 instead of 0.2317 for
+//! five nodes.
 //!
 //! With equal ranges, the conflicts have the structure of overlapping intervals on a line. Then a
 //! formula inverts the product form ([`Conflicts::attempts_for`]), and the paper's iteration is not
@@ -23,7 +24,7 @@ use crate::domain::{DomainError, at_least, not_negative, positive, require};
 /// The optimum under random access.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EqualLoad {
-    /// rho*: the share of time in which each forward link carries packets. It is the end-to-end
+    /// rho*: the share of time in which each forward link carries packets. rho* is the end-to-end
     /// throughput divided by mu_data.
     pub rho: f64,
     /// x_1 to x_n: the attempt ratios of the forward links, then of the reverse link. Empty
@@ -34,9 +35,9 @@ pub struct EqualLoad {
 /// The throughput bound of theorem 3.1 as a share of the link rate, for n = `nodes` nodes and a
 /// window of W = `window` packets. Acknowledgments take no time.
 ///
-/// For n <= k+2 the bound is 1/(n-1). For larger n it is W/(n-1), until W is the largest number of
-/// links that can be active together ([`most_active`]). From this W on, it is 1/(k+2). A window of
-/// 0 gives 0.
+/// For n <= k+2 the bound is 1/(n-1). For larger n, the bound is W/(n-1) if W is less than the
+/// largest number of links that can be active together ([`most_active`]). If W is at least this
+/// number, the bound is 1/(k+2). A window of 0 gives 0.
 ///
 /// # Errors
 /// There are fewer than two nodes.
@@ -58,9 +59,9 @@ pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainEr
 /// most `attempt_cap`, and eta is `ack_ratio`.
 ///
 /// From n = 2 (k+2) on, rho* does not change with n, because the link in the middle is out of reach
-/// of both ends. A single node has no link; rho* is then 1 by the convention of table III. The
-/// attempt ratio of the reverse link also has a bound. This function ignores that bound, because it
-/// never limits the paper's numbers.
+/// of the two ends. A single node has no link; rho* is then 1 by the convention of table III. The
+/// attempt ratio of the reverse link also has a bound. This function ignores that bound, because
+/// the bound never limits the paper's numbers.
 ///
 /// # Errors
 /// There is no node or more than a million, a range is above 1000, or a cap or eta is negative or
@@ -144,13 +145,13 @@ pub enum Disturbance {
 pub struct StringThroughput {
     /// rho*: the share of time in which each forward link carries packets.
     pub rho: f64,
-    /// tau*: rho* times the bits of a packet at the network layer, divided by the time of a data
-    /// exchange, bit/s.
+    /// tau*: rho* times the number of bits of a packet at the network layer, divided by the time of
+    /// a data exchange, bit/s.
     pub throughput_bps: f64,
     /// x_1 to x_n: the attempt ratios of the forward links, then of the reverse link.
     pub attempts: Vec<f64>,
-    /// The bound of theorem 3.1 as a share of the link rate, with the largest k of all nodes. It is
-    /// 1 for a single node.
+    /// The bound of theorem 3.1 as a share of the link rate, with the largest k of all nodes. The
+    /// bound is 1 for a single node.
     pub scheduling_bound: f64,
     /// The interference range k of each node, hops.
     pub k: Vec<u32>,
@@ -209,8 +210,9 @@ impl StringNetwork {
 ///
 /// The packet takes a data exchange and its back-off on each of the n-1 links. Then the
 /// acknowledgment takes an exchange and its back-off on each link. With `acks_ride`, the
-/// acknowledgment needs them only on the reverse link, because it rides on data from there on.
-/// Paper 002 does not say whether the bound at W = 1 in fig. 7 is one of these two, or theorem 3.1.
+/// acknowledgment takes an exchange and a back-off only on the reverse link, because it rides on
+/// data on the other links. Paper 002 does not say whether the bound at W = 1 in fig. 7 is one of
+/// these two throughputs, or theorem 3.1.
 ///
 /// # Errors
 /// There are fewer than two nodes, or the airtime is wrong.
@@ -262,7 +264,7 @@ impl Uniform {
 }
 
 /// The largest value in 0 to `high` for which `right` holds. `right` must hold below that value and
-/// fail above it. The result is 0 if `right` never holds.
+/// fail above that value. The result is 0 if `right` never holds.
 fn largest(high: f64, right: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, high);
     if right(high) {

@@ -18,8 +18,8 @@ pub enum Interference {
 /// A radio with path loss by a power law, as in the definition of k.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
-    /// beta: the smallest ratio of signal to interference and noise at which a frame is received. A
-    /// plain number, not dB.
+    /// beta: the smallest ratio of signal to interference and noise at which a frame is received.
+    /// The value is a plain number, not dB.
     pub capture: f64,
     /// zeta: the exponent of the power law.
     pub exponent: f64,
@@ -29,15 +29,15 @@ pub struct Radio {
     pub reference: f64,
 }
 
-/// Computes k for each node of a string. `spacings` has the distance between each two neighbours,
-/// m: one value less than there are nodes.
+/// Computes k for each node of a string. `spacings` has the distances between neighbours, m. It has
+/// one value less than the number of nodes.
 ///
-/// k is counted on the side of the node where it is larger. It is at least 1, because neighbours
-/// hear each other by definition. It is at most the number of nodes on that side.
+/// k is counted on both sides of the node, and the larger count is used. k is at least 1, because
+/// neighbours hear each other by definition. k is at most the number of nodes on that side.
 ///
 /// # Errors
-/// There is no spacing, a spacing is not positive, or a range or radio is not positive. Another
-/// error is a neighbour that cannot be heard even without interference.
+/// There is no spacing, a spacing is not positive, or a range or radio is not positive. It is also
+/// an error if a neighbour cannot be heard even without interference.
 pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u32>, DomainError> {
     require(!spacings.is_empty(), "the number of spacings", 0.0, "1 or more")?;
     for spacing in spacings {
@@ -80,8 +80,8 @@ impl Radio {
     /// m. Up to this distance SINR < beta.
     fn reach(&self, link: f64) -> Result<f64, DomainError> {
         let signal = libm::pow(link / self.reference, -self.exponent);
-        // The interference at which SINR = beta. The frame is received there, so the result is
-        // slightly less than the distance of this interference.
+        // The interference at which SINR = beta. At this interference the frame is received, so the
+        // result is slightly less than the distance of this interference.
         let most = signal / self.capture - self.noise;
         require(
             most > 0.0,

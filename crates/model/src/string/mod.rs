@@ -6,7 +6,7 @@
 //! link back to node n-1 acknowledgments cannot ride. This link is the *reverse link*.
 //!
 //! * [`airtime`]: the time of an exchange on the air (tables I and II).
-//! * [`interference`]: the interference range k of each node, from the nodes' positions. It is the
+//! * [`interference`]: the interference range k of each node, from the nodes' positions. k is the
 //!   number of hops up to which a transmission disturbs the node.
 //! * [`sets`]: links that can be active together, and the load of each link under random access
 //!   (equations (1) to (5)).

@@ -22,8 +22,8 @@ pub struct Conflicts {
     with: Vec<Vec<usize>>,
 }
 
-/// The largest number of independent sets that [`Conflicts::independent_sets`] lists. This bounds
-/// memory and time; twice the value doubles both.
+/// The largest number of independent sets that [`Conflicts::independent_sets`] lists. This limit
+/// bounds memory and time. Twice the value doubles the memory and the time.
 const MOST_SETS: usize = 1 << 18;
 
 impl Conflicts {
@@ -38,8 +38,8 @@ impl Conflicts {
         require((2..=1_000_000).contains(&nodes), "the number of nodes", nodes as f64, "2 to 1000000")?;
         let mut links: Vec<(usize, usize)> = (0..nodes - 1).map(|i| (i, i + 1)).collect();
         links.push((nodes - 1, nodes - 2));
-        // By both constraints of section II-B, two links conflict if the transmitter of one
-        // disturbs the receiver of the other.
+        // By the two constraints of section II-B, two links conflict if the transmitter of one link
+        // disturbs the receiver of the other link.
         let disturbs =
             |transmitter: usize, receiver: usize| transmitter.abs_diff(receiver) <= ranges[receiver] as usize;
         let far = ranges.iter().fold(0, |far, k| far.max(*k)) as usize;
@@ -57,11 +57,13 @@ impl Conflicts {
     }
 
     /// The conflicts of all links of a string in both directions, with n = `nodes` nodes of range
-    /// `k`. As in fig. 3, links 1 to n-1 lead forward, and links n to 2n-2 back from node n to 1.
+    /// `k`. As in fig. 3, links 1 to n-1 lead forward, and links n to 2n-2 lead back from node n to
+    /// node 1.
     ///
     /// For five nodes, the two constraints of the paper allow the set {4, 8}, which is {1, 5} with
-    /// transmitters and receivers swapped. But the printed list of sets does not have {4, 8}: it
-    /// also keeps transmitters more than k hops apart. [`EquationForm::AsPrinted`] adds this rule.
+    /// transmitters and receivers swapped. But the printed list of sets does not have {4, 8}. The
+    /// list follows an additional rule: transmitters are more than k hops apart.
+    /// [`EquationForm::AsPrinted`] adds this rule.
     ///
     /// # Errors
     /// There are fewer than two nodes, or more than 1000.
@@ -129,7 +131,7 @@ impl Conflicts {
     /// sets.
     ///
     /// # Errors
-    /// As [`loads`](Conflicts::loads).
+    /// The same as for [`loads`](Conflicts::loads).
     pub fn law(&self, sets: &[u64], attempts: &[f64]) -> Result<Vec<f64>, DomainError> {
         let links = self.links();
         require(attempts.len() == links, "the number of attempt ratios", attempts.len() as f64, "one for each link")?;
@@ -159,15 +161,17 @@ impl Conflicts {
     /// product form. Returns `None` if no attempt ratios give these loads.
     ///
     /// Take the links in order. For some strings, all links before a link v that conflict with v
-    /// also conflict with each other. They form a clique. This holds for equal ranges, and for some
-    /// other ranges in ascending or descending order of the links. Then a formula gives the result.
+    /// also conflict with each other. These links form a clique. This holds for equal ranges, and
+    /// for some other ranges in ascending or descending order of the links. Then a formula gives
+    /// the result.
     ///
-    /// Let S_v be the links before v that conflict with v. C_v is S_v and v. The load of link i is
-    /// l_i, and l(S) is the sum of the loads of the links in S. Then x_i is l_i, times (1 - l(S_v))
-    /// for every S_v that contains i, divided by (1 - l(C_v)) for every C_v that contains i.
+    /// Let S_v be the links before v that conflict with v. C_v is S_v together with v. The load of
+    /// link i is l_i, and l(S) is the sum of the loads of the links in S. Then x_i is l_i, times (1
+    /// - l(S_v)) for every S_v that contains i, divided by (1 - l(C_v)) for every C_v that contains
+    /// i.
     ///
     /// For all other strings, an iteration over all independent sets finds the x_i. The result is
-    /// also `None` if it does not converge.
+    /// also `None` if the iteration does not converge.
     ///
     /// # Errors
     /// There is not one load for each link, a load is outside 0 to 1, or there are too many sets.
@@ -225,7 +229,7 @@ impl Conflicts {
             let mut furthest = 0.0f64;
             for link in 0..loads.len() {
                 // Set the x_i of this link so that its load is right for the present x of the other
-                // links. Its load is x / (x + c), where c does not depend on x.
+                // links. The load of this link is x / (x + c), where c does not depend on x.
                 let law = self.law(&sets, &attempts)?;
                 let got = self.shares(&sets, &law)[link];
                 if loads[link] == 0.0 {
@@ -351,7 +355,7 @@ mod tests {
                 assert!((a / b - 1.0).abs() < 1e-9, "by cliques {one:?}, by scaling {two:?}");
             }
         }
-        // Four links in a ring have no such order, so scaling gives the result.
+        // Four links in a ring have no perfect elimination order, so scaling gives the result.
         let ring = Conflicts { with: vec![vec![1, 3], vec![0, 2], vec![1, 3], vec![0, 2]] };
         assert!(!ring.is_elimination_order(false) && !ring.is_elimination_order(true));
         let attempts = ring.attempts_for(&[0.2, 0.3, 0.25, 0.1]).unwrap().unwrap();

@@ -1,16 +1,16 @@
 //! The number of packets that a TCP/NC sender needs to open its window. The model is the Markov
 //! chain of paper 000, fig. 6, whose state is the window.
 //!
-//! An acknowledged packet raises the window from W to W + 1/W; a lost packet leaves it unchanged. p
-//! is the loss probability of a packet. So the chain leaves each state after 1/(1-p) packets on
-//! average, and the result is 1/(1-p) times the number of states. In the paper, these means are the
-//! first row of the chain's fundamental matrix.
+//! An acknowledged packet raises the window from W to W + 1/W; a lost packet leaves the window
+//! unchanged. p is the loss probability of a packet. So the chain leaves each state after 1/(1-p)
+//! packets on average, and the result is 1/(1-p) times the number of states. In the paper, these
+//! means are the first row of the chain's fundamental matrix.
 
 use crate::domain::{DomainError, require, share};
 
 /// The expected number of packets sent until a window of `from` packets has grown to `to`. This is
-/// the number of states below `to`, divided by 1 - p. It is infinite at p = 1, and 0 if `from` is
-/// not below `to`.
+/// the number of states below `to`, divided by 1 - p. The result is infinite at p = 1, and 0 if
+/// `from` is not below `to`.
 ///
 /// # Errors
 /// The loss is outside 0 to 1, or a window is outside 1 to 1e150.
@@ -27,7 +27,7 @@ pub fn packets_to_reach(from: f64, to: f64, loss: f64) -> Result<f64, DomainErro
 /// states below W: 1248 instead of 1225 at W = 50, and about (W^2 - 1)/2 + ln(W)/2 in general.
 ///
 /// # Errors
-/// As [`packets_to_reach`].
+/// The same as for [`packets_to_reach`].
 pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
     share("the loss probability", loss)?;
     window(to)?;
@@ -36,16 +36,17 @@ pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
 
 /// The number of states of the chain below `to`: the windows `from`, `from` + 1/`from`, and so on.
 ///
-/// The first states are counted one by one. For the others, let V = W^2. Each step adds 2 + 1/V to
-/// V. So each step adds 1 to V/2 - ln(V)/4 + 1/(8 V), with an error of O(1/V^3).
+/// The first states are counted one by one. For the other states, let V = W^2. Each step adds 2 +
+/// 1/V to V. So each step adds 1 to V/2 - ln(V)/4 + 1/(8 V), with an error of O(1/V^3).
 ///
 /// # Errors
 /// A window is outside 1 to 1e150.
 pub fn states_below(from: f64, to: f64) -> Result<f64, DomainError> {
     window(from)?;
     window(to)?;
-    // The number of states that are counted one by one. A smaller number is less exact, because
-    // the formula for the others has an error of O(1/V^3) a step. A larger number takes more time.
+    // The number of states that are counted one by one. A smaller number is less exact, because the
+    // formula for the other states has an error of O(1/V^3) a step. A larger number takes more
+    // time.
     const ONE_BY_ONE: u32 = 20_000;
     let mut w = from;
     for states in 0..ONE_BY_ONE {

@@ -180,8 +180,9 @@ impl CodedFlow {
         share * (first + g * (grows + 1.0) / 2.0) + (1.0 - share) * self.max_window
     }
 
-    /// f(n) / n as printed under equation (20). It has g = 1 for all R and p. Its two branches
-    /// count rounds differently, so the sum jumps where the window reaches W_max.
+    /// f(n) / n as printed under equation (20). The printed form has g = 1 for all R and p. The two
+    /// branches of the form count rounds differently, so the sum jumps where the window reaches
+    /// W_max.
     fn printed_mean_window(&self, rounds: f64) -> f64 {
         let first = self.first_window.min(self.max_window);
         let reaches = self.max_window - first;

@@ -1,10 +1,10 @@
 //! The tunnel daemon: a TUN device, a UDP socket, and the protocol's [`ripstop_proto::endpoint::Endpoint`]
 //! between them.
 //!
-//! One thread, the *packet thread*, moves the packets and owns everything on their path, so no
-//! packet waits for a lock. A second thread, the *status server*, answers requests for status and
-//! metrics. Its answers come from snapshots that the packet thread takes between two turns of its
-//! loop. Host names are resolved on their own threads.
+//! One thread, the *packet thread*, moves the packets, and owns all state on the packets' path. So
+//! no packet waits for a lock. A second thread, the *status server*, answers requests for status
+//! and metrics. The answers come from snapshots that the packet thread takes between two turns of
+//! its loop. Each host name is resolved on a thread of its own.
 //!
 //! ```text
 //!   kernel -> TUN (GSO) -> Endpoint -> UDP (GSO, ECN) -> peer
@@ -73,7 +73,7 @@ impl DaemonError {
     }
 }
 
-/// A running tunnel daemon. Dropping it stops it.
+/// A running tunnel daemon. Dropping this value stops the daemon.
 #[derive(Debug)]
 pub struct Daemon {
     shared: Arc<Shared>,
@@ -85,7 +85,7 @@ pub struct Daemon {
 #[derive(Debug)]
 struct Shared {
     worker: Worker<DaemonStatus>,
-    /// Why the packet thread ended, when nobody stopped it.
+    /// Why the packet thread ended, if nobody stopped it.
     error: OnceLock<String>,
     /// Becomes readable when the packet thread has ended.
     ended: EventFd,
@@ -104,11 +104,12 @@ impl Daemon {
             error: OnceLock::new(),
             ended: wakeup().map_err(event())?,
         });
-        // If the system gives no randomness, this fails now and not in the middle of a session.
+        // If the system gives no random bytes, this call fails now, and no later call fails during
+        // a session.
         getrandom::fill(&mut [0; 1])
             .map_err(|error| DaemonError::system("asking the system for randomness")(error.into()))?;
-        // This opens the port and the device. These steps fail most often, so they come before the
-        // status server and the thread.
+        // This call opens the port and the device. These steps fail most often, so they come before
+        // the status server and the thread.
         let packet_loop = PacketLoop::new(config, &Namespace::current()?, shared.clone())?;
         let status_server = StatusServer::open(config, shared.clone())?;
         let thread = std::thread::Builder::new()
@@ -118,7 +119,7 @@ impl Daemon {
         Ok(Daemon { shared, packet_loop: Some(thread), status_server: Some(status_server) })
     }
 
-    /// The daemon's state at one moment; None when the daemon ended before its first snapshot.
+    /// The daemon's state at one moment; None if the daemon ended before its first snapshot.
     pub fn status(&self) -> Option<DaemonStatus> {
         self.shared.worker.request()
     }
@@ -133,7 +134,7 @@ impl Daemon {
         &self.shared.ended
     }
 
-    /// Why the packet thread ended, when nobody stopped it.
+    /// Why the packet thread ended, if nobody stopped it.
     pub fn error(&self) -> Option<String> {
         self.shared.error.get().cloned()
     }
@@ -164,16 +165,15 @@ struct System;
 
 impl Entropy for System {
     fn fill(&mut self, bytes: &mut [u8]) {
-        // The generator worked when the daemon started. Without randomness no keys can be made, so
-        // the daemon must stop.
+        // The generator worked when the daemon started. Without random bytes no keys can be made,
+        // so the daemon must stop.
         getrandom::fill(bytes).expect("the system gives randomness");
     }
 }
 
-/// A new private key, from the operating system's randomness.
+/// A new private key, made from random bytes of the operating system.
 ///
-/// # Errors
-/// The system gives no randomness.
+/// # Errors The system gives no random bytes.
 pub fn generate_key() -> io::Result<ripstop_proto::secure::PrivateKey> {
     let mut bytes = zeroize::Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes)?;

@@ -1,9 +1,9 @@
 //! The thread that moves packets.
 //!
-//! The thread wakes when a descriptor is readable, or when a blocked socket is writable again. It
-//! also wakes when a time-out of the endpoint or a look-up of a name is due. Each pass of the thread's
-//! loop is a *turn*. In a turn, the thread reads up to [`MAX_READS`] times from the socket and from the
-//! device, and then sends all outputs. So all packets that waited for one wake-up share its cost.
+//! The thread wakes when a descriptor is readable, or when a blocked socket is writable again. The thread also wakes
+//! when a time-out of the endpoint or a look-up of a name is due. Each pass of the thread's loop is a *turn*. In a
+//! turn, the thread reads up to [`MAX_READS`] times from the socket and from the device, and then sends all outputs. So
+//! all packets that waited for a wake-up share the cost of this wake-up.
 
 mod events;
 mod snapshot;
@@ -29,24 +29,24 @@ use std::time::Duration;
 /// The largest number of read calls in one turn, counted separately for the socket and the device.
 /// A call brings up to 64 KB from the device and up to 512 KB from the socket. Twice the value
 /// doubles the longest time that a packet waits for the rest of its turn. Half the value makes
-/// twice as many turns while much data waits. With little traffic the value has no effect: a read
-/// finds nothing more after one or two calls.
+/// twice as many turns while much data waits. With little traffic the value has no effect: after
+/// one or two calls, nothing more can be read.
 const MAX_READS: usize = 8;
-/// Length of the device's queue in packets: what applications may send while this process is not
-/// scheduled. 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter queue drops packets of
-/// fast senders. A longer one hides a backlog from the tunnel's queues, which have active queue
-/// management (AQM).
+/// Length of the device's queue in packets: the number of packets that applications may send while
+/// this process is not scheduled. 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter
+/// queue drops packets of fast senders. A longer queue hides a backlog from the tunnel's queues,
+/// which have active queue management (AQM).
 const DEVICE_QUEUE_PACKETS: u32 = 2_000;
-/// Time between two look-ups of a peer's name, while the look-up fails or the peer is unreachable. A
-/// changed DNS entry is then noticed at most this much later. Half the value doubles the load on the
-/// name server, which is small either way.
+/// Time between two look-ups of a peer's name, while the look-up fails or the peer is unreachable. A changed DNS entry
+/// is noticed after this time at the latest. Half the value doubles the load on the name server. The load is small with
+/// both values.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 /// Shortest wait while the socket is blocked; see [`wait`]. Timers then wake the thread at most 100
 /// times a second. The wait ends early when the socket becomes writable, so the value delays
 /// only timers.
 const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
-/// Time between two warnings about rejected datagrams. It keeps an attacker from filling the log.
-/// The figures in `status` do not depend on it.
+/// Time between two warnings about rejected datagrams. The pause keeps an attacker from filling the
+/// log. The figures in `status` do not depend on the pause.
 const REJECTED_LOG_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The state of the packet thread.
@@ -79,7 +79,7 @@ struct PeerState {
     lookup: Option<HostPort>,
     /// When to start the next look-up; None: no look-up is needed.
     next_lookup: Option<Time>,
-    /// Since when there is a session; None: there is none.
+    /// When the session began; None: there is no session.
     connected: Option<Time>,
     silent: bool,
     unreachable: bool,
@@ -104,8 +104,8 @@ struct WriteBuffers {
 }
 
 impl PacketLoop {
-    /// Creates the device and the socket, adds all peers to the endpoint, and starts handshakes with those
-    /// whose address is known.
+    /// Creates the device and the socket, adds all peers to the endpoint, and starts handshakes with the peers whose
+    /// address is known.
     pub(super) fn new(
         config: &DaemonConfig,
         namespace: &Namespace,
@@ -164,7 +164,8 @@ impl PacketLoop {
         })
     }
 
-    /// Moves packets until it is stopped or an error ends it, and publishes the last snapshot.
+    /// Moves packets until the daemon is stopped or an error occurs. Then publishes the last
+    /// snapshot.
     pub(super) fn run(mut self) {
         // Without this call the kernel may delay a timer by 50 us to combine it with others (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
@@ -175,7 +176,7 @@ impl PacketLoop {
             Err(_) => Some("the packet thread panicked; the message is on stderr".to_owned()),
         };
         let snapshot = catch_unwind(AssertUnwindSafe(|| self.snapshot())).ok();
-        // The device must be gone before the threads that wait for the end are told.
+        // The device must be gone before the threads that wait for this thread's end are notified.
         let shared = self.shared.clone();
         drop(self);
         if let Some(error) = error {
@@ -278,7 +279,7 @@ impl PacketLoop {
         Ok(true)
     }
 
-    /// Sends and delivers all that the endpoint has to output.
+    /// Sends and delivers all outputs of the endpoint.
     fn drain(&mut self) {
         self.transmit();
         self.deliver();
@@ -311,7 +312,7 @@ impl PacketLoop {
                 let Some((peer, delivered)) = self.endpoint.poll_deliver() else { break };
                 let packet = inner_packet(&delivered);
                 if packets.len() == count {
-                    // Large enough for all packets that may be joined to this one.
+                    // The buffer has room for all packets that may be joined to this packet.
                     packets.push(Vec::with_capacity(OFFSET + 65_535));
                 }
                 let room = &mut packets[count];
@@ -336,8 +337,8 @@ impl PacketLoop {
         }
     }
 
-    /// Sets the device's MTU to the smallest of the peers' known inner MTUs. While none is known, the
-    /// configured one is used. A device with an IPv6 address gets at least 1280.
+    /// Sets the device's MTU to the smallest of the peers' known inner MTUs. While no inner MTU is known, the
+    /// configured MTU is used. A device with an IPv6 address gets at least 1280 bytes.
     fn update_device_mtu(&mut self) {
         let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
         let mtu = device_mtu(&self.config, least.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
@@ -390,7 +391,7 @@ impl PacketLoop {
         }
     }
 
-    /// Logs, now and then, that datagrams were rejected.
+    /// Logs that datagrams were rejected, at most once per [`REJECTED_LOG_INTERVAL`].
     fn warn_of_rejected(&mut self, now: Time) {
         if now.since(self.rejected.1) >= REJECTED_LOG_INTERVAL {
             let rejected: u64 = self.endpoint.secure_counters().rejected.iter().sum();
@@ -404,7 +405,7 @@ impl PacketLoop {
         }
     }
 
-    /// How long to wait for the next event; None: until a descriptor is readable.
+    /// How long to wait for the next event; None: wait until a descriptor is readable.
     fn wait(&self, more: bool) -> Option<Duration> {
         let lookups = self.peers.iter().filter_map(|peer| peer.next_lookup).min();
         let due = [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min();
@@ -439,11 +440,10 @@ impl ReadBuffers {
     }
 }
 
-/// How long to wait when the next time-out is due in `due`; None: there is no time limit. With `more`
-/// data to read there is no wait. While the socket is blocked, no datagrams are taken from the
-/// endpoint, so the endpoint's time-out may lie in the past. The wait then lasts at least
-/// [`MIN_BLOCKED_WAIT`], so timers may be late by that time. The wait ends early when the socket
-/// becomes writable.
+/// How long to wait; None: there is no time limit. `due` is the time until the next time-out. If there may be `more`
+/// data to read, there is no wait. While the socket is blocked, no datagrams are taken from the endpoint, so the
+/// endpoint's time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by
+/// that time. The wait ends early when the socket becomes writable.
 fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     match due {
         _ if more => Some(Duration::ZERO),
@@ -452,7 +452,7 @@ fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     }
 }
 
-/// The device, with offload where the kernel supports it.
+/// The device, with offload if the kernel supports offload.
 fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result<Tun, TunError> {
     let wanted = TunConfig {
         name: Some(config.name.clone()),

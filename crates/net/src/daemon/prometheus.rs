@@ -1,7 +1,7 @@
 //! The status as text for Prometheus (exposition format 0.0.4).
 //!
-//! The session already keeps all figures. A separate registry of counters would have to be updated for every
-//! packet. So the text is made from a snapshot when somebody asks.
+//! The session already keeps all figures. A separate registry of counters would have to be updated for every packet. So
+//! the text is made from a snapshot when a client asks for it.
 
 use super::status::{DaemonPeerStatus, DaemonStatus, SessionStatus};
 use std::fmt::{Display, Write};
@@ -32,10 +32,10 @@ const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 5] = [
 ];
 const PEER_GAUGES: [Figure<DaemonPeerStatus>; 4] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
-    ("silent", "1 when the peer has not reported the datagrams sent to it for a while", |p| {
+    ("silent", "1 when datagrams were sent, and the peer has not reported them for a while", |p| {
         f64::from(u8::from(p.silent))
     }),
-    ("unreachable", "1 when the peer has not answered for long", |p| f64::from(u8::from(p.unreachable))),
+    ("unreachable", "1 when the peer has not answered for a long time", |p| f64::from(u8::from(p.unreachable))),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
 /// Counters of every session. They start at zero with each new session.
@@ -46,10 +46,10 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
     ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
     ("tail_probes_total", "Probes sent because the last datagrams were not reported", |s| s.tail_probes as f64),
-    ("silences_total", "Times that everything in flight was declared lost because no report came", |s| {
+    ("silences_total", "Times that all datagrams in flight were declared lost because no report came", |s| {
         s.silences as f64
     }),
-    ("delays_accepted_total", "Queueing delays that did not shrink and were taken for the path's own delay", |s| {
+    ("delays_accepted_total", "Queueing delays that did not shrink and now count as the path's own delay", |s| {
         s.delays_accepted as f64
     }),
     (

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// Resolves host names.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    /// Written to when there is an answer.
+    /// The thread of a look-up writes to this descriptor when there is an answer.
     wakeup: Arc<EventFd>,
     sender: Sender<Answer>,
     receiver: Receiver<Answer>,
@@ -20,7 +20,7 @@ pub(super) struct Resolver {
 pub(super) struct Answer {
     /// The peer, by its index in the configuration.
     pub(super) peer: usize,
-    /// The addresses, or why there are none.
+    /// The addresses, or why the look-up failed.
     pub(super) addresses: Result<Vec<SocketAddr>, String>,
 }
 
@@ -54,8 +54,8 @@ impl Resolver {
     }
 }
 
-/// Chooses one of a name's addresses. `in_vain` is an address that did not answer. If it is in the
-/// list, the address after it is used. Otherwise the first address is used, which the system prefers.
+/// Chooses one of a name's addresses. `in_vain` is an address that did not answer. If this address is in the list, the
+/// next address in the list is chosen. Otherwise the first address is chosen, because the system prefers it.
 pub(super) fn choose(addresses: &[SocketAddr], in_vain: Option<SocketAddr>) -> Option<SocketAddr> {
     let last = addresses.iter().position(|address| Some(*address) == in_vain);
     let next = last.map_or(0, |index| (index + 1) % addresses.len());

@@ -1,4 +1,5 @@
-//! Routes through the device to the networks behind the peers. They disappear with the device.
+//! Routes through the device to the networks behind the peers. The routes disappear with the
+//! device.
 
 use super::config::DaemonConfig;
 use crate::os::ip::ip;
@@ -11,15 +12,16 @@ use std::net::IpAddr;
 /// own addresses. A prefix that contains the numeric `endpoint` of a peer gets no route. If a route is
 /// not set, the daemon logs this, and the operator must set the route.
 ///
-/// An `endpoint` that is a host name has no address yet. [`check`] warns when it is resolved.
+/// If an `endpoint` is a host name, its address is not known yet. [`check`] logs a warning, if
+/// needed, when the name is resolved.
 pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
     for peer in &config.peers {
         for prefix in peer.allowed_ips.iter().filter(|prefix| !is_connected(config, prefix)) {
             if let Some(host) = endpoints(config).find(|host| prefix.contains(*host)) {
                 tracing::warn!(
                     peer = %peer.name, %prefix,
-                    "no route set: the peer at {host} lies inside the prefix, so datagrams to it would enter the tunnel; \
-                     set the routes yourself"
+                    "no route set: the peer at {host} lies inside the prefix, so datagrams to the peer would enter \
+                     the tunnel; set the routes yourself"
                 );
                 continue;
             }
@@ -34,7 +36,7 @@ pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str
 pub(super) fn check(config: &DaemonConfig, host: IpAddr) {
     let all = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     for prefix in all.filter(|prefix| prefix.contains(host)) {
-        tracing::warn!(%prefix, "a peer's address {host} lies inside a prefix that is routed through the tunnel: datagrams to it enter the tunnel; add a route to it outside the tunnel");
+        tracing::warn!(%prefix, "a peer's address {host} lies inside a prefix that is routed through the tunnel: datagrams to the peer enter the tunnel; add a route to this address outside the tunnel");
     }
 }
 

@@ -1,9 +1,8 @@
 //! The daemon's status: one snapshot for `ripstop status`, metrics and tests.
 //!
-//! An *inner packet* is an IP packet that the tunnel carries. A *source symbol* is an inner packet
-//! as the coder sees it. A *repair* is a coded combination of source symbols, from which the peer
-//! recovers lost ones. In a *report* the peer says which datagrams have arrived and which symbols are
-//! missing.
+//! An *inner packet* is an IP packet that the tunnel carries. A *source symbol* is an inner packet as it entered the
+//! coder. A *repair* is a coded combination of source symbols, from which the peer recovers lost source symbols. In a
+//! *report* the peer says which datagrams have arrived and which symbols are missing.
 
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A text that is a constant in the daemon. In a status that was read from JSON it is an owned string.
+/// A text that is a constant in the daemon. In a status that was read from JSON, the text is an owned string.
 type Name = Cow<'static, str>;
 
 /// The state of a daemon at one moment.
@@ -64,7 +63,7 @@ pub struct DeviceCounters {
     pub packets_in: u64,
     /// Bytes of the packets read.
     pub bytes_in: u64,
-    /// Reads that failed for another reason than having nothing to read.
+    /// Reads that failed, not counting reads that found no packet.
     pub read_errors: u64,
     /// Packets written to the device.
     pub packets_out: u64,
@@ -118,9 +117,9 @@ pub struct DaemonPeerStatus {
     pub connected: bool,
     /// Age of the session; null without a session.
     pub connected_s: Option<f64>,
-    /// Whether the peer has not reported the datagrams sent to it for a while.
+    /// Whether datagrams were sent to the peer, and the peer has not reported them for a while.
     pub silent: bool,
-    /// Whether the peer has not answered for long. Handshakes are still repeated.
+    /// Whether the peer has not answered for a long time. Handshakes are still repeated.
     pub unreachable: bool,
     /// Sessions with the peer so far.
     pub sessions: u64,
@@ -138,7 +137,7 @@ pub struct DaemonPeerStatus {
     pub waited_in_vain: u64,
     /// Symbols in flight in sessions that ended because the peer restarted.
     pub lost_in_restarts: u64,
-    /// The session; null without one.
+    /// The session; null without a session.
     pub session: Option<SessionStatus>,
 }
 
@@ -159,9 +158,9 @@ pub struct SessionStatus {
     pub path_queue_s: f64,
     /// Estimated loss rate towards the peer, from all causes.
     pub loss_to_peer: f64,
-    /// Share of the peer's source symbols that did not arrive as source symbols; null before the first one.
+    /// Share of the peer's source symbols that did not arrive as source symbols; null before the first source symbol.
     pub loss_from_peer: Option<f64>,
-    /// How often a queueing delay did not shrink although less was sent. Such a delay is then
+    /// How many times a queueing delay did not shrink although less was sent. Such a delay is then
     /// counted as a part of the path's own delay.
     pub delays_accepted: u64,
     /// Loss rate that the controller attributes to the path, not to congestion.
@@ -189,7 +188,8 @@ pub struct SessionStatus {
     /// Probes sent because the peer did not report the last datagrams within a little more than a
     /// round trip.
     pub tail_probes: u64,
-    /// How often everything in flight was declared lost because no report came from the peer.
+    /// How many times all datagrams in flight were declared lost because no report came from the
+    /// peer.
     pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
@@ -200,7 +200,7 @@ pub struct SessionStatus {
     pub queue_drops: BTreeMap<Name, u64>,
     /// Symbols that the sender gave up.
     pub given_up_sending: u64,
-    /// Datagrams received, each number once.
+    /// Datagrams received. Datagrams with the same number count as one.
     pub datagrams_received: u64,
     /// Source symbols received directly.
     pub sources_received: u64,
@@ -211,11 +211,12 @@ pub struct SessionStatus {
     /// Repairs received that brought nothing new.
     pub redundant: u64,
     /// Repairs dropped because they covered more missing symbols than the decoder solves together.
-    /// This follows a very large loss.
+    /// This happens after a very large loss.
     pub repairs_wide: u64,
-    /// Repairs dropped because the decoder's matrix was full: too many repairs waited for each other.
+    /// Repairs dropped because the decoder's matrix was full: too many repairs depended on each other.
     pub repairs_full: u64,
-    /// Useless symbols received: too far ahead, or repairs of symbols that are no longer kept.
+    /// Useless symbols received: symbols that are too far ahead, or repairs of symbols that are no
+    /// longer kept.
     pub unusable: u64,
     /// Symbols that the receiver gave up.
     pub given_up: u64,

@@ -16,15 +16,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest time in which an HTTP request must arrive, and longest time that one write of an answer
-/// may block. A slower client is disconnected. The server answers one client at a time, so a larger
-/// value lets a slow client delay the next one for longer.
+/// The time within which an HTTP request must arrive. One write of an answer may block for at most
+/// this time too. A slower client is disconnected. The server answers one client at a time. So with
+/// a larger value, a slow client can delay the next client for longer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred. The limit
+/// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred bytes. The limit
 /// bounds the memory that a client can occupy.
 const MAX_REQUEST: usize = 8192;
 
-/// The running status server. Dropping it stops it and removes the socket's file.
+/// The running status server. Dropping this value stops the server and removes the socket's file.
 #[derive(Debug)]
 pub(super) struct StatusServer {
     wakeup: Arc<EventFd>,
@@ -91,7 +91,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         }
         Ok(_) => match UnixStream::connect(path) {
             Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another ripstop daemon answers there"));
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another ripstop daemon answers at this socket"));
             }
             Err(_) => fs::remove_file(path)?,
         },
@@ -150,7 +150,7 @@ fn send_status(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
     stream.write_all(&text)
 }
 
-/// Reads one HTTP request (RFC 9112) and answers it.
+/// Reads one HTTP request (RFC 9112) and sends the answer.
 fn answer_http(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     let end = Instant::now() + TIMEOUT;

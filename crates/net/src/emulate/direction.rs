@@ -22,13 +22,13 @@ pub(super) struct Direction {
     /// Packets by arrival time; packets with the same arrival time in the order in which they were
     /// offered.
     in_flight: BinaryHeap<Reverse<InFlight>>,
-    /// The order number of the next packet. It grows by 2 per packet: a copy gets the number after
-    /// that of its original.
+    /// The order number of the next packet. The number grows by 2 per packet: a copy gets the
+    /// number after the number of its original.
     taken: u64,
     /// Fates of the packets offered since the last [`Direction::move_fates`], one letter each
     /// ([`ripstop_link::Fate::letter`]). None if fates are not kept.
     fates: Option<Vec<u8>>,
-    /// Most packets in flight.
+    /// The largest number of packets in flight.
     capacity: usize,
 
     handed_over: u64,
@@ -52,14 +52,14 @@ struct InFlight {
     damaged: bool,
 }
 
-/// Packets that arrive within this time of the first one are written together, at the end of this
-/// time. A timer and a thread switch cost as much as three packets, so this halves the cost of a
-/// fast link. Below 240 Mbit/s packets of 1500 bytes are further apart, and the constant has no
-/// effect.
+/// Packets that arrive within this time after a first packet are written together with the first
+/// packet, at the end of this time. A timer and a thread switch cost as much as three packets, so
+/// the CPU time for a fast link is halved. Below 240 Mbit/s, packets of 1500 bytes are further
+/// apart, and the constant has no effect.
 const COALESCE_SPAN: Duration = Duration::from_micros(50);
 
-/// Most packets in flight; further packets are dropped and counted. With an MTU of 1500 these packets
-/// take about 400 MB. A link of 1 Gbit/s carries them in 3 s.
+/// The largest number of packets in flight. Further packets are dropped and counted. With an MTU of 1500, this number
+/// of packets takes about 400 MB of memory. A link of 1 Gbit/s carries this number of packets in 3 s.
 const MAX_IN_FLIGHT: usize = 1 << 18;
 
 impl Direction {
@@ -87,7 +87,7 @@ impl Direction {
         }
     }
 
-    /// Reads up to `most` packets with `recv` and offers each to the link at the time it was read. Returns
+    /// Reads up to `most` packets with `recv`. Offers each packet to the link at the time when it was read. Returns
     /// whether there may be more.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Direction {
         Ok(true)
     }
 
-    /// Writes all packets that are due with `send`.
+    /// Writes all packets that are due. `send` writes one packet.
     pub(super) fn deliver_due(
         &mut self,
         mut now: impl FnMut() -> Time,
@@ -144,9 +144,8 @@ impl Direction {
         }
     }
 
-    /// When to write next; None when nothing is in flight. Usually this is the time of the next
-    /// arrival. If another packet arrives within [`COALESCE_SPAN`] after the next arrival, it is the
-    /// end of this span.
+    /// When to write next; None if no packet is in flight. Usually this is the time of the next arrival. If another
+    /// packet arrives within [`COALESCE_SPAN`] after the next arrival, this is the end of that span.
     pub(super) fn next_due(&self) -> Option<Time> {
         // In a binary heap the second-earliest packet is one of the root's two children.
         let (root, rest) = self.in_flight.as_slice().split_first()?;
@@ -187,7 +186,7 @@ impl Direction {
         }
     }
 
-    /// A free slot. It is one byte longer than the MTU, so that a longer packet is noticed.
+    /// A free slot. A slot is one byte longer than the MTU, so that a longer packet is noticed.
     fn slot(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(vec![0; self.mtu + 1].into_boxed_slice());
@@ -225,14 +224,14 @@ impl Direction {
         fate.delivery()
     }
 
-    /// Puts a copy of the packet in flight, in its own slot.
+    /// Puts a copy of the packet in flight, in a slot of its own.
     fn send_copy(&mut self, original: usize, len: usize, arrival: Time, corruption: Option<Corruption>) {
         let slot = self.slot();
         if let Ok([from, to]) = self.slots.get_disjoint_mut([original, slot]) {
             to[..len].copy_from_slice(&from[..len]);
         }
-        // The original has the lower order number: it comes first when both arrive at the same
-        // time.
+        // The original has the lower order number. So the original is delivered first if both
+        // packets arrive at the same time.
         let order = self.taken + 1;
         self.enter(slot, len, arrival, order, corruption);
     }
@@ -324,7 +323,7 @@ mod tests {
         let mut log = Vec::new();
         d.move_fates(&mut log);
         assert_eq!((log.as_slice(), d.fates()), (b".x.".as_slice(), 0));
-        assert_eq!(d.slots.len(), 3, "the slot of a lost packet is used again");
+        assert_eq!(d.slots.len(), 3, "the slot of a lost packet must be used again");
         for k in 0..100 {
             feed(&mut d, Time::from_millis(100 + k), &[&packet(3)]);
             drain(&mut d, Time::from_millis(100 + k));
@@ -339,7 +338,7 @@ mod tests {
         feed(&mut d, Time::ZERO, &[&packet(0), &packet(1), &packet(2)]);
         assert_eq!(d.next_due(), Some(Time::from_micros(90)));
         assert_eq!(drain(&mut d, Time::from_micros(90)).len(), 2);
-        assert_eq!(d.next_due(), Some(Time::from_micros(120)), "the last one is not made to wait");
+        assert_eq!(d.next_due(), Some(Time::from_micros(120)), "the last packet must not wait");
         assert_eq!(drain(&mut d, Time::from_micros(120)).len(), 1);
     }
 

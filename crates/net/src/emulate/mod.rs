@@ -6,14 +6,14 @@
 //! same random streams. A random stream is a sequence of random numbers, derived from the seed and a name. No
 //! kernel module and no `netem` are needed, so the emulator runs in containers.
 //!
-//! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each
-//! packet. Without offload the sending kernel computes every checksum before the emulator reads the
-//! packet. The receiving kernel checks the checksums. It therefore detects a flipped bit, except in
-//! the unprotected fields of an IPv6 header and in an IPv4 header's version.
+//! The devices have no offload: a packet here is at most as long as the MTU, and loss is drawn for
+//! each packet. Without offload the sending kernel computes every checksum before the emulator
+//! reads the packet. The receiving kernel checks the checksums, and therefore detects a flipped
+//! bit, except in the unprotected fields of an IPv6 header and in an IPv4 header's version.
 //!
-//! One thread moves the packets. Where the system allows it, the thread has real-time priority: it
-//! runs before all ordinary threads. On a busy machine it may still be late. The report says how
-//! late the packets were, so a measurement on a noisy machine can be recognised.
+//! One thread moves the packets. If the system allows real-time priority, the thread runs before
+//! all ordinary threads. On a busy machine the thread may still be late. The report says how late
+//! the packets were, so a measurement on a noisy machine can be recognised.
 
 mod direction;
 mod report;
@@ -50,7 +50,7 @@ pub struct EmulatorConfig {
     pub left: EmulatorSide,
     /// The device in the right namespace.
     pub right: EmulatorSide,
-    /// The link for packets from left to right. Its time begins at the emulator's start.
+    /// The link for packets from left to right. The link's time begins at the emulator's start.
     pub left_to_right: LinkConfig,
     /// The link for packets from right to left.
     pub right_to_left: LinkConfig,
@@ -68,7 +68,7 @@ pub struct EmulatorConfig {
 pub struct EmulatorSide {
     /// Name of the device, at most 15 bytes.
     pub device: String,
-    /// Its addresses, each with the prefix reached through the device; at most one IPv4 address. Either both
+    /// The device's addresses, each with the prefix reached through the device; at most one IPv4 address. Either both
     /// sides share the prefix or the caller sets routes.
     pub addresses: Vec<IpNet>,
 }
@@ -97,7 +97,7 @@ pub enum EmulateError {
     },
 }
 
-/// A running emulator. Dropping it stops it and removes its devices.
+/// A running emulator. Dropping this value stops the emulator and removes its devices.
 #[derive(Debug)]
 pub struct Emulator {
     shared: Arc<Shared>,
@@ -124,17 +124,20 @@ struct State {
     priority: Priority,
 }
 
-/// Most packets read from one direction before the other direction has its turn. Larger batches
-/// delay the other direction; smaller ones cost more system calls per packet at high rates.
+/// The largest number of packets that are read from one direction before the other direction has
+/// its turn. Larger batches delay the other direction. Smaller batches cost more system calls per
+/// packet at high rates.
 const BATCH: usize = 32;
 
 /// The number of fates at which the thread moves them to the shared log. With a smaller value, the
-/// thread takes the log's lock more often. With a larger one, [`Emulator::take_fates`] lacks more
-/// recent fates. The results do not depend on it.
+/// thread takes the log's lock more often. With a larger value, more of the latest fates are
+/// missing in what [`Emulator::take_fates`] returns. The results of the emulation do not depend on
+/// this value.
 const MAX_KEPT_FATES: usize = 4096;
 
-/// Length of each device's queue in packets: what the kernel holds while the emulator is not
-/// scheduled. This is more than the window of a fast sender, so that only the link loses packets.
+/// Length of each device's queue, in packets. The kernel holds these packets while the emulator is
+/// not scheduled. The queue is longer than the window of a fast sender, so only the link loses
+/// packets.
 const DEVICE_QUEUE_PACKETS: u32 = 16_384;
 
 impl Emulator {
@@ -182,7 +185,8 @@ impl Emulator {
         Ok(Emulator { shared, thread: Some(thread) })
     }
 
-    /// All counters at one moment, now or a little later: the thread publishes them between two passes of its loop.
+    /// All counters at one moment, now or a little later: the thread publishes the counters between two passes of its
+    /// loop.
     pub fn snapshot(&self) -> EmulatorSnapshot {
         let shared = &*self.shared;
         let mut snapshot = shared.worker.request().unwrap_or_default();
@@ -231,7 +235,7 @@ impl Shared {
         self.fates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread: moves packets until it is stopped or an error ends it, then publishes its last counters.
+    /// The thread: moves packets until the emulator is stopped or an error occurs, then publishes the last counters.
     fn run(&self, mut state: State) {
         // Without this call the kernel may delay a timer by 50 us to combine it with others (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
@@ -297,8 +301,8 @@ impl State {
         self.right_to_left.move_fates(&mut logs[1]);
     }
 
-    /// Reads up to a batch per direction and writes the packets that are due. Returns whether there may be
-    /// more to read.
+    /// Reads up to [`BATCH`] packets for each direction, and writes the packets that are due. Returns whether there may
+    /// be more to read.
     fn turn(&mut self, shared: &Shared, left: bool, right: bool) -> io::Result<bool> {
         let now = || shared.worker.now();
         let mut more = false;

@@ -13,7 +13,7 @@ pub struct EmulatorSnapshot {
     pub elapsed_s: f64,
     /// Whether the emulator is running.
     pub running: bool,
-    /// Why it ended, when nobody stopped it.
+    /// Why the emulator ended, if nobody stopped it.
     pub error: Option<String>,
     /// How the system schedules the thread that moves the packets.
     pub priority: Priority,
@@ -26,9 +26,9 @@ pub struct EmulatorSnapshot {
 /// What happened to the packets of one direction.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EmulatedDirectionReport {
-    /// The link's own counters. `link.offered_bytes` counts the IP bytes offered to the link. Its
-    /// difference between two snapshots is the numerator of *sent/useful*, the bytes sent per
-    /// useful byte.
+    /// The link's own counters. `link.offered_bytes` counts the IP bytes offered to the link. The
+    /// difference of this counter between two snapshots is the numerator of *sent/useful*, the
+    /// bytes sent per useful byte.
     pub link: LinkCounters,
     /// Impairments that are configured but have not acted yet.
     pub unfired: Vec<&'static str>,
@@ -44,15 +44,16 @@ pub struct EmulatedDirectionReport {
     pub refused_by_device: u64,
     /// Packets, copies included, that are in flight now.
     pub in_flight: u64,
-    /// Data read from the sending device that was not IP. It was not offered to the link.
+    /// Data read from the sending device that was not IP. Such data was not offered to the link.
     pub not_ip: u64,
-    /// Packets larger than the device's MTU at the start. They were not offered to the link.
+    /// Packets larger than the device's MTU at the start. Such packets were not offered to the
+    /// link.
     pub too_large: u64,
     /// Packets dropped because the maximum number of packets was in flight, or because their arrival
     /// time was beyond the clock's range.
     pub no_room: u64,
-    /// Packets that the kernel dropped because the emulator did not read them in time; None when the kernel
-    /// does not report them.
+    /// Packets that the kernel dropped because the emulator did not read them in time; None if the kernel does not
+    /// report this number.
     pub overflowed: Option<u64>,
     /// How late packets were written, compared with their arrival time on the link.
     pub lateness: Lateness,
@@ -69,7 +70,8 @@ pub struct Lateness {
     pub max_s: Option<f64>,
     /// Packets that were more than a millisecond late.
     pub over_1ms: u64,
-    /// Packets written, and packets that the device refused.
+    /// The number of packets in these figures: packets written, and packets that the device
+    /// refused.
     pub n: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The `ip` command of iproute2, for settings that are rarely made: routes, further addresses, rules.
+//! The `ip` command of iproute2, for settings that are rarely changed: routes, further addresses, rules.
 
 use super::netns::{Namespace, NetnsError};
 use std::io;
@@ -28,7 +28,7 @@ pub enum IpError {
         command: String,
         /// The namespace in which it ran.
         namespace: String,
-        /// What it printed, or its exit status when it printed nothing.
+        /// What the command printed, or its exit status if it printed nothing.
         words: String,
     },
     /// The namespace could not be entered.
@@ -36,8 +36,8 @@ pub enum IpError {
     Namespace(#[from] NetnsError),
 }
 
-/// Runs `ip` with `arguments` in `namespace` and returns what it printed. An example of `arguments`:
-/// `["route", "add", "default", "dev", "tun0"]`.
+/// Runs `ip` with `arguments` in `namespace`, and returns what `ip` printed. An example of `arguments`: `["route",
+/// "add", "default", "dev", "tun0"]`.
 ///
 /// # Errors
 /// See [`IpError`]. The message includes what `ip` printed.

@@ -1,8 +1,8 @@
 //! Network namespaces: separate hosts within one machine.
 //!
-//! A [`Namespace`] is only an open file. It has no name in the file system and needs no process.
-//! The kernel keeps a namespace as long as its file is open somewhere, or a process or device is
-//! inside. So nothing is left behind when this process ends, even by kill -9.
+//! A [`Namespace`] is only an open file. The namespace has no name in the file system and needs no
+//! process. The kernel keeps a namespace as long as its file is open somewhere, or a process or
+//! device is inside. So nothing is left behind when this process ends, even by kill -9.
 //!
 //! Namespaces need privilege: root, or a user namespace, which most systems allow to everybody. Call
 //! [`gain_privilege`] early in `main`.
@@ -73,10 +73,11 @@ impl NetnsError {
         NetnsError::System { what: what.into(), source: source.into() }
     }
 
-    /// Separates "the system forbids it" from other errors.
+    /// Returns [`NetnsError::NotAllowed`] if `errno` means that the system forbids the step, and
+    /// [`NetnsError::System`] for other errors.
     fn forbidden(what: &'static str, errno: Errno) -> NetnsError {
         match errno {
-            // ENOSPC: the limit user.max_*_namespaces is reached. The limit is 0 where namespaces are off.
+            // ENOSPC: the limit user.max_*_namespaces is reached. If namespaces are off, the limit is 0.
             Errno::EPERM | Errno::EACCES | Errno::ENOSPC | Errno::ENOSYS => {
                 NetnsError::NotAllowed { what, source: errno.into() }
             }
@@ -88,18 +89,18 @@ impl NetnsError {
 /// How this process got its privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privilege {
-    /// It was privileged when it was started.
+    /// The process was privileged when it was started.
     Already,
-    /// It is now root in its own user namespace. Files that it creates still belong to its user.
+    /// The process is now root in its own user namespace. Files that it creates still belong to the
+    /// user who started it.
     UserNamespace,
 }
 
-/// Makes sure that this process may create and enter network namespaces. If it may not yet, the whole process
-/// moves into a user namespace in which it is root. Call this in `main`, before any thread is started.
+/// Makes sure that this process may create and enter network namespaces. If not, the whole process moves into a user
+/// namespace, in which the process is root. Call this function in `main`, before any thread is started.
 ///
-/// # Errors
-/// [`NetnsError::NotAllowed`] where user namespaces are off, [`NetnsError::Threads`] when a second thread
-/// already runs.
+/// # Errors [`NetnsError::NotAllowed`] if user namespaces are off, [`NetnsError::Threads`] if a second thread already
+/// runs.
 pub fn gain_privilege() -> Result<Privilege, NetnsError> {
     if is_privileged() {
         return Ok(Privilege::Already);
@@ -120,8 +121,8 @@ pub fn is_privileged() -> bool {
     effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|caps| caps & WANTED == WANTED)
 }
 
-/// Makes `command` start as root in its own user namespace. Meant for a process with several threads, which
-/// cannot [`gain_privilege`] itself. Starting the command fails where user namespaces are not allowed.
+/// Makes `command` start as root in its own user namespace. This function is for a process with several threads, which
+/// cannot call [`gain_privilege`] for itself. Starting the command fails if user namespaces are not allowed.
 pub fn in_user_namespace(command: &mut Command) -> &mut Command {
     let map = UserMap::of_this_user();
     #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
@@ -140,10 +141,9 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new, empty namespace whose loopback device is up. `name` is used in messages only.
+    /// A new, empty namespace whose loopback device is up. `name` is used only in messages.
     ///
-    /// # Errors
-    /// [`NetnsError::NotAllowed`] says what to do where namespaces are not allowed.
+    /// # Errors If namespaces are not allowed, [`NetnsError::NotAllowed`] says what to do.
     pub fn create(name: &str) -> Result<Namespace, NetnsError> {
         // Only the new thread enters the new namespace, and the thread ends here. So this process
         // stays in its own namespace.
@@ -158,8 +158,7 @@ impl Namespace {
 
     /// The namespace of the calling thread.
     ///
-    /// # Errors
-    /// When /proc is not mounted.
+    /// # Errors /proc is not mounted.
     pub fn current() -> Result<Namespace, NetnsError> {
         Ok(Namespace { file: Arc::new(current_file()?.into()), name: "current".into() })
     }
@@ -182,8 +181,7 @@ impl Namespace {
 
     /// The namespace with this name in `ip netns`.
     ///
-    /// # Errors
-    /// As [`Namespace::open`].
+    /// # Errors See [`Namespace::open`].
     pub fn open_name(name: &str) -> Result<Namespace, NetnsError> {
         let plain = !name.is_empty() && name != "." && name != ".." && !name.contains('/');
         for directory in ["/run/netns", "/var/run/netns"] {
@@ -199,9 +197,9 @@ impl Namespace {
             .collect();
         names.sort();
         let known = if names.is_empty() {
-            format!("there are none; make it with `ip netns add {name}`")
+            format!("no namespace exists there; make this one with `ip netns add {name}`")
         } else {
-            format!("there are {}", names.join(", "))
+            format!("the existing namespaces are {}", names.join(", "))
         };
         Err(NetnsError::Unknown { name: name.to_owned(), known })
     }
@@ -227,8 +225,8 @@ impl Namespace {
         Ok(Namespace { file: Arc::new(file.into()), name: shown.to_string().into() })
     }
 
-    /// Runs `work` on a new thread inside the namespace and returns its result. Sockets and devices that it
-    /// opens stay in the namespace. A panic of `work` is passed on to the caller.
+    /// Runs `work` on a new thread inside the namespace and returns its result. Sockets and devices that `work` opens
+    /// stay in the namespace. A panic of `work` is passed on to the caller.
     ///
     /// # Errors
     /// The namespace cannot be entered. In this case `work` has not run.
@@ -239,11 +237,10 @@ impl Namespace {
         })?
     }
 
-    /// Moves the calling thread, and all threads that it will start, into the namespace for good. Needs no
-    /// privilege when the thread is already there.
+    /// Moves the calling thread, and all threads that it will start, into the namespace for good. No privilege is
+    /// needed if the thread is in the namespace already.
     ///
-    /// # Errors
-    /// The system does not allow it.
+    /// # Errors The system does not allow this step.
     pub fn enter(&self) -> Result<(), NetnsError> {
         if self.is_here() {
             return Ok(());
@@ -252,8 +249,8 @@ impl Namespace {
             .map_err(|errno| NetnsError::forbidden("entering a network namespace", errno))
     }
 
-    /// Starts `command` inside the namespace. The child is killed when the thread that started it ends, and
-    /// so also whenever this process ends.
+    /// Starts `command` inside the namespace. The child is killed when the thread that started it ends. So the child is
+    /// killed too when this process ends, for any reason.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -263,7 +260,7 @@ impl Namespace {
         command.spawn().map_err(|e| NetnsError::system(format!("starting `{program}` in namespace {self}"), e))
     }
 
-    /// Runs `command` inside the namespace until it ends, without input, and returns what it printed.
+    /// Runs `command` inside the namespace, without input, until the command ends. Returns what the command printed.
     ///
     /// # Errors
     /// The command cannot be started. A nonzero exit status is not an error here.
@@ -283,10 +280,10 @@ impl Namespace {
         }
     }
 
-    /// Makes `command` enter the namespace before its program starts, and makes it end with its parent.
+    /// Makes `command` enter the namespace before its program starts, and makes the program end with its parent.
     fn arm(&self, command: &mut Command) {
-        // With CAP_NET_ADMIN alone a process may not enter any namespace, not even its own. So a
-        // process that is already inside does not try.
+        // A process with CAP_NET_ADMIN alone may not enter any namespace, not even its own. So a
+        // process that is in the namespace already does not try to enter it.
         let file = (!self.is_here()).then(|| self.file.clone());
         let parent = getpid();
         #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
@@ -341,12 +338,13 @@ fn current_file() -> Result<File, NetnsError> {
 fn namespace_type(file: BorrowedFd<'_>) -> Option<libc::c_int> {
     const NS_GET_NSTYPE: libc::Ioctl = 0xb703; // linux/nsfs.h: _IO(0xb7, 3)
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
-    // SAFETY: the call takes no argument, and the descriptor is open for as long as the borrow.
+    // SAFETY: the call takes no argument, and the descriptor stays open while it is borrowed.
     let kind = unsafe { libc::ioctl(file.as_raw_fd(), NS_GET_NSTYPE) };
     (kind >= 0).then_some(kind)
 }
 
-/// Brings up the loopback device of this thread's namespace. It is down in a new namespace.
+/// Brings up the loopback device of this thread's namespace. In a new namespace, this device is
+/// down.
 fn loopback_up() -> Result<(), NetnsError> {
     let failed = |e: io::Error| NetnsError::system("setting the loopback device up", e);
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
@@ -376,13 +374,13 @@ impl UserMap {
         UserMap { uid_map: format!("0 {} 1", getuid()), gid_map: format!("0 {} 1", getgid()) }
     }
 
-    /// Moves this process into a new user namespace. Makes system calls only.
+    /// Moves this process into a new user namespace. Makes only system calls.
     fn enter(&self) -> Result<(), Errno> {
         use nix::fcntl::{OFlag, open};
         use nix::sys::stat::Mode;
         unshare(CloneFlags::CLONE_NEWUSER)?;
         let files = [
-            // Without this an unprivileged user may not write a gid_map (user_namespaces(7)).
+            // Without this step, an unprivileged user may not write a gid_map (user_namespaces(7)).
             (c"/proc/self/setgroups", "deny"),
             (c"/proc/self/uid_map", &self.uid_map),
             (c"/proc/self/gid_map", &self.gid_map),

@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// An ordinary thread: on a busy machine it wakes milliseconds late.
+    /// An ordinary thread. On a busy machine, such a thread wakes milliseconds late.
     #[default]
     Ordinary,
     /// Runs before all ordinary threads (SCHED_RR at the lowest real-time priority).
@@ -21,7 +21,7 @@ pub enum Priority {
 /// must act on time and sleep most of the time.
 pub fn raise_this_thread() -> Priority {
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
-    // SAFETY: `sched_param` is plain data, valid for the call; thread 0 is the calling one.
+    // SAFETY: `sched_param` is plain data, valid for the call. Thread 0 means the calling thread.
     let result = unsafe {
         let mut parameter: libc::sched_param = std::mem::zeroed();
         parameter.sched_priority = 1;
@@ -39,7 +39,7 @@ mod tests {
         let told = std::thread::spawn(|| {
             let got = raise_this_thread();
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-            // proc(5): counting after the name, the scheduling policy is the 39th field (the 41st of all).
+            // proc(5): the scheduling policy is the 41st field, and the 39th field after the name.
             let policy: i32 = stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().parse().unwrap();
             assert_eq!(policy == libc::SCHED_RR, got == Priority::Realtime, "{stat}");
             std::thread::spawn(|| std::fs::read_to_string("/proc/thread-self/stat").unwrap()).join().unwrap()

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, AsRawFd};
 pub fn retransmits(socket: &impl AsFd) -> io::Result<u64> {
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
-    // SAFETY: `tcp_info` is plain data, for which all zero is valid. The kernel writes at most `length` bytes to
-    // it. The descriptor is open for as long as the borrow.
+    // SAFETY: `tcp_info` is plain data, for which all zero is valid. The kernel writes at most `length` bytes to it.
+    // The descriptor stays open while it is borrowed.
     let (result, info) = unsafe {
         let mut info: libc::tcp_info = std::mem::zeroed();
         let result = libc::getsockopt(

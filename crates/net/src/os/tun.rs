@@ -17,8 +17,8 @@ pub struct TunConfig {
     /// The device's name, at most 15 bytes; None lets the kernel choose (`tun0`, ...).
     pub name: Option<String>,
     /// The device's addresses, each with the prefix reached through the device: at most one IPv4
-    /// address, any number of IPv6 addresses. Without an IPv6 address IPv6 is turned off on the
-    /// device, so the kernel sends no router solicitations.
+    /// address, any number of IPv6 addresses. If there is no IPv6 address, IPv6 is turned off on
+    /// the device. The kernel then sends no router solicitations.
     pub addresses: Vec<IpNet>,
     /// Largest IP packet in bytes: 68 to 65535, and at least 1280 with IPv6.
     pub mtu: u16,
@@ -49,8 +49,8 @@ pub enum TunError {
     /// This user may not open the driver or create devices.
     #[error(
         "TUN devices are not allowed here: this user cannot use /dev/net/tun ({source}). \
-         Run as root; or `chmod 0666 /dev/net/tun`, its usual mode (creating a device still needs \
-         CAP_NET_ADMIN in the namespace)"
+         Run as root, or give /dev/net/tun its usual mode with `chmod 0666 /dev/net/tun` (creating a device \
+         still needs CAP_NET_ADMIN in the namespace)"
     )]
     NotAllowed {
         /// The system's error.
@@ -81,12 +81,13 @@ pub enum TunError {
     Namespace(#[from] NetnsError),
 }
 
-/// A TUN device that is up. It disappears when it is dropped or the process ends.
+/// A TUN device that is up. The device disappears when this value is dropped, or when the process
+/// ends.
 pub struct Tun {
     device: SyncDevice,
     name: String,
     mtu: u16,
-    /// The namespace's /proc/net/dev. It was opened inside the namespace and keeps showing that namespace.
+    /// The namespace's /proc/net/dev. The file was opened inside the namespace, and always shows this namespace.
     statistics: File,
 }
 
@@ -147,8 +148,7 @@ impl Tun {
         self.device.set_nonblocking(nonblocking)
     }
 
-    /// Reads one packet. With offload a virtio header comes before it. A packet longer than `buffer` is
-    /// truncated.
+    /// Reads one packet. With offload, a virtio header precedes the packet. A packet longer than `buffer` is truncated.
     ///
     /// # Errors
     /// The system's error.
@@ -156,7 +156,7 @@ impl Tun {
         self.device.recv(buffer)
     }
 
-    /// Writes one packet. With offload a virtio header must come before it.
+    /// Writes one packet. With offload, a virtio header must precede the packet.
     ///
     /// # Errors
     /// The system's error: EINVAL for data that is not IP, EIO while the device is down.
@@ -196,8 +196,7 @@ impl Tun {
 
     /// How many packets the kernel dropped because they were not read in time.
     ///
-    /// # Errors
-    /// When the kernel's table cannot be read or does not list the device.
+    /// # Errors The kernel's table cannot be read, or does not list the device.
     pub fn overflows(&self) -> io::Result<u64> {
         let mut table = String::new();
         let mut file = &self.statistics;
@@ -210,7 +209,7 @@ impl Tun {
 
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        #[allow(unsafe_code, reason = "the device lends its descriptor as a number only")]
+        #[allow(unsafe_code, reason = "the device lends its descriptor only as a number")]
         // SAFETY: the device owns the descriptor and lives as long as the borrow of `self`.
         unsafe {
             BorrowedFd::borrow_raw(self.device.as_raw_fd())
@@ -271,7 +270,8 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     let device = builder.build_sync().map_err(|e| (CREATE_STEP, e))?;
     let name = device.name().map_err(|e| ("asking its name", e))?;
     set_queue(&device, &name, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
-    // This comes before the device goes up, because an IPv6 device then sends packets of its own.
+    // IPv6 is restricted before the device goes up, because a device with IPv6 sends packets of its
+    // own as soon as it is up.
     restrict_ipv6(&name, config.has_v6());
     device.enabled(true).map_err(|e| ("bringing it up", e))?;
     for address in &config.addresses {
@@ -283,8 +283,8 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     Ok(Tun { device, name, mtu: config.mtu, statistics })
 }
 
-/// Sets the length of the kernel's queue. The ioctl needs privilege in the initial user namespace. The
-/// netlink call that `ip` makes also works for root of another user namespace.
+/// Sets the length of the kernel's queue. The ioctl needs privilege in the initial user namespace. The netlink call
+/// that `ip` makes works for root of another user namespace too.
 fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
     match device.set_tx_queue_len(packets) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -297,8 +297,8 @@ fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
 }
 
 /// Without `v6`, turns IPv6 off. With `v6`, keeps the kernel from inventing an address and
-/// soliciting routers. Where /proc/sys is read-only this has no effect, and the kernel sends a few
-/// small packets.
+/// soliciting routers. If /proc/sys is read-only, this function has no effect, and the kernel sends
+/// a few small packets.
 fn restrict_ipv6(device: &str, v6: bool) {
     let set = |key: &str, value: &str| {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/{key}"), value);

@@ -2,9 +2,10 @@
 //! several datagrams as one buffer (GSO) or receives several buffers (`recvmmsg`), each with
 //! several datagrams (GRO).
 //!
-//! A dual-stack socket is an IPv6 socket, to which the kernel shows IPv4 peers as `::ffff:a.b.c.d`.
-//! This module always shows them as IPv4. Datagrams are never fragmented: one that is larger than
-//! the path's MTU is refused or lost. The protocol searches for the largest size that passes.
+//! A dual-stack socket is an IPv6 socket that serves IPv4 too. The kernel shows the IPv4 peers of
+//! such a socket as `::ffff:a.b.c.d`. This module always shows these peers as IPv4. Datagrams are
+//! never fragmented: a datagram that is larger than the path's MTU is refused or lost. The protocol
+//! searches for the largest size that passes.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -15,15 +16,17 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The largest datagram that is sent or received, in bytes.
 pub const MAX_DATAGRAM: usize = 65_535;
-/// Most bytes per send call, for all its datagrams together: the largest UDP payload over IPv4.
+/// The largest number of bytes in one send call, all datagrams together: the largest UDP payload
+/// over IPv4.
 const MAX_BATCH: usize = 65_507;
-/// Receive buffers filled by one call. With GRO, each may hold up to 64 datagrams of one sender. So
-/// 8 buffers matter only where many senders alternate or the kernel has no GRO. Each takes 64 KB of
-/// memory.
+/// The number of receive buffers that one call can fill. With GRO, each buffer may hold up to 64
+/// datagrams of one sender. So 8 buffers have an effect only if many senders alternate, or if the
+/// kernel has no GRO. Each buffer takes 64 KB of memory.
 const RECEIVE_BUFFERS: usize = 8;
-/// Kernel buffer per direction, in bytes. It must hold what arrives while this process is not
-/// scheduled: 3.75 MB in 30 ms at 1 Gbit/s. 16 MiB are more than four times as much. A buffer that
-/// is too small loses datagrams in such a pause. A larger one has no effect.
+/// The size of the kernel's buffer for each direction, in bytes. The buffer must hold the datagrams
+/// that arrive while this process is not scheduled: 3.75 MB in 30 ms at 1 Gbit/s. The value of 16
+/// MiB is more than four times as much. A buffer that is too small loses datagrams in such a pause.
+/// A larger buffer has no effect.
 const SOCKET_BUFFER: usize = 16 << 20;
 
 /// A non-blocking UDP socket.
@@ -50,7 +53,7 @@ pub struct UdpCounters {
     pub too_large: u64,
     /// Datagrams that the kernel refused for other reasons, such as a missing route or a firewall.
     pub refused: u64,
-    /// Calls that received something.
+    /// Calls that received at least one datagram.
     pub receive_calls: u64,
     /// Datagrams received.
     pub received: u64,
@@ -73,7 +76,7 @@ pub struct DatagramBatch {
     buffer: Box<[u8]>,
     /// Bytes collected.
     filled: usize,
-    /// What all collected datagrams have in common; None when none is collected.
+    /// What all collected datagrams have in common; None if no datagram is collected.
     common: Option<BatchHeader>,
     /// A datagram that does not fit into this batch. Its bytes follow the first `filled` bytes.
     next: Option<(BatchHeader, usize)>,
@@ -83,21 +86,21 @@ pub struct DatagramBatch {
 struct BatchHeader {
     to: SocketAddr,
     ect: bool,
-    /// Size in bytes of every datagram but the last, which may be smaller.
+    /// The size of the datagrams, in bytes. The last datagram may be smaller.
     segment: usize,
 }
 
 /// The outcome of a send call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// Everything was sent, or refused and counted.
+    /// All datagrams were either sent, or refused and counted.
     All,
     /// The kernel has no room. Wait until the socket is writable and try again.
     Blocked,
 }
 
 impl Udp {
-    /// A socket at `listen`. The unspecified IPv6 address `::` serves IPv4 as well.
+    /// A socket at `listen`. A socket at the unspecified IPv6 address `::` serves IPv4 too.
     ///
     /// # Errors
     /// The system's error.
@@ -115,7 +118,7 @@ impl Udp {
         Ok(Udp { socket, state, is_v6: listen.is_ipv6(), counters: UdpCounters::default() })
     }
 
-    /// A socket at every address of this host. It serves IPv4 alone where IPv6 is missing. With port 0 the
+    /// A socket at every address of this host. On a host without IPv6, the socket serves only IPv4. With port 0 the
     /// kernel chooses the port.
     ///
     /// # Errors
@@ -140,12 +143,12 @@ impl Udp {
         self.is_v6 || address.is_ipv4()
     }
 
-    /// How many datagrams one call may send; 1 where the kernel has no GSO.
+    /// How many datagrams one call may send; 1 if the kernel has no GSO.
     pub fn segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// What the socket has done so far.
+    /// The socket's counters so far.
     pub fn counters(&self) -> UdpCounters {
         self.counters
     }
@@ -153,8 +156,8 @@ impl Udp {
     /// Receives once and calls `take(from, datagram, ce)` for each datagram. `ce` tells whether the datagram was marked
     /// with Congestion Experienced (RFC 3168). Returns the number of datagrams.
     ///
-    /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when there is nothing to receive, or the system's error.
+    /// # Errors [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's
+    /// error.
     pub fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
@@ -193,7 +196,7 @@ impl Udp {
             let finished = batch.next.is_none();
             batch.advance();
             if !finished {
-                // More datagrams may join the one that starts the new batch.
+                // More datagrams may be added to the new batch.
                 return SendOutcome::All;
             }
         }
@@ -208,7 +211,7 @@ impl Udp {
             result = self.call(contents, common);
         }
         if result.is_err() && count > 1 && self.segments() == 1 {
-            // The kernel has no GSO, which may have become known only in this call. So each
+            // The kernel has no GSO. This may have become known only in the call above. So each
             // datagram gets its own call.
             result = contents.chunks(segment).try_for_each(|one| self.call(one, common));
         }
@@ -275,8 +278,9 @@ impl DatagramBatch {
     }
 
     /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. `ect` marks
-    /// it as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`]). Returns
-    /// false when the batch is complete; then call [`Udp::send`] before writing the next datagram.
+    /// the datagram as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`]).
+    /// Returns false if the batch is complete: then call [`Udp::send`] before the next datagram is
+    /// written.
     pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
         let fresh = BatchHeader { to, ect, segment: len };
         let Some(common) = self.common else {
@@ -295,7 +299,7 @@ impl DatagramBatch {
         len == common.segment && self.filled / common.segment < segments
     }
 
-    /// Drops the collected datagrams and starts a new batch with the one that did not fit.
+    /// Drops the collected datagrams, and starts a new batch with the datagram that did not fit.
     fn advance(&mut self) {
         match self.next.take() {
             Some((common, len)) => {
@@ -311,7 +315,7 @@ impl DatagramBatch {
     }
 }
 
-/// The address with an IPv4-mapped IPv6 address turned into IPv4.
+/// The same address, but an IPv4-mapped IPv6 address is turned into an IPv4 address.
 pub fn unmapped(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
@@ -333,8 +337,8 @@ fn no_such_family(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
 }
 
-/// Enlarges the kernel's buffers to [`SOCKET_BUFFER`]. Where this process may not exceed the
-/// system's limit, enlarges them only up to the limit.
+/// Enlarges the kernel's buffers to [`SOCKET_BUFFER`]. If this process may not exceed the system's
+/// limit, the buffers are enlarged only up to the limit.
 fn enlarge_buffers(socket: &Socket) {
     if setsockopt(socket, sockopt::RcvBufForce, &SOCKET_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
@@ -348,7 +352,7 @@ fn enlarge_buffers(socket: &Socket) {
 mod tests {
     use super::*;
 
-    /// Sends datagrams of these sizes over loopback. The first byte of each is its number.
+    /// Sends datagrams of these sizes over loopback. The first byte of each datagram is its number.
     fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
         let mut from = Udp::bind(listen.parse().unwrap()).unwrap();
         let mut to = Udp::bind(listen.parse().unwrap()).unwrap();

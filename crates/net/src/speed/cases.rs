@@ -1,5 +1,5 @@
-//! The timed cases: pieces of code, each of which gives one or more of the figures. The criterion
-//! benchmarks time the same code.
+//! The timed cases. A *case* is a piece of code that is timed; it gives one or more of the figures.
+//! The criterion benchmarks time the same code.
 
 use super::figures::{LEN, REPAIRS, WINDOW};
 use ripstop_codes::bench as codes;
@@ -19,10 +19,11 @@ pub(super) struct Lap {
     pub(super) spent: Duration,
 }
 
-/// Runs a case once.
+/// Runs a case one time.
 type Run = Box<dyn FnMut(&mut [Lap])>;
 
-/// A timed case. `run` adds to one lap per figure of the case.
+/// A timed case. `run` gets one lap for each figure of the case, and adds the bytes and the time of
+/// the run to each lap.
 pub(super) struct Case {
     pub(super) keys: &'static [&'static str],
     pub(super) run: Run,
@@ -56,7 +57,7 @@ pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     cases
 }
 
-/// A case that is timed completely.
+/// A case whose whole run is timed.
 fn whole(mut run: impl FnMut() -> u64 + 'static) -> Run {
     let mut times = 1;
     Box::new(move |laps| {

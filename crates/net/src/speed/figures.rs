@@ -1,7 +1,7 @@
 //! The figures: their names, their anchors (the figures that they are compared with), and the
 //! ratios to reach.
 
-/// How a figure follows from the time per byte.
+/// The unit of a figure. The figure is computed from the time per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpeedUnit {
     /// 10^9 bytes per second.
@@ -17,8 +17,8 @@ pub enum SpeedUnit {
 pub struct SpeedAnchor {
     /// The key of the anchor.
     pub key: &'static str,
-    /// The anchor's speed is divided by this number before the comparison. The number is how many
-    /// multiplications the computation needs per byte of a source symbol.
+    /// The anchor's speed is divided by this number before the comparison. The number is the number
+    /// of multiplications that the computation needs per byte of a source symbol.
     pub over: f64,
     /// The ratio to reach; None without a target.
     pub target: Option<f64>,
@@ -31,13 +31,13 @@ pub struct SpeedFigure {
     pub key: &'static str,
     /// The figure's name for people.
     pub what: &'static str,
-    /// Its unit.
+    /// The unit of the figure.
     pub unit: SpeedUnit,
-    /// The anchor that the figure is compared with; None: it is not compared.
+    /// The anchor that the figure is compared with; None: the figure is not compared.
     pub anchor: Option<SpeedAnchor>,
 }
 
-/// Bytes of a symbol.
+/// The length of a symbol, in bytes.
 pub(super) const LEN: usize = 1408;
 /// Source symbols per coding window.
 pub(super) const WINDOW: usize = 50;
@@ -121,7 +121,7 @@ impl SpeedUnit {
         }
     }
 
-    /// Its name.
+    /// The name of the unit.
     pub fn name(self) -> &'static str {
         match self {
             SpeedUnit::GigabytesPerSecond => "GB/s",
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             with_anchors(|key| key == "rlnc_recover_gbps"),
             ["register_limit_gbs", "mac_fused8_1408_gbs", "rlnc_recover_gbps"],
-            "the anchor's own ratio is given too"
+            "the anchor's own ratio is given too, so its anchor is needed"
         );
     }
 

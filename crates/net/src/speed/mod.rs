@@ -2,9 +2,9 @@
 //! best.
 //!
 //! The measurement has many rounds. In each round, every computation is timed for a fraction of a millisecond. A
-//! *figure* is the measured speed of one computation. Its *anchor* is the figure of a simpler computation, such as
-//! XOR, with which it is compared. Both are measured in the same round, so that other load on the machine affects
-//! both. The reported ratio is the median over all rounds.
+//! *figure* is the measured speed of one computation. Its *anchor* is the figure of a simpler computation, such as XOR,
+//! with which the figure is compared. Both figures are measured in the same round, so that other load on the machine
+//! affects both. The reported ratio is the median over all rounds.
 
 mod cases;
 mod figures;

@@ -4,7 +4,7 @@ use super::cases::{Case, Lap, cases};
 use super::figures::FIGURES;
 use std::time::{Duration, Instant};
 
-/// Shortest time of a case in a round.
+/// Shortest time for which a case runs in a round.
 const TURN: Duration = Duration::from_micros(200);
 
 /// The measurements of a figure.
@@ -14,7 +14,7 @@ pub struct SpeedResult {
     pub key: &'static str,
     /// Median over all rounds, in the figure's unit.
     pub value: f64,
-    /// Ratio to the figure's anchor; None without one.
+    /// Ratio to the figure's anchor; None if the figure has no anchor.
     pub ratio: Option<f64>,
 }
 

@@ -1,9 +1,9 @@
-//! What is measured on a testbed: requests on the idle link, a bulk stream with requests at the
-//! same time, and a file.
+//! The measurements on a testbed: requests on the idle link, a bulk stream with requests at the
+//! same time, and the transfer of a file.
 //!
 //! Each measurement sets up a new testbed: two hosts and the link between them (see `mod.rs`). A
-//! [`Carriage`] says with which TCP, and whether through the tunnel, the transfers run. Testbeds
-//! with equal seeds lose the same packets, whatever the carriage.
+//! [`Carriage`] says which TCP the transfers use, and whether they go through the tunnel. Testbeds
+//! with equal seeds lose the same packets with every carriage.
 
 use super::{Carriage, Testbed, TestbedError, TunnelRepairs, TwoWayLink};
 use crate::emulate::EmulatorSnapshot;
@@ -26,14 +26,15 @@ pub struct TransferSetup {
     /// End of the measured interval, counted from the same start. The interval ends later if the
     /// last request is due later.
     pub seconds: Duration,
-    /// Number of requests on the idle link, and again during the bulk stream. None: there are no
-    /// requests on the idle link, and during the bulk stream requests come until `seconds`.
+    /// Number of requests on the idle link. The same number of requests is made during the bulk
+    /// stream. None: no requests on the idle link, and requests until `seconds` during the bulk
+    /// stream.
     pub requests: Option<usize>,
     /// The round-trip time of the link without queues.
     pub rtt: Duration,
 }
 
-/// How far a measurement is.
+/// The progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
     /// The requests on the idle link.
@@ -57,12 +58,13 @@ pub enum Stage {
     },
 }
 
-/// Waits while a measurement runs, and shows how far it is.
+/// Waits while a measurement runs, and shows its progress.
 pub trait Watcher {
     /// A step begins.
     fn begin(&self, step: &str);
 
-    /// Waits until `end`, or earlier until `done` returns true. `stage` tells how far the step is.
+    /// Waits until `end`, or earlier until `done` returns true. `stage` returns the progress of the
+    /// step.
     fn wait(&self, end: Instant, stage: &dyn Fn() -> Stage, done: &dyn Fn() -> bool);
 }
 
@@ -93,7 +95,8 @@ pub struct BulkMeasurement {
     /// The link's counters at the end.
     pub link: EmulatorSnapshot,
     /// What the link did with each packet, one letter per packet ([`ripstop_link::Fate::letter`]):
-    /// in the data direction, then back. Empty unless asked for.
+    /// in the data direction, then in the other direction. Empty if the caller did not ask for the
+    /// fates.
     pub fates: [Vec<u8>; 2],
 }
 
@@ -102,9 +105,10 @@ pub struct BulkMeasurement {
 pub struct FileMeasurement {
     /// Bytes that arrived.
     pub arrived_bytes: u64,
-    /// When the whole file had arrived, and its hash; None: it did not arrive within `limit`.
+    /// When the whole file had arrived, and the file's hash; None: the file did not arrive within
+    /// `limit`.
     pub arrived: Option<Arrived>,
-    /// Longest time that the transfer was given.
+    /// The time limit of the transfer.
     pub limit: Duration,
 }
 
@@ -167,8 +171,8 @@ impl TransferSetup {
         let first = mark();
         watcher.wait(start + length, &stage, &|| false);
         let last = mark();
-        // The bulk stream continues while the last replies arrive, so these meet the same load as
-        // the earlier ones.
+        // The bulk stream continues while the last replies arrive, so the last requests meet the
+        // same load as the earlier requests.
         watcher.wait(Instant::now() + self.grace(), &stage, &|| requests.is_settled(self.grace()));
         let requests = requests.finish().map_err(carriage.failed())?;
         let mut whole = bulk.finish().map_err(carriage.failed())?;
@@ -208,8 +212,8 @@ impl TransferSetup {
     }
 
     /// Longest time for the transfer of a file of `bytes`: three times what a perfect sender needs
-    /// at this loss rate, plus 20 round trips. It is at least the length of the bulk run, and at
-    /// most one day.
+    /// at this loss rate, plus 20 round trips. The limit is at least the length of the bulk run,
+    /// and at most one day.
     pub fn file_limit(&self, bytes: u64) -> Duration {
         let perfect = self.path.forth.rate.time_for(usize::try_from(bytes).unwrap_or(usize::MAX));
         let through = 1.0 - self.path.forth.loss.mean();

@@ -20,7 +20,7 @@ use tunnel::TunnelPair;
 pub struct TwoWayLink {
     /// The data direction.
     pub forth: LinkConfig,
-    /// The way back.
+    /// The direction opposite to the data.
     pub back: LinkConfig,
 }
 
@@ -80,12 +80,14 @@ impl TestbedError {
     }
 }
 
-/// Two hosts and the link between them. Everything is removed when it is dropped.
+/// Two hosts and the link between them. When this value is dropped, the hosts and the link are
+/// removed.
 #[derive(Debug)]
 pub struct Testbed {
     /// How the workloads get from one host to the other.
     pub route: Route,
-    /// Declared before the link, so that it is dropped first and can close its session.
+    /// The tunnel is declared before the link. So the tunnel is dropped first, and can close its
+    /// session over the link.
     tunnel: Option<TunnelPair>,
     emulator: Emulator,
 }
@@ -176,8 +178,8 @@ fn connect_limit(path: &TwoWayLink) -> Duration {
     (20 * rtt).max(Duration::from_secs(60))
 }
 
-/// Sets the TCP parameters of this thread's namespace. Where /proc/sys is read-only the kernel's defaults
-/// remain; these are too small only for paths with a large bandwidth-delay product.
+/// Sets the TCP parameters of this thread's namespace. If /proc/sys is read-only, the kernel's defaults remain. These
+/// are too small only for paths with a large bandwidth-delay product.
 fn prepare(path: &TwoWayLink) {
     // Without this setting the kernel would start a connection with values that it learned from an
     // earlier connection.
@@ -194,9 +196,9 @@ fn prepare(path: &TwoWayLink) {
     }
 }
 
-/// TCP buffer in bytes: four times what path and queue hold, at most 1 GB. Path and queue each
-/// count as one bandwidth-delay product. The factor is needed because the kernel also counts its
-/// own overhead.
+/// The size of a TCP buffer in bytes: four times what path and queue hold, at most 1 GB. Path and
+/// queue each count as one bandwidth-delay product. The factor of four is needed because the kernel
+/// counts its own overhead too.
 fn buffer_bytes(path: &TwoWayLink) -> u64 {
     let rtt: Duration = path.forth.delay.duration() + path.back.delay.duration();
     let bytes = u128::from(path.forth.rate.max(Rate::from_bps(1)).bps()) * rtt.as_nanos() / 8_000_000_000;

@@ -17,7 +17,7 @@ const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 /// UDP port of both daemons.
 const PORT: u16 = daemon::DEFAULT_PORT;
 
-/// Both daemons of a tunnel. Dropping this stops them.
+/// Both daemons of a tunnel. Dropping this value stops both daemons.
 #[derive(Debug)]
 pub(super) struct TunnelPair {
     sender: Daemon,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 5001;
 
-/// A running stream. Dropping it stops it.
+/// A running stream. Dropping this value stops the stream.
 #[derive(Debug)]
 pub struct Bulk {
     shared: Arc<Shared>,

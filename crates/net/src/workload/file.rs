@@ -1,4 +1,4 @@
-//! A file over one TCP connection, written and hashed by the receiver.
+//! The transfer of a file over one TCP connection. The receiver writes and hashes the file.
 
 use super::{Route, WorkloadError, accept, connect, join, read, thread, write_all};
 use ripstop_base::Seed;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 5002;
 
-/// Size of the generated file, in bytes. It is used when no file is given.
+/// Size of the generated file, in bytes. The generated file is sent if the user gives no file.
 pub const GENERATED_BYTES: usize = 3_000_000;
 
 /// The file to send.
@@ -32,13 +32,13 @@ pub struct Source {
 /// Where the receiver writes the file.
 #[derive(Clone, Debug)]
 pub enum Destination {
-    /// An unnamed file in the directory for temporary files. It disappears when it is closed.
+    /// An unnamed file in the directory for temporary files. The file disappears when it is closed.
     Unnamed,
     /// A file with this name, created or overwritten.
     Named(PathBuf),
 }
 
-/// A running transfer. Dropping it stops it.
+/// A running transfer. Dropping this value stops the transfer.
 #[derive(Debug)]
 pub struct Transfer {
     shared: Arc<Shared>,
@@ -59,7 +59,7 @@ struct Shared {
 pub struct Arrived {
     /// Time from the start of the connection until the file was on the receiver's disk.
     pub after: Duration,
-    /// SHA-256 of what arrived.
+    /// SHA-256 of the bytes that arrived.
     pub sha256: [u8; 32],
 }
 
@@ -138,8 +138,8 @@ impl Destination {
     }
 }
 
-/// The file at the receiver. A named file is deleted when it is dropped without [`Incoming::keep`],
-/// because an incomplete file must not look complete.
+/// The file at the receiver. If this value is dropped without [`Incoming::keep`], a named file is
+/// deleted, because an incomplete file must not look complete.
 #[derive(Debug)]
 struct Incoming {
     file: File,
@@ -228,9 +228,9 @@ impl Transfer {
 
     /// Stops the transfer. None if the file had not arrived completely.
     ///
-    /// # Errors
-    /// Why the transfer failed. If the receiver fails, this causes an error of the sender too; then
-    /// the receiver's error is returned. A sender's error does not count once the file has arrived.
+    /// # Errors Why the transfer failed. If the receiver fails, the sender fails too: the
+    /// receiver's error is then returned. After the file has arrived, an error of the sender does
+    /// not count.
     pub fn finish(mut self) -> Result<Option<Arrived>, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let arrived = self.receiver.take().map_or(Ok(None), join)?;
@@ -247,7 +247,8 @@ impl Drop for Transfer {
     }
 }
 
-/// The receiver: writes what arrives to `out` and returns its SHA-256; None when stopped before the end.
+/// The receiver: writes the bytes that arrive to `out`, and returns their SHA-256. Returns None if the transfer was
+/// stopped before the end of the file.
 fn receive_into(
     out: &mut Incoming,
     place: &str,
@@ -328,7 +329,7 @@ mod tests {
         for right in [Destination::Named(directory.path().join("other")), Destination::Unnamed] {
             right.check(&source).unwrap();
         }
-        assert!(!directory.path().join("other").exists(), "the check leaves nothing");
+        assert!(!directory.path().join("other").exists(), "the check must leave no file");
         assert_eq!(std::fs::read(&sent).unwrap(), b"precious");
     }
 

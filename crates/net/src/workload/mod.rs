@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest time that an accept, a read, a write or a sleep blocks before it checks the stop flag.
+/// Longest time that an accept, a read, a write or a sleep blocks before the stop flag is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The two hosts of a workload, the server's address, and the congestion control of the workload's sockets.
@@ -39,7 +39,7 @@ pub enum WorkloadError {
     /// The kernel does not have this congestion control.
     #[error("this kernel has no congestion control `{name}` (`modprobe tcp_{name}` may load it)")]
     NoCongestion {
-        /// Its name.
+        /// The name of the congestion control.
         name: &'static str,
     },
     /// The kernel does not allow this user to use this congestion control.
@@ -48,7 +48,7 @@ pub enum WorkloadError {
          `sysctl net.ipv4.tcp_allowed_congestion_control=\"reno {name}\"`"
     )]
     Forbidden {
-        /// Its name.
+        /// The name of the congestion control.
         name: &'static str,
     },
     /// Another error of the system.
@@ -73,8 +73,7 @@ impl WorkloadError {
 
 /// Checks that sockets in a new namespace may use this congestion control.
 ///
-/// # Errors
-/// The reason why they may not.
+/// # Errors Such sockets may not use this congestion control; the error says why.
 pub fn check_congestion(name: &'static str) -> Result<(), WorkloadError> {
     let host = Namespace::create("probe")?;
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -95,8 +94,8 @@ impl Route {
         Ok(socket)
     }
 
-    /// A TCP socket in `namespace`. The congestion control is set first, so that it governs the first packet.
-    /// Accepted connections inherit it from the listening socket.
+    /// A TCP socket in `namespace`. The congestion control is set before any packet is sent. Accepted connections
+    /// inherit the congestion control from the listening socket.
     fn socket(&self, namespace: &Namespace) -> Result<Socket, WorkloadError> {
         let domain = if self.address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
         let socket = namespace
@@ -112,7 +111,7 @@ impl Route {
             .and_then(|()| socket.set_write_timeout(Some(POLL_INTERVAL)))
             // With a linger time of zero, a closed socket disappears immediately. Otherwise the
             // kernel would try for minutes to deliver data that nobody reads, and keep the
-            // namespace alive. Accepted connections inherit this.
+            // namespace alive. Accepted connections inherit the linger time.
             .and_then(|()| socket.set_linger(Some(Duration::ZERO)))
             .map_err(WorkloadError::system("setting a TCP socket up"))?;
         Ok(socket)
@@ -128,7 +127,8 @@ fn connect(socket: &Socket, to: SocketAddr, limit: Duration) -> io::Result<bool>
     }
 }
 
-/// The first connection to `listener`, with time-outs set; None if the workload was stopped before.
+/// The first connection to `listener`, with time-outs set; None if the workload was stopped before
+/// a connection came.
 fn accept(listener: &Socket, stop: &AtomicBool) -> io::Result<Option<Socket>> {
     while !stop.load(Ordering::Relaxed) {
         match listener.accept() {
@@ -144,7 +144,8 @@ fn accept(listener: &Socket, stop: &AtomicBool) -> io::Result<Option<Socket>> {
     Ok(None)
 }
 
-/// Reads once. Returns the number of bytes, or 0 at the end of the stream or when stopped.
+/// Reads one time. Returns the number of bytes; 0 at the end of the stream, or if the workload was
+/// stopped.
 fn read(mut socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<usize> {
     while !stop.load(Ordering::Relaxed) {
         match socket.read(buffer) {
@@ -155,7 +156,7 @@ fn read(mut socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result
     Ok(0)
 }
 
-/// Fills `buffer`. Returns false at the end of the stream or when stopped.
+/// Fills `buffer`. Returns false at the end of the stream, or if the workload was stopped.
 fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<bool> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -167,7 +168,7 @@ fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Resul
     Ok(true)
 }
 
-/// Writes all of `bytes`. Returns false when stopped.
+/// Writes all of `bytes`. Returns false if the workload was stopped.
 fn write_all(mut socket: &Socket, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<bool> {
     while !bytes.is_empty() {
         if stop.load(Ordering::Relaxed) {
@@ -205,7 +206,7 @@ fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
-/// Sleeps until `moment`. Returns false when stopped before.
+/// Sleeps until `moment`. Returns false if the workload was stopped before `moment`.
 fn sleep_until(moment: Instant, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {

@@ -2,8 +2,8 @@
 //! a terminal.
 //!
 //! The requests do not wait for replies: the times of all requests are drawn in advance. The
-//! latency of a request counts from the time when it was due. So neither a late reply nor a sender
-//! that could not send in time hides any latency.
+//! latency of a request counts from the time when the request was due. So no latency is hidden,
+//! even if a reply is late or the sender could not send in time.
 
 use super::{Route, WorkloadError, accept, connect, join, read_full, sleep_until, thread, write_all};
 use ripstop_base::Stream;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 5003;
 
-/// Bytes of a request and of a reply.
+/// The length of a request, and of a reply, in bytes.
 pub const MESSAGE_BYTES: usize = 100;
 
 /// Mean number of requests per second.
@@ -37,7 +37,7 @@ pub enum Beginning {
     Connected,
 }
 
-/// Running requests. Dropping this stops them.
+/// Running requests. Dropping this value stops the requests.
 #[derive(Debug)]
 pub struct Requests {
     shared: Arc<Shared>,
@@ -158,8 +158,8 @@ impl Requests {
         self.shared.latencies().len()
     }
 
-    /// Whether waiting longer is useless: every request is answered, the last one was sent at least
-    /// `grace` ago, or a thread has ended.
+    /// Whether waiting longer is useless: every request is answered, the last request was sent at
+    /// least `grace` ago, or a thread has ended.
     pub fn is_settled(&self, grace: Duration) -> bool {
         self.answered() == self.shared.schedule.0.len()
             || self.shared.last_sent.get().is_some_and(|at| at.elapsed() >= grace)
@@ -241,7 +241,7 @@ impl Shared {
 
     fn report(&self, end: Instant) -> RequestReport {
         let latencies = self.latencies().clone();
-        // Requests that were due but could not be sent have waited as well.
+        // Requests that were due but could not be sent have waited too.
         let unanswered = self.schedule.0.iter().skip(latencies.len()).filter_map(|due| {
             let beginning = self.beginning.get()?;
             end.checked_duration_since(*beginning + *due)
@@ -287,10 +287,10 @@ impl RequestReport {
         self.waiting.len()
     }
 
-    /// The exact percentile `p` of all requests that were due: the smallest latency that at least a
-    /// share `p` did not exceed. `p` is above 0 and at most 1. An unanswered request counts as
-    /// slower than every answered one: its latency is the larger of its waiting time and the longest
-    /// measured latency. None without requests.
+    /// The exact percentile `p` of all requests that were due: the smallest latency that at least the share `p` of
+    /// these requests did not exceed. `p` is above 0 and at most 1. An unanswered request counts as slower than every
+    /// answered request: its latency is the larger of its waiting time and the longest measured latency. None without
+    /// requests.
     pub fn percentile(&self, p: f64) -> Option<Duration> {
         let rank = (p * self.n() as f64).ceil() as usize;
         let index = rank.clamp(1, self.n().max(1)) - 1;

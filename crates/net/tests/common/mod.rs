@@ -1,14 +1,15 @@
-//! Shared by all namespace tests: they obtain the privilege that they need, or report that they were skipped.
+//! Code that all namespace tests share. This code obtains the privilege that a test needs, or reports that the test was
+//! skipped.
 
 use ripstop_net::os::netns::{self, Namespace};
 use ripstop_net::os::tun::{Tun, TunConfig};
 use std::io::Write;
 use std::process::Command;
 
-/// Runs `body` where network namespaces and TUN devices can be created: in this process, or in a new process
-/// inside a user namespace. In the second case `test` must be the full name of the calling test. Where
-/// neither is allowed the test is skipped, and a line starting with `SKIPPED` appears on stderr. With
-/// `RIPSTOP_REQUIRE_NAMESPACES` set, a skip is a failure.
+/// Runs `body` where network namespaces and TUN devices can be created: in this process, or in a new process inside a
+/// user namespace. In the second case `test` must be the full name of the calling test. If neither is allowed, the test
+/// is skipped, and a line starting with `SKIPPED` appears on stderr. With `RIPSTOP_REQUIRE_NAMESPACES` set, a skip is a
+/// failure.
 pub(crate) fn with_namespaces(test: &str, body: impl FnOnce()) {
     const INSIDE: &str = "RIPSTOP_TEST_INSIDE";
     if netns::is_privileged() {
@@ -33,6 +34,6 @@ pub(crate) fn with_namespaces(test: &str, body: impl FnOnce()) {
 
 fn skip(test: &str, reason: &str) {
     assert!(std::env::var_os("RIPSTOP_REQUIRE_NAMESPACES").is_none(), "{test} could not run: {reason}");
-    // Written to the stream directly: the test harness captures `println!`.
+    // The text is written to the stream directly, because the test harness captures `println!`.
     let _ = std::io::stderr().write_all(format!("\nSKIPPED {test}: {reason}\n").as_bytes());
 }

@@ -18,5 +18,5 @@ pub(crate) fn transfer(left: &Namespace, right: &Namespace, content: &[u8]) {
     let mut stream = left.run(|| TcpStream::connect("10.0.0.2:80")).unwrap().unwrap();
     stream.write_all(content).unwrap();
     drop(stream);
-    assert!(receiving.join().unwrap() == content, "what arrived is not what was sent");
+    assert!(receiving.join().unwrap() == content, "the bytes that arrived are not the bytes that were sent");
 }

@@ -31,9 +31,10 @@ impl Stranger {
         self.socket.send_to(datagram, self.victim).unwrap();
     }
 
-    /// Asserts that the victim did not answer, after it has dropped at least `dropped` datagrams.
+    /// Waits until the victim has dropped `dropped` datagrams. Then asserts that the victim
+    /// answered none of them.
     fn is_not_answered(&self, victim: &End, dropped: u64) {
-        until("everything was dropped", || victim.all_rejected() >= dropped);
+        until("all datagrams were dropped", || victim.all_rejected() >= dropped);
         // An answer would have left before the victim's counters changed. The echo below takes the same path
         // later, so it must be the first datagram to come back.
         exchange(&self.socket, &self.echo, 100);
@@ -102,7 +103,7 @@ fn replays_are_dropped_and_not_answered() {
             let of_handshakes = victim.rejected("handshake_replayed") + victim.rejected("unsolicited");
             assert!(victim.rejected("replayed") > 4 && of_handshakes > 0, "{:?}", victim.status().rejected);
 
-            // The same datagram damaged, and with a number that was never used.
+            // The same datagrams again, damaged, and with numbers that were never used.
             for datagram in &seen {
                 let mut forged = datagram.clone();
                 let last = forged.len() - 1;
@@ -119,16 +120,16 @@ fn replays_are_dropped_and_not_answered() {
     });
 }
 
-/// A router that passes datagrams on and records them.
+/// A relay that forwards datagrams and records them.
 struct Relay {
-    /// Datagrams passed on to the end of link 1, and to the end of link 2.
+    /// Datagrams forwarded to the end of link 1, and datagrams forwarded to the end of link 2.
     seen: Arc<[Mutex<Vec<Vec<u8>>>; 2]>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Relay {
-    /// A relay on `host`, which has the left ends of links 1 and 2. The caller sends to its port on link 1.
+    /// A relay on `host`, which has the left ends of links 1 and 2. The caller sends to the relay's port on link 1.
     fn between(host: &Host, first: SocketAddr, second: SocketAddr) -> Relay {
         let here = udp(host, over_v4(1, 1));
         let there = udp(host, SocketAddr::new(over_v4(2, 1).ip(), PORT));
@@ -143,9 +144,10 @@ impl Relay {
                     let mut buffer = [0; 65_535];
                     while !stop.load(Ordering::Relaxed) {
                         let Ok((len, _)) = from.recv_from(&mut buffer) else { continue };
-                        // The send fails while nobody listens there.
+                        // The send fails while nobody listens at `target`.
                         if to.send_to(&buffer[..len], target).is_ok() {
-                            // Recorded only now, so that a replay always comes after the original.
+                            // The datagram is recorded only now, so that a replay always comes
+                            // after the original.
                             let seen: &[Mutex<Vec<Vec<u8>>>; 2] = &seen;
                             seen[index].lock().unwrap().push(buffer[..len].to_vec());
                         }
@@ -156,7 +158,7 @@ impl Relay {
         Relay { seen, stop, threads }
     }
 
-    /// All datagrams passed on to the end of link `number` so far.
+    /// All datagrams forwarded to the end of link `number` so far.
     fn seen(&self, number: u8) -> Vec<Vec<u8>> {
         self.seen[usize::from(number) - 1].lock().unwrap().clone()
     }
@@ -177,7 +179,7 @@ fn wrong_keys_never_connect() {
         let [left, right, unknown] = [1, 2, 3].map(Host::new);
         let _links = [link(1, &left, &right, &perfect(), 1500), link(2, &unknown, &right, &perfect(), 1500)];
         let called = right.up("", &[left.as_peer("")]);
-        // One caller expects a wrong public key; the other caller's key is unknown to the called host.
+        // One caller expects a wrong public key. The other caller's key is unknown to the called host.
         let wrong = right
             .as_peer(&format!("endpoint = \"{}\"", over_v4(1, 2)))
             .replace(&key(2).public().to_string(), &key(200).public().to_string());
@@ -192,7 +194,7 @@ fn wrong_keys_never_connect() {
             assert_eq!(end.status().device.packets_out, 0);
         }
         for caller in [&misled, &stranger] {
-            assert_eq!(caller.status().udp.received, 0, "it was answered");
+            assert_eq!(caller.status().udp.received, 0, "the caller got an answer");
         }
     });
 }

@@ -49,7 +49,7 @@ pub(crate) fn lossy(loss: f64) -> LinkConfig {
     LinkConfig::path(Rate::from_bps(100_000_000), Duration::from_millis(10), Fraction::new(loss).unwrap())
 }
 
-/// A host with a daemon's identity. Its number determines its addresses and its key.
+/// A host with a daemon's identity. The host's number determines its addresses and its key.
 #[derive(Clone)]
 pub(crate) struct Host {
     pub(crate) namespace: Namespace,
@@ -61,12 +61,12 @@ impl Host {
         Host { namespace: Namespace::create(&format!("host{number}")).unwrap(), number }
     }
 
-    /// Its IPv4 address inside the tunnel.
+    /// The host's IPv4 address inside the tunnel.
     pub(crate) fn v4(&self) -> IpAddr {
         [10, 77, 0, self.number].into()
     }
 
-    /// Its IPv6 address inside the tunnel.
+    /// The host's IPv6 address inside the tunnel.
     pub(crate) fn v6(&self) -> IpAddr {
         format!("fd77::{}", self.number).parse().unwrap()
     }
@@ -76,7 +76,7 @@ impl Host {
         [self.v4(), self.v6()]
     }
 
-    /// Starts a daemon. `interface` and `peers` are added to its default configuration.
+    /// Starts a daemon. `interface` and `peers` are added to the default configuration.
     pub(crate) fn up(&self, interface: &str, peers: &[String]) -> End {
         End { host: self.clone(), daemon: self.start(self.config(interface, peers)) }
     }
@@ -85,7 +85,8 @@ impl Host {
         self.namespace.run(|| Daemon::start(&config)).unwrap().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The configuration that [`Host::up`] starts. It has no status socket.
+    /// The configuration with which [`Host::up`] starts a daemon. There is no status socket, unless
+    /// `interface` sets one.
     pub(crate) fn config(&self, interface: &str, peers: &[String]) -> DaemonConfig {
         let text = format!(
             "[interface]\nprivate-key = \"{}\"\naddress = [\"{}/24\", \"{}/64\"]\n{interface}\n{}",
@@ -149,7 +150,7 @@ impl End {
     }
 }
 
-/// A link between two hosts. Its devices and addresses contain `number`.
+/// A link between two hosts. The link's devices and addresses contain `number`.
 pub(crate) fn link(number: u8, left: &Host, right: &Host, path: &LinkConfig, mtu: u16) -> Emulator {
     let side = |end: u8| EmulatorSide {
         device: format!("wire{number}"),
@@ -188,7 +189,7 @@ pub(crate) fn over_v6(number: u8, end: u8) -> SocketAddr {
 pub(crate) struct Pair {
     pub(crate) left: End,
     pub(crate) right: End,
-    /// Dropped last, so that the daemons can still close their session.
+    /// The link is dropped last, so that the daemons can still close their session over the link.
     pub(crate) link: Emulator,
 }
 
@@ -198,7 +199,7 @@ impl Pair {
         Pair::raise_to(over_v4(1, 2), path, mtu, interface)
     }
 
-    /// A pair whose left host calls the address `called`.
+    /// A pair whose left host connects to the address `called`.
     pub(crate) fn raise_to(called: SocketAddr, path: &LinkConfig, mtu: u16, interface: &str) -> Pair {
         let (left, right) = (Host::new(1), Host::new(2));
         let link = link(1, &left, &right, path, mtu);

@@ -23,7 +23,7 @@ pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
         .namespace
         .run(|| Socket::new(domain, Type::RAW, Some(protocol)))
         .unwrap()
-        .expect("who makes a namespace may ping in it");
+        .expect("the creator of a namespace may open raw sockets in it");
     socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut message = vec![request, 0, 0, 0, 0x12, 0x34, 0, 1];
     message.extend(noise("ping", len));
@@ -68,7 +68,7 @@ pub(crate) fn udp_uncut(host: &Host, address: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// Echoes all datagrams that arrive at a UDP port, until it is dropped.
+/// Echoes all datagrams that arrive at a UDP port, until this value is dropped.
 pub(crate) struct Echo {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ impl Drop for Echo {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().map(JoinHandle::join);
-        assert!(std::thread::panicking() || matches!(thread, Some(Ok(()))), "the echo broke down");
+        assert!(std::thread::panicking() || matches!(thread, Some(Ok(()))), "the echo thread failed");
     }
 }
 
@@ -111,14 +111,15 @@ pub(crate) fn exchange(socket: &UdpSocket, echo: &Echo, len: usize) {
     assert!(answer[..got] == message, "{len} bytes came back changed");
 }
 
-/// Exchanges one small echo. Afterwards both directions work and everything sent earlier has arrived.
+/// Sends one small datagram to an echo, and waits for the echoed datagram. After this, both directions work, and all
+/// datagrams sent earlier have arrived.
 pub(crate) fn echo_once(from: &Host, to: &Host) {
     let echo = Echo::at(to, to.v4());
     exchange(&udp(from, SocketAddr::new(from.v4(), 0)), &echo, 100);
 }
 
-/// Kernel TCP between two hosts, `len` bytes in each direction at the same time. The receivers compare the
-/// data.
+/// Transfers `len` bytes by the kernel's TCP in each direction between two hosts, at the same time. Each receiver
+/// checks the data.
 pub(crate) fn tcp_both_ways(from: &Host, to: &Host, address: IpAddr, len: usize) {
     let listener = to.namespace.run(|| TcpListener::bind(SocketAddr::new(address, 80))).unwrap().unwrap();
     let (forth, back) = (noise(&format!("forth/{address}"), len), noise(&format!("back/{address}"), len));
@@ -133,7 +134,7 @@ pub(crate) fn tcp_both_ways(from: &Host, to: &Host, address: IpAddr, len: usize)
     });
 }
 
-/// Sends all of `sent` while it receives; what it receives must be `wanted`.
+/// Sends all of `sent`, and receives at the same time. The received bytes must be `wanted`.
 fn both_ways(mut stream: &TcpStream, sent: &[u8], wanted: &[u8]) {
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream.set_write_timeout(Some(TIMEOUT)).unwrap();
@@ -145,6 +146,6 @@ fn both_ways(mut stream: &TcpStream, sent: &[u8], wanted: &[u8]) {
         });
         let mut got = Vec::with_capacity(wanted.len());
         stream.read_to_end(&mut got).unwrap_or_else(|error| panic!("after {} bytes: {error}", got.len()));
-        assert!(got == wanted, "{} bytes arrived, {} were sent, or they differ", got.len(), wanted.len());
+        assert!(got == wanted, "{} of {} bytes arrived, or the bytes differ", got.len(), wanted.len());
     });
 }

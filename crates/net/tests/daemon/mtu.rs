@@ -1,4 +1,4 @@
-//! Paths with another MTU than configured.
+//! Paths whose MTU differs from the configured MTU, and paths with an unusual MTU.
 
 use crate::common::with_namespaces;
 use crate::hosts::{Pair, perfect, until};
@@ -7,7 +7,7 @@ use ripstop_base::Bytes;
 use ripstop_link::LinkConfig;
 use std::net::SocketAddr;
 
-/// Larger packets are dropped silently on the way.
+/// The path silently drops packets that are larger than its MTU.
 #[test]
 fn a_hole_in_the_path_is_found() {
     with_namespaces("mtu::a_hole_in_the_path_is_found", || {
@@ -19,7 +19,7 @@ fn a_hole_in_the_path_is_found() {
     });
 }
 
-/// The first hop refuses larger packets.
+/// The first hop refuses packets that are larger than its MTU.
 #[test]
 fn a_small_first_hop_is_found() {
     with_namespaces("mtu::a_small_first_hop_is_found", || {
@@ -63,7 +63,7 @@ fn a_large_mtu_is_used() {
         for end in pair.ends() {
             assert_eq!((end.peer().mtu_bytes, end.status().interface.mtu_bytes), (8936, 8936));
             let udp = end.status().udp;
-            assert!(udp.sent_bytes / udp.sent > 2_000, "large datagrams are used: {udp:?}");
+            assert!(udp.sent_bytes / udp.sent > 2_000, "no large datagrams were sent: {udp:?}");
         }
     });
 }
@@ -75,7 +75,8 @@ fn a_small_mtu_serves_what_it_can() {
         let pair = Pair::raise(&perfect(), 1500, "mtu = 1000");
         let (left, right) = (&pair.left.host, &pair.right.host);
         for end in pair.ends() {
-            // The device keeps its IPv6; below an MTU of 1280 the kernel would remove it.
+            // The device keeps an MTU of 1280: with a smaller MTU, the kernel would remove IPv6
+            // from the device.
             assert_eq!((end.peer().mtu_bytes, end.status().interface.mtu_bytes), (936, 1280));
         }
         for address in right.inside() {
@@ -87,6 +88,6 @@ fn a_small_mtu_serves_what_it_can() {
         // Larger packets that are not TCP are dropped and counted.
         let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
         socket.send_to(&[0; 1_000], SocketAddr::new(right.v4(), 9)).unwrap();
-        until("it is counted", || pair.left.session().queue_drops["too_long"] == 1);
+        until("the packet is counted", || pair.left.session().queue_drops["too_long"] == 1);
     });
 }

@@ -6,7 +6,8 @@ use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp};
 use ripstop_net::os::ip::ip;
 use std::net::SocketAddr;
 
-/// A hub and three hosts that call it. Each has its own lossy link, and one of them uses IPv6.
+/// A hub, and three hosts that connect to the hub. Each host has its own lossy link. One host uses
+/// IPv6.
 #[test]
 fn three_peers_at_once() {
     with_namespaces("peers::three_peers_at_once", || {
@@ -16,7 +17,7 @@ fn three_peers_at_once() {
         let hub_end = hub.up("", &spokes.each_ref().map(|spoke| spoke.as_peer("")));
         let ends = spokes.each_ref().map(|spoke| {
             let at = if spoke.number == 3 { over_v6(3, 1) } else { over_v4(spoke.number, 1) };
-            // Everything inside is reached through the hub.
+            // The host reaches all addresses inside the tunnel through the hub.
             let peer = hub
                 .as_peer(&format!("endpoint = \"{at}\""))
                 .replace(&format!("\"{}\", \"{}\"", hub.v4(), hub.v6()), "\"10.77.0.0/24\", \"fd77::/64\"");
@@ -44,11 +45,12 @@ fn three_peers_at_once() {
             assert!(session.recovered > 0 && session.repairs_sent.values().sum::<u64>() > 0, "{session:?}");
         }
         assert_eq!(hub_end.status().totals.wrong_source, 0);
-        // The host over IPv6 has room for less, and the device's MTU fits all peers.
+        // Datagrams over IPv6 have room for smaller inner packets. The device's MTU is the smallest
+        // of the peers' MTUs.
         let least = hub_end.status().peers.iter().map(|peer| peer.mtu_bytes).min();
         assert!(least < Some(1436) && least == Some(hub_end.status().interface.mtu_bytes), "{least:?}");
 
-        // From one host to another through the hub, whose kernel forwards.
+        // From one host to another through the hub, whose kernel forwards the packets.
         let forward = || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1");
         if hub.namespace.run(forward).unwrap().is_ok() {
             tcp_both_ways(&spokes[0], &spokes[1], spokes[1].v4(), 100_000);
@@ -70,7 +72,7 @@ fn a_peer_may_send_only_from_its_allowed_ips() {
         let mut packet = [0; 100];
         let (len, _) = heard.recv_from(&mut packet).unwrap();
         assert_eq!(&packet[..len], b"as myself");
-        until("it was counted", || pair.right.status().totals.wrong_source == 1);
+        until("the packet was counted", || pair.right.status().totals.wrong_source == 1);
     });
 }
 

@@ -14,14 +14,14 @@ fn a_peer_that_comes_late_is_found() {
         let (left, right) = (Host::new(1), Host::new(2));
         let _link = link(1, &left, &right, &perfect(), 1500);
         let caller = left.up("", &[right.as_peer(&format!("endpoint = \"{}\"", over_v4(1, 2)))]);
-        // Packets sent in the meantime wait.
+        // A packet that is sent before the peer starts must wait.
         let socket = udp(&left, SocketAddr::new(left.v4(), 0));
         socket.send_to(b"early", SocketAddr::new(right.v4(), 9)).unwrap();
         until("the peer is reported as unreachable", || caller.peer().unreachable);
         let (peer, totals) = (caller.peer(), caller.status().totals);
         assert!(!peer.connected && peer.sessions == 0 && peer.waiting > 0, "{peer:?}");
         assert!(totals.handshakes_started > 0 && totals.handshakes_repeated > 3, "{totals:?}");
-        until("it is tried on", || caller.status().totals.handshakes_repeated > totals.handshakes_repeated);
+        until("handshakes continue", || caller.status().totals.handshakes_repeated > totals.handshakes_repeated);
 
         let late = right.up("", &[left.as_peer("")]);
         let heard = udp(&right, SocketAddr::new(right.v4(), 9));
@@ -43,8 +43,8 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         let host = right.host.clone();
         let last = right.daemon.stop().expect("the last state");
         assert!(last.peers[0].connected && last.device.packets_in > 0);
-        assert!(ip(&host.namespace, &["link", "show", "rip0"]).is_err(), "the device disappears with the daemon");
-        until("the good-bye is heard", || !left.is_connected());
+        assert!(ip(&host.namespace, &["link", "show", "rip0"]).is_err(), "the device must disappear with the daemon");
+        until("the end of the session is noticed", || !left.is_connected());
         let peer = left.peer();
         assert_eq!((peer.sessions, peer.connected_s), (1, None), "{peer:?}");
 
@@ -84,7 +84,7 @@ fn a_device_that_is_removed_ends_the_daemon() {
         assert!(end.daemon.is_running() && end.daemon.error().is_none());
         ip(&host.namespace, &["link", "del", "rip0"]).unwrap();
         let mut files = [PollFd::new(end.daemon.ended().as_fd(), PollFlags::POLLIN)];
-        assert_eq!(poll(&mut files, PollTimeout::from(60_000_u16)), Ok(1), "it goes on without its device");
+        assert_eq!(poll(&mut files, PollTimeout::from(60_000_u16)), Ok(1), "the daemon runs on without its device");
         assert!(!end.daemon.is_running());
         assert!(end.daemon.error().is_some());
         // A later request still gets the last state.
@@ -103,7 +103,7 @@ fn routes_lead_into_the_tunnel_and_go_with_it() {
         let (four, six) = (routes("-4").unwrap(), routes("-6").unwrap());
         assert!(four.contains("10.9.0.0/16") && four.contains("10.77.0.0/24"), "{four}");
         assert!(six.contains("fd99::/48") && six.contains("fd77::/64"), "{six}");
-        assert!(!four.contains("10.77.0.2"), "what the device's own prefix reaches needs no route: {four}");
+        assert!(!four.contains("10.77.0.2"), "an address in the device's own prefix needs no route: {four}");
         end.daemon.stop();
         let left = ip(&host.namespace, &["-4", "route"]).unwrap();
         assert!(!left.contains("10.9.0.0"), "{left}");

@@ -14,7 +14,7 @@ fn proactive(session: &SessionStatus) -> u64 {
 #[test]
 fn redundancy_is_what_was_asked_for() {
     with_namespaces("settings::redundancy_is_what_was_asked_for", || {
-        // The configured share of repairs, although nothing is lost.
+        // The configured share of repairs is sent, although no datagram is lost.
         let pair = Pair::raise(&perfect(), 1500, "redundancy = 1.25\nmax-overhead = { bulk = \"100%\" }");
         tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
         for end in pair.ends() {
@@ -22,7 +22,8 @@ fn redundancy_is_what_was_asked_for() {
             let share = proactive(&session) as f64 / session.sources_sent as f64;
             assert!((0.15..0.35).contains(&share) && session.repairs_sent["exact"] == 0, "{session:?}");
         }
-        // No proactive repair although much is lost: lost packets are retransmitted.
+        // No proactive repair is sent, although many datagrams are lost. Lost packets are repaired
+        // on request.
         for settings in ["redundancy = \"none\"", "redundancy = 1.5\nmax-overhead = { bulk = 0, interactive = 0 }"] {
             let pair = Pair::raise(&lossy(0.05), 1500, settings);
             tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
@@ -61,7 +62,7 @@ fn deadline_bounds_the_wait_for_a_packet() {
         let pair = Pair::raise(&lossy(0.2), 1500, "deadline = \"1ms\"\nredundancy = \"none\"");
         let socket = udp(&pair.left.host, SocketAddr::new(pair.left.host.v4(), 0));
         let sink = udp(&pair.right.host, SocketAddr::new(pair.right.host.v4(), 9));
-        until("both halves give up", || {
+        until("both ends give up a packet", || {
             socket.send_to(&[0; 500], sink.local_addr().unwrap()).unwrap();
             pair.left.session().given_up_sending > 0 && pair.right.session().given_up > 0
         });
@@ -71,7 +72,7 @@ fn deadline_bounds_the_wait_for_a_packet() {
 #[test]
 fn keepalives_leave_an_idle_end() {
     with_namespaces("settings::keepalives_leave_an_idle_end", || {
-        // Two tunnels that differ only in this setting. Handshakes and the MTU search send a bounded number
+        // Two tunnels that differ only in the setting `keepalive`. Handshakes and the MTU search send a bounded number
         // of datagrams.
         let pairs = ["", "keepalive = \"1s\""].map(|keepalive| {
             let (left, right) = (Host::new(1), Host::new(2));
@@ -84,6 +85,6 @@ fn keepalives_leave_an_idle_end() {
         });
         let [idle, awake] = pairs.each_ref().map(|pair| &pair.right);
         until("keep-alives arrive", || awake.session().datagrams_received >= idle.session().datagrams_received + 6);
-        assert_eq!(awake.status().device.packets_out, 0, "nothing came from the inside");
+        assert_eq!(awake.status().device.packets_out, 0, "no inner packet may arrive");
     });
 }

@@ -75,7 +75,7 @@ fn connect(end: &End) -> TcpStream {
     end.host.namespace.run(|| TcpStream::connect("127.0.0.1:9482")).unwrap().unwrap()
 }
 
-/// Head and body of the answer; empty without an answer.
+/// The head and the body of the answer. Both are empty if there is no answer.
 fn http(end: &End, request: &str) -> (String, String) {
     let mut stream = connect(end);
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -162,7 +162,7 @@ fn the_status_socket_answers_its_owner() {
         let status = ask(&socket);
         assert_eq!((status.interface.name.as_str(), status.peers[0].name.as_str()), ("rip0", "host2"));
         assert_eq!(status.interface.public_key, crate::hosts::key(1).public().to_string());
-        // Clients that do not read keep nobody else from asking.
+        // Clients that do not read their answers do not block other clients.
         for _ in 0..50 {
             drop(UnixStream::connect(&socket).unwrap());
         }
@@ -183,6 +183,6 @@ fn the_status_socket_answers_its_owner() {
         assert!(words.contains("none/rip0.sock") && words.contains("No such file"), "{words}");
 
         end.daemon.stop();
-        until("the socket is gone", || !socket.exists());
+        until("the socket is removed", || !socket.exists());
     });
 }

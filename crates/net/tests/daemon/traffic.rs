@@ -15,8 +15,8 @@ fn echoes_of_all_sizes_over_both_families() {
             let echo = Echo::at(right, address);
             let here = if address.is_ipv4() { left.v4() } else { left.v6() };
             let socket = udp_uncut(left, SocketAddr::new(here, 0));
-            // Empty, DNS without and with extensions (RFC 1035, RFC 6891), and the largest that fits: 1500 -
-            // 64.
+            // Among the lengths are 0, the limits of DNS without and with extensions (RFC 1035, RFC 6891), and the
+            // largest length that fits into an inner MTU of 1436 (1500 - 64).
             let largest = 1436 - headers;
             for len in [0, 1, 60, 512, 1232, largest] {
                 exchange(&socket, &echo, len);
@@ -25,7 +25,7 @@ fn echoes_of_all_sizes_over_both_families() {
             assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE), "{error}");
             ping(left, address, largest);
         }
-        // The kernel fragments larger datagrams where routers may do so.
+        // The kernel sends larger datagrams as fragments.
         ping(left, right.v4(), 8_000);
         ping(right, left.v6(), 8_000);
         for end in pair.ends() {
@@ -51,7 +51,8 @@ fn packets_without_a_peer_are_counted() {
         }
         crate::inside::echo_once(&pair.left.host, &pair.right.host);
         let totals = pair.left.status().totals;
-        // The kernel also sends router solicitations to multicast addresses.
+        // The count may be higher, because the kernel sends router solicitations to multicast
+        // addresses too.
         assert!(totals.inner_no_route >= 3, "{totals:?}");
     });
 }

@@ -1,11 +1,12 @@
 //! The maximum over a sliding window, in constant amortised time per value.
 //!
-//! The rate controllers use it for the path's rate. With negated values it gives the least delay.
+//! The rate controllers use this maximum to estimate the path's rate. From negated delays they get
+//! the least delay.
 
 use std::collections::VecDeque;
 
-/// The largest value offered within the last `span` units of a clock that never goes back. The last
-/// value offered counts for longer, until the next one is offered.
+/// The largest value offered within the last `span` units of a clock that never goes back. The
+/// newest value counts until the next value is offered, even if it is older than `span`.
 ///
 /// The unit is the caller's choice, such as rounds or nanoseconds. For the smallest value, offer
 /// negated values.

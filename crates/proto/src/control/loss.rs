@@ -1,76 +1,78 @@
 //! Estimates the losses of one direction of a path: the share of packets lost, and the mean length
-//! of a run of losses. The number of repairs depends on both.
+//! of a run of losses. The number of repairs depends on both estimates.
 //!
 //! The estimates begin with a *prior*: a sample that is assumed before anything is measured. While
-//! little is known about this direction, losses are *presumed*: from a guess, and from the losses
-//! of the other direction. A datagram is *settled* when it is known whether it arrived.
+//! little is known about this direction, losses are *presumed* from a guess and from the losses of
+//! the other direction. A datagram is *settled* when it is known whether it arrived.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Time without a loss after which the path counts as clean, 5 s.
+/// The path counts as clean after this time without a loss, 5 s.
 ///
 /// On a clean path there are no proactive repairs (repairs sent before a loss is known), because
-/// they would only displace packets. With half the value, the first loss after a pause in losses is
-/// more often unprotected. With double the value, repairs are sent for twice as long after the last
-/// loss.
+/// such repairs would only displace packets. With half the value, the first loss after some seconds
+/// without a loss is more often unprotected. With double the value, repairs are sent for twice as
+/// long after the last loss.
 pub const CLEAN_AFTER: Duration = Duration::from_secs(5);
 
 /// Weight of one packet in the slow average: the average covers about 600 packets.
 ///
-/// Half the weight makes the estimate steadier and slower. Double the weight makes it vary more.
+/// With half the weight, the estimate varies less and follows changes more slowly. With double the
+/// weight, the estimate varies more.
 const SLOW: f64 = 1.0 / 600.0;
 /// Weight of one packet in the fast average: the average covers about 100 packets.
 ///
-/// The fast average notices a change of the path. With half the weight it notices a change later.
-/// With double the weight it more often mistakes chance for a change.
+/// The fast average shows a change of the path. With half the weight, the average shows a change
+/// later. With double the weight, chance is more often mistaken for a change.
 const FAST: f64 = 1.0 / 100.0;
-/// Losses in the prior sample, packets. Divided by [`PRIOR_PACKETS`] this is a loss of 1 %.
+/// Losses in the prior sample, packets. This number divided by [`PRIOR_PACKETS`] is a loss of 1 %.
 ///
 /// Double the value starts with a loss estimate of 2 %, half the value with 0.5 %.
 const PRIOR_LOST: f64 = 0.3;
 /// Size of the prior sample, packets.
 ///
 /// The prior is the first estimate of a path that has not been measured. If this value and
-/// [`PRIOR_LOST`] are halved, the first packets move the estimate more. If both are doubled, the
-/// first packets move it less.
+/// [`PRIOR_LOST`] are halved, the first packets move the estimate more. If both values are doubled,
+/// the first packets move the estimate less.
 const PRIOR_PACKETS: f64 = 30.0;
 /// Number of settled packets after which the presumed share of losses no longer counts.
 ///
-/// The weight of the presumed share falls in a straight line, from 1 before the first packet to 0
-/// after this number of packets. Half the value stops protecting the first packets sooner. Double
+/// The weight of the presumed share falls linearly, from 1 before the first packet to 0 after this
+/// number of packets. With half the value, the protection of the first packets ends sooner. Double
 /// the value costs more repairs on a path that loses nothing in this direction.
 const PRESUMED_PACKETS: f64 = 60.0;
-/// Guessed share of packets lost. It is the presumed share until packets of the other direction
-/// arrive, and counts with the weight [`GUESS_PACKETS`] afterwards.
+/// Guessed share of packets lost. The guess is the presumed share until packets of the other
+/// direction arrive. Afterwards the guess counts with the weight [`GUESS_PACKETS`].
 ///
 /// Someone who sets up this kind of tunnel probably has a path that loses packets. If a packet of
 /// the first burst is missing, the packets after it wait for a round trip. The TCP inside the
 /// tunnel mistakes this delay for a queue, and leaves slow start. Half the value protects the first
 /// burst less. Double the value costs more repairs at the start of each session.
 const GUESS: f64 = 0.05;
-/// Weight of [`GUESS`], as a number of packets in which that share was lost.
+/// Weight of [`GUESS`]: the guess counts like a measured sample of this number of packets.
 ///
 /// Half the value lets the other direction's losses count sooner. Double the value lets the guess
 /// count for longer.
 const GUESS_PACKETS: f64 = 20.0;
-/// Guessed length of a run of losses, packets. In the presumed length it counts like one run of the
-/// other direction.
+/// Guessed length of a run of losses, packets. In the presumed length, the guess counts like one
+/// run in the other direction.
 ///
-/// If the guess is too small, too few repairs protect the first packets, which then wait for a
-/// round trip. Half the value makes this wait more likely on a path with long runs. Double the
-/// value costs more repairs at the start.
+/// If the guess is too small, too few repairs protect the first packets. Packets after a loss then
+/// wait for a round trip. Half the value makes this wait more likely on a path with long runs.
+/// Double the value costs more repairs at the start.
 const GUESS_BURST: f64 = 8.0;
-/// After this many observed runs of losses the presumed length no longer counts.
+/// The presumed length counts until this number of runs of losses has been observed.
 ///
-/// Half the value already trusts the mean of two runs. Double the value costs more repairs on paths
-/// without long runs.
+/// With half the value, the mean of only two runs is trusted. Double the value costs more repairs
+/// on paths without long runs.
 const PRESUMED_BURSTS: u32 = 4;
-/// The mean length of a run of losses is taken from about this many recent runs.
+/// The mean length of a run of losses covers about this number of recent runs.
 ///
-/// Half the value makes the mean vary more; double the value makes it follow the path more slowly.
+/// Half the value makes the mean vary more. Double the value makes the mean follow changes more
+/// slowly.
 const BURSTS: u32 = 16;
-/// Longest run of losses that counts, packets. Longer runs count as this long.
+/// Longest run of losses that counts, packets. A longer run counts as a run of this length.
 ///
 /// A longer run is an outage, and repairs do not help in an outage. Double the value lets an outage
 /// raise the number of repairs more. Half the value underestimates paths with long runs.
@@ -85,10 +87,11 @@ pub struct Losses {
     pub burst: f64,
 }
 
-/// Estimates the losses of one direction of a path from the fate of each datagram, in number order.
+/// Estimates the losses of one direction of a path from the fates of the datagrams. Callers pass
+/// the fates in the order of the datagram numbers.
 ///
-/// Losses of all causes count, also losses from congestion, because repairs must make up for all
-/// losses. The rate controllers ([`super::rate`]) decide which losses the rate may ignore.
+/// Losses of all causes count, including losses from congestion, because repairs must make up for
+/// all losses. The rate controllers ([`super::rate`]) decide which losses the rate may ignore.
 #[derive(Clone, Debug)]
 pub struct LossEstimator {
     /// Datagrams settled so far.
@@ -103,7 +106,7 @@ pub struct LossEstimator {
     presumed: Losses,
     /// When the last loss became known.
     last_loss: Option<Time>,
-    /// Length of the run of losses in progress, packets. 0: there is none.
+    /// Length of the run of losses in progress, packets. 0: no run is in progress.
     run: u32,
     /// Number of runs of losses so far.
     bursts: u32,
@@ -149,9 +152,10 @@ impl LossEstimator {
         }
     }
 
-    /// Sets the presumed losses from the other direction, where `lost` of `sent` datagrams have
-    /// been lost so far, in `bursts` runs. A guess is added to them: 1 of 20 further datagrams
-    /// lost, and one further run of 8 losses. The presumed length of a run is limited to 1 to 64.
+    /// Computes the presumed losses from the losses of the other direction. In the other direction,
+    /// `lost` of `sent` datagrams have been lost so far, in `bursts` runs. A guess is added: 20
+    /// further datagrams of which 1 is lost, and one further run of 8 losses. The presumed length
+    /// of a run is at least 1 and at most 64.
     pub fn presume(&mut self, lost: u64, sent: u64, bursts: u64) {
         let share = (lost as f64 + GUESS * GUESS_PACKETS) / (sent as f64 + GUESS_PACKETS);
         let burst = (lost as f64 + GUESS_BURST) / (bursts as f64 + 1.0);
@@ -160,10 +164,11 @@ impl LossEstimator {
 
     /// The expected share of packets lost, 0 to 1.
     ///
-    /// It is the slow average, unless the fast average differs by more than chance explains: by 2
-    /// standard deviations upwards or 2.5 downwards. Then it is the fast average, moved by one
-    /// deviation towards the slow one. During the first 60 packets, a higher presumed share raises
-    /// the result.
+    /// The result is the slow average if chance explains the difference between the two averages.
+    /// Chance explains the difference if the fast average is at most 2 standard deviations above
+    /// the slow one, or at most 2.5 below. Otherwise the result is the fast average, moved by one
+    /// standard deviation towards the slow average. During the first 60 packets, a presumed share
+    /// above this value raises the result.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;
@@ -177,7 +182,7 @@ impl LossEstimator {
         measured + self.ignorance() * (self.presumed.share - measured).max(0.0)
     }
 
-    /// The expected share of losses and length of their runs.
+    /// The expected share of packets lost, and the expected mean length of a run of losses.
     ///
     /// Until 4 runs have been observed, the length is the larger of the observed and the presumed
     /// length.
@@ -188,10 +193,10 @@ impl LossEstimator {
 
     /// The share of packets lost that proactive repairs should expect, 0 to 1.
     ///
-    /// - Before the first loss it is the presumed share times a weight, which falls to zero during
-    ///   the first 60 packets.
-    /// - For less than [`CLEAN_AFTER`] after a loss it is [`LossEstimator::expected`].
-    /// - Later it is 0.
+    /// - Before the first loss, the result is the presumed share times a weight. The weight falls
+    ///   to zero during the first 60 packets.
+    /// - For less than [`CLEAN_AFTER`] after a loss, the result is [`LossEstimator::expected`].
+    /// - Later the result is 0.
     pub fn proactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
@@ -210,7 +215,7 @@ impl LossEstimator {
         self.burst
     }
 
-    /// Two counts of datagrams so far: settled ones, and lost ones.
+    /// Two counts of datagrams so far: the settled datagrams, and the lost datagrams among them.
     pub fn totals(&self) -> (u64, u64) {
         (self.packets, self.lost)
     }

@@ -1,8 +1,9 @@
-//! Decides how fast to send and how many repairs to send.
+//! Decides how fast to send and how many repairs to send. From a *repair*, the receiver can recover
+//! a lost packet.
 //!
-//! [`rate`] has the rate controllers, [`loss`] the estimators of a path's losses, and
-//! [`redundancy`] the rules for repairs. [`filter`] has the sliding maximum that the rate
-//! controllers use. None of them reads a clock: callers pass the time with each event.
+//! [`rate`] has the rate controllers, [`loss`] the estimator of a path's losses, and [`redundancy`]
+//! the rules for repairs. [`filter`] has the sliding maximum that the rate controllers use. No
+//! module reads a clock: callers pass the time with each event.
 
 pub mod filter;
 pub mod loss;

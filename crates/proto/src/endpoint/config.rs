@@ -12,12 +12,12 @@ pub struct EndpointConfig {
     /// The settings of handshakes and keys.
     pub secure: secure::SecureConfig,
     /// The settings of the tunnel to each peer. The search for the MTU of a peer's path begins at
-    /// `path_mtu` of these settings, and never goes above it.
+    /// `path_mtu` of these settings, and never goes above this size.
     pub tunnel: TunnelConfig,
     /// Whether the MSS option of TCP SYNs is lowered, so that segments fit into the tunnel.
     pub clamp_mss: bool,
     /// How many inner packets may wait for each peer until the first handshake with the peer is
-    /// complete. When more come, the oldest is dropped.
+    /// complete. If a further packet comes, the oldest waiting packet is dropped.
     pub waiting_packets: usize,
 }
 
@@ -37,15 +37,15 @@ impl Default for EndpointConfig {
 pub struct PeerConfig {
     /// The peer's public key.
     pub public: PublicKey,
-    /// The peer's address. None: the peer starts the handshake, and this end learns the address
-    /// from it.
+    /// The peer's address. None: the peer must start the handshake, and this end learns the peer's
+    /// address from the handshake.
     pub endpoint: Option<SocketAddr>,
     /// The addresses behind the peer. Packets to these addresses go to the peer. Packets from the
     /// peer must have one of these addresses as source. If prefixes of several peers contain an
-    /// address, the address belongs to the peer with the longest of them.
+    /// address, the address belongs to the peer with the longest of these prefixes.
     pub allowed_ips: Vec<IpPrefix>,
     /// After this time without sending anything to the peer, this end sends a probe, so that NATs
-    /// on the path keep their mapping. None: it never does so.
+    /// on the path keep their mapping. None: this end sends no such probes.
     pub keepalive: Option<Duration>,
 }
 
@@ -55,7 +55,8 @@ pub enum AddPeerError {
     /// The key is this end's own, or another peer has it.
     #[error("the public key {0} is this end's own or another peer's")]
     Key(PublicKey),
-    /// Another peer already has exactly this prefix. (Prefixes that only overlap are allowed.)
+    /// Another peer already has exactly this prefix. A prefix that contains another peer's prefix,
+    /// or lies within it, is allowed.
     #[error("the prefix {0} belongs to another peer")]
     Prefix(IpPrefix),
 }
@@ -67,13 +68,13 @@ pub enum EndpointEvent {
     Connected {
         /// The peer.
         peer: PeerId,
-        /// Whether this session replaces an earlier one, because one of the ends has restarted. The
-        /// packets of the earlier session that were in flight are lost.
+        /// Whether this session replaces an earlier session, because one of the ends has restarted.
+        /// The packets of the earlier session that were in flight are lost.
         again: bool,
     },
     /// The peer has not answered handshakes for
-    /// [`SecureConfig::unreachable_after`](secure::SecureConfig). The event comes once until the
-    /// peer answers. This end goes on trying handshakes.
+    /// [`SecureConfig::unreachable_after`](secure::SecureConfig). The event is not repeated before
+    /// the peer answers. This end continues to send initiations.
     Unreachable {
         /// The peer.
         peer: PeerId,
@@ -89,7 +90,7 @@ pub enum EndpointEvent {
     Roamed {
         /// The peer.
         peer: PeerId,
-        /// The former address; None when there was none.
+        /// The former address; None if no address was known.
         from: Option<SocketAddr>,
         /// The new address.
         to: SocketAddr,
@@ -136,24 +137,24 @@ pub struct EndpointCounters {
     pub datagrams_received: u64,
     /// Datagrams that [`poll_transmit`](super::Endpoint::poll_transmit) returned.
     pub datagrams_sent: u64,
-    /// Packets from the inside that are not IP packets, dropped.
+    /// Dropped packets from the inside that are not IP packets.
     pub inner_malformed: u64,
-    /// Packets from the inside whose destination is in no peer's allowed IPs, dropped.
+    /// Dropped packets from the inside whose destination is in no peer's allowed IPs.
     pub inner_no_route: u64,
     /// TCP SYNs whose MSS was lowered.
     pub mss_clamped: u64,
-    /// Packets from a peer whose source address is not in the peer's allowed IPs, dropped.
+    /// Dropped packets from a peer whose source address is not in the peer's allowed IPs.
     pub wrong_source: u64,
-    /// Authentic datagrams with a malformed body, dropped.
+    /// Dropped authentic datagrams with a malformed body.
     pub body_malformed: u64,
-    /// Datagrams that did not fit the buffer or could not be sealed, dropped.
+    /// Dropped datagrams that did not fit the buffer or could not be sealed.
     pub unsendable: u64,
 }
 
 /// The state of one peer.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// The peer's address; None when it is not known yet.
+    /// The peer's address; None if the address is not known yet.
     pub endpoint: Option<SocketAddr>,
     /// The state of the tunnel session; None before the first handshake is complete.
     pub tunnel: Option<Status>,

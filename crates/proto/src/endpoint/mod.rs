@@ -1,7 +1,7 @@
-//! One end of the tunnel with all its peers. An endpoint takes and gives bytes: IP packets on the
-//! inside, UDP datagrams on the outside.
+//! One end of the tunnel with all its peers. The inputs and outputs of an endpoint are bytes: IP
+//! packets on the inside, UDP datagrams on the outside.
 //!
-//! The *inside* is this host and its networks: there packets travel unencrypted. The *outside* is
+//! The *inside* is this host and its networks, where packets travel unencrypted. The *outside* is
 //! the network between this end and its peers. An endpoint has
 //!
 //! - one [`crate::secure::Peers`], which encrypts and decrypts,
@@ -63,8 +63,8 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint with the given private key and without peers. `for_keys` gives the random bytes
-    /// for keys and cookies. `entropy` gives all other random bytes. On the wire, both must be the
-    /// operating system's generator.
+    /// for keys and cookies. `entropy` gives all other random bytes. On a real network, both must
+    /// be the operating system's random generator.
     pub fn new(
         private: PrivateKey,
         config: EndpointConfig,
@@ -119,15 +119,15 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Sets a peer's address, for example when its host name resolves to another address. Starts a
-    /// handshake when there is no session with the peer.
+    /// Sets a peer's address, for example when the peer's host name resolves to another address.
+    /// Starts a handshake if there is no session with the peer.
     pub fn set_endpoint(&mut self, now: Time, peer: PeerId, endpoint: SocketAddr) {
         if self.secure.set_endpoint(peer, endpoint) && self.secure.epoch(now, peer).is_none() {
             self.secure.connect(now, peer);
         }
     }
 
-    /// Takes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is
+    /// Processes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is
     /// changed in place.
     pub fn handle_inner(&mut self, now: Time, packet: &mut [u8]) {
         let (destination, len) = match Inner::parse(packet) {
@@ -154,8 +154,8 @@ impl Endpoint {
         self.mark_ready(peer);
     }
 
-    /// Takes a datagram from the outside and decrypts it in place. `ce`: the datagram carried
-    /// Congestion Experienced (RFC 3168).
+    /// Processes a datagram from the outside, and decrypts it in place. `ce` says whether the
+    /// datagram carried the mark Congestion Experienced (RFC 3168).
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], ce: bool) {
         let bytes = datagram.len() as u32 + ip_udp_len(&from);
         self.counters.datagrams_received += 1;
@@ -195,8 +195,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes the next datagram to send now into `buffer`, and returns its length and destination.
-    /// `buffer` must be at least as long as the largest path MTU.
+    /// Writes the next datagram that may leave now into `buffer`, and returns the datagram's length
+    /// and destination. `buffer` must be at least as long as the largest path MTU.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Outgoing> {
         if let Some(handshake) = self.secure.poll_transmit() {
             let len = handshake.contents.len();
@@ -251,7 +251,7 @@ impl Endpoint {
         Some(path.status(self.secure.endpoint(peer), &self.config))
     }
 
-    /// Packets in the send queue to a peer; None when there is no session.
+    /// The number of packets in the send queue to a peer. None if there is no session.
     pub fn backlog_packets(&self, peer: PeerId) -> Option<usize> {
         Some(self.paths.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
     }
@@ -272,7 +272,7 @@ impl Endpoint {
     }
 
     /// Ends all sessions. The next calls of [`Endpoint::poll_transmit`] return the datagrams that
-    /// tell the peers so.
+    /// announce the end to the peers.
     pub fn close(&mut self) {
         let peers: Vec<PeerId> = self.peers().collect();
         for peer in peers {
@@ -312,8 +312,8 @@ impl Endpoint {
     /// Takes one packet from a peer's tunnel, and writes it to `buffer` as a sealed datagram.
     fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
         let path = get(&mut self.paths, peer)?;
-        // Without a usable key, no packet may be taken from the tunnel, because it could not be
-        // sealed.
+        // Without a usable key, no packet may be taken from the tunnel, because the packet could
+        // not be sealed.
         if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
             if path.has_work() {
                 self.secure.connect(now, peer);
@@ -338,8 +338,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes the packets and events of a peer's tunnel. A packet whose source is not in the peer's
-    /// allowed IPs is dropped.
+    /// Collects the packets and events of a peer's tunnel. A packet whose source is not in the
+    /// peer's allowed IPs is dropped.
     fn collect(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         while let Some(delivered) = path.tunnel.as_mut().and_then(|tunnel| tunnel.poll_deliver()) {
@@ -417,7 +417,7 @@ impl Endpoint {
 pub fn inner_packet(delivered: &Delivered<Symbol>) -> &[u8] {
     let bytes = delivered.payload.as_slice();
     // The first byte of the symbol is not part of the packet. The tunnel has checked `len` against
-    // the symbol, so the range is within it.
+    // the symbol, so the range lies within the symbol.
     bytes.get(1..1 + delivered.meta.len as usize).unwrap_or(&[])
 }
 

@@ -1,27 +1,28 @@
-//! Path MTU discovery with the tunnel session's own probes, after RFC 8899. It needs no ICMP.
+//! Path MTU discovery with the tunnel session's own probes, after RFC 8899. The search needs no
+//! ICMP.
 //!
 //! A probe is a datagram that is padded to the size to be tested. The search begins at the
 //! configured size, which most paths carry. After three lost probes of the current size the search
-//! goes down to the next usual size. Every ten minutes it probes the next larger size.
+//! goes down to the next usual size. Every ten minutes the search probes the next larger size.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
 /// Usual path MTUs, bytes of an IP datagram: jumbo frames, Ethernet, PPPoE, tunnels, the minimum of
 /// IPv6 (RFC 8200). If a path's MTU lies between two of these sizes, the search finds the smaller
-/// one.
+/// size.
 const SIZES: [u32; 10] = [9000, 1500, 1492, 1480, 1460, 1440, 1420, 1400, 1340, 1280];
 /// The smallest size that the search tries, bytes. Every IPv4 host must accept datagrams of 576
-/// bytes (RFC 791). IPv6 paths must carry 1280.
+/// bytes (RFC 791). IPv6 paths must carry 1280 bytes.
 const LEAST: u32 = 576;
 /// After this many lost probes of one size, the search concludes that the size is too large. A
-/// probe counts as lost when a later datagram has arrived. It also counts as lost when no report
-/// has come for so long that the tunnel gives up everything in flight. At 30 % random loss, 3
-/// probes are lost by chance in 2.7 % of cases. A larger value makes such an error rarer and a step
-/// down slower.
+/// probe counts as lost when a later datagram has arrived. A probe also counts as lost when no
+/// report has come for so long that the tunnel gives up all datagrams in flight. At 30 % random
+/// loss, 3 probes are lost by chance in 2.7 % of cases. With a larger value, such an error is
+/// rarer, and a step down takes longer.
 const TRIES: u32 = 3;
 /// Time between two probes of the same size. With [`TRIES`] probes, a step down takes about a
-/// second. With half the value it takes half as long.
+/// second. With half the value, a step down takes half as long.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Time between two searches for a larger size. The value is what RFC 8899 (section 5.1.1)
 /// recommends for PMTU_RAISE_TIMER. Half the value finds a larger MTU sooner and sends more probes.
@@ -30,7 +31,7 @@ const UPWARDS: Duration = Duration::from_secs(600);
 /// The search for the MTU of one peer's path.
 #[derive(Clone, Debug)]
 pub(super) struct MtuSearch {
-    /// The configured size. The search never goes above it.
+    /// The configured size. The search never goes above this size.
     ceiling: u32,
     /// The size in use.
     current: u32,
@@ -56,7 +57,7 @@ impl MtuSearch {
         self.current
     }
 
-    /// The size to probe now; None when no probe is due.
+    /// The size to probe now; None if no probe is due.
     pub(super) fn poll_probe(&mut self, now: Time) -> Option<u32> {
         if now < self.next_probe {
             return None;
@@ -69,7 +70,7 @@ impl MtuSearch {
         size
     }
 
-    /// When the next probe is due. None when the configured size is in use and confirmed.
+    /// When the next probe is due. None if the configured size is in use and confirmed.
     pub(super) fn next_probe(&self) -> Option<Time> {
         (!self.confirmed || self.above().is_some()).then_some(self.next_probe)
     }
@@ -108,7 +109,7 @@ impl MtuSearch {
         changed
     }
 
-    /// The next larger size to probe. None when the size in use is the configured one.
+    /// The next larger size to probe. None if the configured size is in use.
     fn above(&self) -> Option<u32> {
         let next = SIZES.iter().rev().copied().find(|size| *size > self.current).unwrap_or(self.ceiling);
         (self.current < self.ceiling).then_some(next.min(self.ceiling))
@@ -152,6 +153,6 @@ mod tests {
             at = s.next_probe().unwrap_or(at);
         }
         assert_eq!(s.current(), 1500);
-        assert_eq!(s.next_probe(), None, "nothing is above the ceiling");
+        assert_eq!(s.next_probe(), None, "no size above the ceiling may be probed");
     }
 }

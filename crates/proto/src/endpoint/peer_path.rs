@@ -14,9 +14,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Least time between two handshakes that this end starts because the peer is silent. The pause
-/// limits the cost of handshakes: each end computes curve multiplications. Half the value finds a
-/// restarted peer up to 2.5 s sooner, and doubles the handshakes on a path that is down.
+/// Shortest time between two handshakes that this end starts because the peer is silent. The pause
+/// limits the cost: for each handshake, both ends compute curve multiplications. Half the value
+/// finds a restarted peer up to 2.5 s sooner, and doubles the number of handshakes on a path that
+/// is down.
 const HANDSHAKE_PAUSE: Duration = Duration::from_secs(5);
 
 /// The state of one peer.
@@ -34,15 +35,15 @@ pub(super) struct PeerPath {
     waiting: VecDeque<Symbol>,
     mtu: Option<MtuSearch>,
     keepalive: Option<Duration>,
-    /// Whether a datagram must be sent because new keys are in use: the peer uses them only after
-    /// the first datagram under them. If nothing else is to be sent, a probe is sent.
+    /// Whether a datagram must be sent because new keys are in use: the peer uses the keys only
+    /// after the first datagram under them. If no other datagram is to be sent, a probe is sent.
     greet: bool,
     /// When the last datagram was sent.
     last_sent: Time,
     /// When this end last started a handshake because the peer was silent.
     last_handshake: Option<Time>,
-    /// When the first handshake message was sent, and whether it was the only one. If it was not
-    /// repeated, the time until the answer is a round-trip time.
+    /// When the first handshake message was sent, and whether no other message has followed. If
+    /// none has followed, the time until the answer is a round-trip time.
     handshake_sent: Option<(Time, bool)>,
     /// How many sessions have begun.
     sessions: u64,
@@ -79,8 +80,8 @@ impl PeerPath {
         });
     }
 
-    /// Takes new keys into use. If they begin a new epoch, a new tunnel session starts. Packets
-    /// that were queued in the old session move to the new one.
+    /// Starts to use new keys. If the keys begin a new epoch, a new tunnel session starts. Packets
+    /// that were queued in the old session move to the new session.
     #[expect(clippy::too_many_arguments, reason = "the results of the handshake, and the list of events")]
     pub(super) fn established(
         &mut self,
@@ -100,8 +101,8 @@ impl PeerPath {
         let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
         let mut tunnel = config.tunnel.clone();
         tunnel.header = header;
-        // The peer takes inner packets of at most `peer_mtu` bytes (less than 512 counts as 512).
-        // This bounds the datagrams on this path.
+        // The peer accepts inner packets of at most `peer_mtu` bytes. A value below 512
+        // counts as 512. So the size of datagrams on this path is limited too.
         let overhead = tunnel.path_mtu - tunnel.inner_mtu();
         tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
         if let Some(rtt) = sample {
@@ -126,7 +127,8 @@ impl PeerPath {
         self.sessions += 1;
     }
 
-    /// Takes an inner packet. False: there is no session yet, and the packet waits for one.
+    /// Processes an inner packet. Returns false if there is no session yet: the packet then waits
+    /// for a session.
     pub(super) fn handle_inner(&mut self, now: Time, symbol: Symbol, config: &EndpointConfig) -> bool {
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.handle_inner(now, symbol);
@@ -140,8 +142,8 @@ impl PeerPath {
         false
     }
 
-    /// The known numbers beside which the peer's truncated numbers are completed: of all values that
-    /// fit, the nearest counts. None before the first session.
+    /// The numbers with which truncated numbers from the peer are completed: see [`WireContext`]. None before the first
+    /// session.
     pub(super) fn expand(&self) -> Option<WireContext> {
         self.tunnel.as_ref().map(Tunnel::expand)
     }
@@ -245,7 +247,7 @@ impl PeerPath {
         self.keepalive.map(|every| self.last_sent + every)
     }
 
-    /// When the next handshake is due because the peer is silent. None if it is not silent.
+    /// When the next handshake is due because the peer is silent. None if the peer is not silent.
     fn handshake_due(&self) -> Option<Time> {
         let tunnel = self.tunnel.as_ref()?;
         let since = tunnel.silent_since()?;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address prefix, such as `10.1.0.0/16` or `fd00::/8`; host bits are zero.
+/// An address prefix, such as `10.1.0.0/16` or `fd00::/8`. The host bits are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IpPrefix {
     address: IpAddr,
@@ -19,8 +19,8 @@ pub struct IpPrefix {
 pub struct PrefixError(String);
 
 impl IpPrefix {
-    /// The prefix that consists of the first `len` bits of `address`. None when an address of this
-    /// family has fewer bits.
+    /// The prefix that consists of the first `len` bits of `address`. None if an address of this
+    /// family has fewer than `len` bits.
     pub fn new(address: IpAddr, len: u8) -> Option<IpPrefix> {
         let (bits, width) = bits_of(address);
         (len <= width).then(|| IpPrefix { address: address_of(masked(bits, len, width), width), len })
@@ -31,7 +31,7 @@ impl IpPrefix {
         IpPrefix::new(address, self.len).is_some_and(|prefix| prefix == *self)
     }
 
-    /// The prefix's address; host bits are zero.
+    /// The prefix's address. The host bits are zero.
     pub fn address(&self) -> IpAddr {
         self.address
     }
@@ -76,7 +76,7 @@ impl<T> Default for Routes<T> {
 }
 
 impl<T: Copy> Routes<T> {
-    /// Adds a route. It replaces a route with the same prefix.
+    /// Adds a route. The new route replaces an earlier route with the same prefix.
     pub fn insert(&mut self, prefix: IpPrefix, to: T) {
         self.lengths[usize::from(prefix.address.is_ipv6())].insert(prefix.len);
         self.table.insert(prefix, to);
@@ -102,12 +102,12 @@ fn bits_of(address: IpAddr) -> (u128, u8) {
     }
 }
 
-/// The address whose number is `bits`. `width` is its number of bits: 32 or 128.
+/// The address whose number is `bits`. `width` is the number of bits of the address: 32 or 128.
 fn address_of(bits: u128, width: u8) -> IpAddr {
     if width == 32 { Ipv4Addr::from(bits as u32).into() } else { Ipv6Addr::from(bits).into() }
 }
 
-/// The address `bits` of `width` bits with all bits after the first `len` set to 0.
+/// The address `bits`, which has `width` bits, with all bits after the first `len` set to 0.
 fn masked(bits: u128, len: u8, width: u8) -> u128 {
     let host = u32::from(width - len);
     if host == 128 { 0 } else { bits >> host << host }

@@ -6,7 +6,7 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
     const CAPABLE: std::ops::RangeInclusive<u8> = 1..=2;
     const MARK: u8 = 3;
     match packet {
-        // IPv4: the two low bits of the second byte.
+        // IPv4: the ECN field is the two low bits of the second byte.
         [first, class, ..] if *first >> 4 == 4 && packet.len() >= 20 => {
             let before = u16::from_be_bytes([packet[0], packet[1]]);
             if !CAPABLE.contains(&(packet[1] & MARK)) {
@@ -22,7 +22,8 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
             packet[10..12].copy_from_slice(&(!(new as u16)).to_be_bytes());
             true
         }
-        // IPv6: bits 4 and 5 of the second byte; bit 0 is the least significant.
+        // IPv6: the ECN field is bits 4 and 5 of the second byte. Bit 0 is the least significant
+        // bit.
         [first, second, ..] if *first >> 4 == 6 => {
             if CAPABLE.contains(&(*second >> 4 & MARK)) {
                 *second |= MARK << 4;

@@ -1,15 +1,15 @@
 //! Inner packets are the IP packets that a tunnel carries. This module reads and changes their
 //! fields.
 //!
-//! - [`Inner::parse`] validates a packet and reads what identifies its flow.
+//! - [`Inner::parse`] validates a packet and reads the fields that identify the packet's flow.
 //! - [`clamp_mss`] lowers the MSS in TCP SYNs so that segments fit into the tunnel.
 //! - [`mark_congestion`] sets the ECN mark.
 //!
 //! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
-//! twice as long, and does not find the flow (`benches/wire.rs`). It also rejects packets that a
-//! router would forward. A tunnel should forward the same packets as a router. So this module
-//! checks only the version and the lengths in the IP header. It must check the lengths, because the
-//! receiving end takes a decoded packet's length from the IP header.
+//! twice as long, and does not find the flow (`benches/wire.rs`). A general parser also rejects
+//! packets that a router would forward. A tunnel should forward the same packets as a router. So
+//! this module checks only the version and the lengths in the IP header. The lengths must be
+//! checked, because the receiving end takes a decoded packet's length from the IP header.
 
 mod ecn;
 mod mss;
@@ -36,7 +36,7 @@ pub enum NotIp {
     #[error("an IPv4 header length of {0} bytes is below 20 or beyond the packet")]
     HeaderLength(usize),
     /// The length in the IP header exceeds the number of bytes that were given.
-    #[error("the IP header announces {announced} bytes, but only {present} are there")]
+    #[error("the IP header announces {announced} bytes, but the packet has only {present}")]
     Length {
         /// The packet length in the IP header, bytes.
         announced: usize,
@@ -54,14 +54,15 @@ pub struct Inner<'a> {
     pub source: IpAddr,
     /// The destination address.
     pub destination: IpAddr,
-    /// The IP protocol number of the payload. In IPv6 it is the number in the last extension
-    /// header. For an IPv6 fragment it is the number in the fragment header.
+    /// The IP protocol number of the payload. In IPv6, this is the next-header value of the last
+    /// header in front of the payload. In an IPv6 fragment, this is the next-header value of the
+    /// fragment header.
     pub protocol: u8,
     /// Whether the packet is a fragment. The ports of fragments are not read, so that all fragments
     /// of a packet belong to one flow.
     pub fragment: bool,
     /// The source and destination ports of TCP, UDP, UDP-Lite, DCCP and SCTP. None for fragments,
-    /// for other protocols, and if the payload has fewer than four bytes.
+    /// for other protocols, and for payloads of fewer than four bytes.
     pub ports: Option<(u16, u16)>,
     /// The traffic class byte: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC
     /// 3168).
@@ -93,8 +94,8 @@ impl<'a> Inner<'a> {
     }
 
     /// A hash of addresses, protocol and ports. All packets of a flow in one direction have the
-    /// same hash, on every machine. For fragments and protocols without ports, the hash is of
-    /// addresses and protocol alone.
+    /// same hash, on every machine. For fragments and for protocols without ports, the hash covers
+    /// only addresses and protocol.
     pub fn flow(&self) -> u64 {
         let mut h = mix(0x5249_5053_544f_5031, u64::from(self.protocol));
         if let Some((source, destination)) = self.ports {
@@ -109,7 +110,8 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// The TCP header and data, if the packet is TCP and not a fragment.
+    /// The TCP header and data. None for other protocols, for fragments, and for a payload that is
+    /// too short for a TCP header.
     pub fn tcp(&self) -> Option<&'a [u8]> {
         let tcp = self.bytes.get(self.payload_at..)?;
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
@@ -160,7 +162,7 @@ fn ipv4(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     let header = bytes.first_chunk::<IPV4_HEADER>().ok_or(NotIp::Header(bytes.len()))?;
     let [class, protocol] = [header[1], header[9]];
     let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
-    // More-fragments, or an offset other than 0 (RFC 791, section 3.1).
+    // A fragment has the flag "more fragments" or an offset other than 0 (RFC 791, section 3.1).
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     let payload_at = usize::from(header[0] & 15) * 4;
     Ok(Inner {
@@ -197,16 +199,17 @@ fn ipv6(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
 }
 
 /// Skips the IPv6 extension headers (RFC 8200, section 4). Returns the payload's protocol, its
-/// offset, and whether the packet is a fragment. A header that goes beyond the end of the packet
-/// ends the loop. Such a packet is not refused here: its destination decides about it. Each step
-/// advances by at least 8 bytes, so the loop ends.
+/// offset, and whether the packet is a fragment. The loop ends at a header that goes beyond the end
+/// of the packet. Such a packet is not refused here: its destination decides what to do with the
+/// packet. Each step advances by at least 8 bytes, so the loop ends.
 fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     let mut at = IPV6_HEADER;
     while let Some(&[next, units]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) {
         let len = match protocol {
             // Hop-by-hop, routing, destination options, mobility, HIP, shim6.
             0 | 43 | 60 | 135 | 139 | 140 => (usize::from(units) + 1) * 8,
-            // Authentication header: length in units of 4 bytes, minus 2 (RFC 4302, section 2.2).
+            // Authentication header: the length field counts units of 4 bytes, minus 2 (RFC 4302,
+            // section 2.2).
             51 => (usize::from(units) + 2) * 4,
             // Fragment header. An atomic fragment (offset 0, no more fragments: RFC 6946) is a
             // whole packet.
@@ -224,7 +227,8 @@ fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     (protocol, at, false)
 }
 
-/// The ports of a TCP, DCCP, UDP, SCTP or UDP-Lite payload. They are in its first four bytes.
+/// The ports of a TCP, DCCP, UDP, SCTP or UDP-Lite payload. The ports are the first four bytes of
+/// the payload.
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let p = payload.first_chunk::<4>()?;
     matches!(protocol, TCP | 17 | 33 | 132 | 136)

@@ -1,11 +1,11 @@
-//! MSS clamping: the MSS option of TCP SYNs through the tunnel is lowered to what fits the tunnel's
-//! MTU. So TCP segments fit even where ICMP is blocked.
+//! MSS clamping: the MSS option of TCP SYNs is lowered, so that segments fit the tunnel's MTU. The
+//! segments then fit even where ICMP is blocked.
 
 use super::{IPV4_HEADER, IPV6_HEADER, Inner};
 
-/// Lowers the MSS option of a TCP SYN to the largest value that fits, and corrects the checksum.
-/// `mtu` is the largest inner packet, bytes. Other packets, and SYNs with a small enough MSS, are
-/// not changed. Returns whether the packet was changed.
+/// Lowers the MSS option of a TCP SYN to the largest value that fits, and corrects the TCP
+/// checksum. `mtu` is the length of the largest inner packet, bytes. Other packets, and SYNs with a
+/// small enough MSS, are not changed. Returns whether the packet was changed.
 ///
 /// `packet` must have a complete TCP checksum: checksum offload to a network card must be off.
 pub fn clamp_mss(packet: &mut [u8], mtu: u16) -> bool {
@@ -34,7 +34,8 @@ fn find(packet: &[u8], mtu: u16) -> Option<(usize, usize, u16, u16)> {
     if tcp[13] & 0b10 == 0 {
         return None;
     }
-    // RFC 6691: the MTU minus the fixed headers. The sender subtracts the length of its options.
+    // RFC 6691: the MSS is the MTU minus the fixed headers. The sender of a segment subtracts the
+    // length of its options.
     let headers = 20 + if inner.source.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
     let limit = mtu.saturating_sub(headers as u16);
     let options = tcp.get(20..usize::from(tcp[12] >> 4) * 4)?;
@@ -46,7 +47,8 @@ fn find(packet: &[u8], mtu: u16) -> Option<(usize, usize, u16, u16)> {
             [2, 4, high, low, ..] => {
                 return Some((inner.payload_at, 20 + at, u16::from_be_bytes([high, low]), limit));
             }
-            // An option shorter than its own two bytes is malformed.
+            // An option has at least two bytes, its kind and its length. A smaller length is
+            // malformed.
             [_, len, ..] if len >= 2 => at += usize::from(len),
             _ => return None,
         }
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
     use etherparse::{PacketBuilder, TcpOptionElement, TcpSlice};
 
-    /// A SYN with `nops` no-operations in front of the MSS option.
+    /// A SYN with `nops` no-operation options in front of the MSS option.
     fn syn(v6: bool, nops: usize, mss: u16, flags_ack: bool) -> Vec<u8> {
         let mut options = vec![TcpOptionElement::Noop; nops];
         options.push(TcpOptionElement::MaximumSegmentSize(mss));
@@ -121,7 +123,8 @@ mod tests {
         packet[6] = 0x20; // a fragment
         assert!(!clamp_mss(&mut packet, 576));
         assert_eq!(before.len(), packet.len());
-        // Broken options end the search: a length of 1, one beyond the header, none at all.
+        // No change: an option of length 1, an option that ends beyond the header, an MSS of 0, an
+        // empty list of options.
         for options in [[5, 1, 2, 4], [5, 40, 2, 4], [2, 4, 0, 0], [0, 2, 4, 9]] {
             let mut packet = syn(false, 0, 1460, false);
             packet[40..44].copy_from_slice(&options);

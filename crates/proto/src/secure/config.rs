@@ -3,7 +3,7 @@
 //!
 //! `mod.rs` explains *seal*, *epoch* and *receiver index*. A handshake message ends with two codes,
 //! mac1 and mac2. The code mac1 proves that the sender knows the receiver's public key. The code
-//! mac2 proves that the sender has a *cookie*. The receiver sent this cookie, a code, to the
+//! mac2 proves that the sender has a *cookie*. A cookie is a code that the receiver sent to the
 //! sender's address shortly before.
 
 use super::aead::Suite;
@@ -15,38 +15,43 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// Settings of handshakes and keys. The defaults suit every link; tests and slow machines may need
-/// others.
+/// other values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecureConfig {
-    /// The cipher suite that this end proposes. It accepts both suites from a peer.
+    /// The cipher suite that this end proposes. This end accepts both suites from a peer.
     pub suite: Suite,
-    /// The largest inner packet that this end takes, bytes. The handshake tells the peer.
+    /// The largest inner packet that this end accepts, bytes. The handshake announces this value to
+    /// the peer.
     pub inner_mtu: u16,
-    /// The extensions that this end understands, as bits. The handshake tells the peer. No bit is
-    /// defined yet.
+    /// The extensions that this end understands, as bits. The handshake announces this value to the
+    /// peer. No bit is defined yet.
     pub capabilities: u32,
     /// The age at which a key is renewed by a new handshake. The end that started the key's
-    /// handshake renews the key when it seals a datagram with a key of this age. The other end does
-    /// the same only 15 s later, if the key has not been renewed by then. So both ends rarely start
-    /// a handshake at the same time.
+    /// handshake renews the key when this end seals a datagram with a key of this age. The other
+    /// end renews the key when the key is 15 s older, if the key has not been renewed by then. So
+    /// both ends rarely start a handshake at the same time.
     pub rekey_after: Duration,
     /// The age at which a key stops sealing and opening datagrams.
     pub reject_after: Duration,
     /// How many datagrams a key seals before it is renewed.
     pub rekey_messages: u64,
-    /// How many datagrams a key seals at most. With packets below 2^11 bytes, an attacker's
-    /// advantage against AES-GCM stays below 2^-57 for 2^28 datagrams (RFC 9001, appendix B.1.1).
+    /// The largest number of datagrams that a key seals. With packets below 2^11 bytes, an
+    /// attacker's advantage against AES-GCM stays below 2^-57 for 2^28 datagrams (RFC 9001,
+    /// appendix B.1.1).
     pub reject_messages: u64,
     /// How long this end waits for a response before it sends the initiation again. Each further
-    /// wait is longer by half, up to `max_retry`. Up to a quarter is added to each wait at random.
+    /// wait is longer by half, up to `max_retry`. A random time of up to a quarter of the wait is
+    /// added to each wait.
     pub first_retry: Duration,
     /// The longest wait for a response before the initiation is sent again, without the random
     /// addition.
     pub max_retry: Duration,
-    /// How long a peer leaves handshakes unanswered before [`SecureEvent::Unreachable`] reports it.
+    /// How long a peer leaves handshakes unanswered before [`SecureEvent::Unreachable`] reports the
+    /// peer.
     pub unreachable_after: Duration,
     /// How many handshake messages per second this end processes without a cookie. When more
-    /// arrive, this end is *under load* and demands cookies. A handshake costs about 200 us of CPU.
+    /// messages arrive, this end is *under load* and demands cookies. A handshake costs about 200
+    /// us of CPU.
     pub handshakes_per_second: u32,
     /// How many handshake messages per second from one address (for IPv6, one /64) this end
     /// processes while it is under load. These messages must carry a valid cookie.
@@ -75,9 +80,9 @@ impl Default for SecureConfig {
 /// How long a peer may be silent before the caller should start a new handshake with
 /// [`super::Peers::connect`]: max(1 s, 4 RTT).
 ///
-/// A silent peer may have restarted and lost its keys, and only a new handshake helps then. The
-/// silence begins when this end sends a datagram that asks for an answer. It ends when an answer
-/// arrives. `rtt` is the path's round-trip time.
+/// A silent peer may have restarted and lost its keys. Then only a new handshake restores the
+/// session. The silence begins when this end sends a datagram that asks for an answer. The silence
+/// ends when an answer arrives. `rtt` is the path's round-trip time.
 pub fn silence_limit(rtt: Duration) -> Duration {
     rtt.saturating_mul(4).max(Duration::from_secs(1))
 }
@@ -93,19 +98,19 @@ pub enum SecureEvent {
         /// this peer had another epoch, an end has restarted. The numbers then begin at 0 again in
         /// both directions.
         epoch: u64,
-        /// Whether this end started the handshake. If so, this end must seal and send a datagram
-        /// now; if no data waits, a probe. The peer uses the new keys only after the first datagram
-        /// under them.
+        /// Whether this end started the handshake. If so, this end must now seal and send a
+        /// datagram: a probe, if no data waits. The peer uses the new keys only after the first
+        /// datagram under them.
         initiator: bool,
         /// The cipher suite.
         suite: Suite,
-        /// The largest inner packet that the peer takes, bytes.
+        /// The largest inner packet that the peer accepts, bytes.
         peer_mtu: u16,
         /// The extensions that the peer understands.
         peer_capabilities: u32,
     },
-    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event
-    /// comes once until the peer answers. This end goes on trying handshakes.
+    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event is
+    /// not repeated before the peer answers. This end continues to send initiations.
     Unreachable {
         /// The peer.
         peer: PeerId,
@@ -117,11 +122,12 @@ pub enum SecureEvent {
         /// The peer.
         peer: PeerId,
     },
-    /// The peer's datagrams now come from another address. This end's datagrams now go there.
+    /// The peer's datagrams now come from another address. This end's datagrams now go to the new
+    /// address.
     Roamed {
         /// The peer.
         peer: PeerId,
-        /// The former address; None when there was none.
+        /// The former address; None if no address was known.
         from: Option<SocketAddr>,
         /// The new address.
         to: SocketAddr,
@@ -183,7 +189,7 @@ pub enum Rejected {
     #[error("handshake message for another key")]
     Mac1,
     /// This end is under load, and the message carries no valid cookie. This end answered with a
-    /// cookie instead.
+    /// cookie.
     #[error("under load: a cookie is demanded")]
     CookieDemanded,
     /// The message carries a valid cookie, but too many handshake messages come from its address
@@ -307,13 +313,13 @@ pub struct SecureCounters {
     /// Completed handshakes that began a new epoch.
     pub epochs: u64,
     /// Completed handshakes that were not used because of a *crossing*: both ends had started a
-    /// handshake at the same time. Both handshakes succeeded, and the ends use the one that this
-    /// end started.
+    /// handshake at the same time. Both handshakes succeeded, and the ends use the handshake that
+    /// this end started.
     pub crossed: u64,
     /// Cookies sent to peers or strangers.
     pub cookies_given: u64,
     /// Cookies received.
     pub cookies_received: u64,
-    /// Peers that moved to another address.
+    /// How many times a peer has moved to another address.
     pub roamed: u64,
 }

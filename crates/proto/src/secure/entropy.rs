@@ -2,8 +2,9 @@
 
 use ripstop_base::Stream;
 
-/// A source of random bytes. On the wire it must be the operating system's generator. In the
-/// simulator it is a seeded [`Stream`], which gives the same keys and receiver indices in each run.
+/// A source of random bytes. On a real network, the source must be the operating system's random
+/// generator. In the simulator, the source is a seeded [`Stream`], which gives the same keys and
+/// receiver indices in each run.
 pub trait Entropy {
     /// Fills `bytes` with random bytes.
     fn fill(&mut self, bytes: &mut [u8]);

@@ -44,9 +44,9 @@ impl IndexTable {
     }
 }
 
-/// Hashes an index by one multiplication. The multiplication spreads the index to the upper bits,
-/// which the hash table also uses. A stronger hash is not needed: this end chose the indices in the
-/// table, and they are random.
+/// Hashes an index by one multiplication. The hash table uses the upper bits of a hash too, and the
+/// multiplication spreads the index to these bits. A stronger hash is not needed: this end chose
+/// the indices in the table, and they are random.
 #[derive(Default)]
 struct IndexHasher(u64);
 

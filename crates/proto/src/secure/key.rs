@@ -51,8 +51,8 @@ impl fmt::Debug for PublicKey {
 
 /// A private X25519 key.
 ///
-/// Its memory is overwritten with zeros when it is dropped. `Debug` does not print it. Its text
-/// form is read and written in constant time.
+/// When the key is dropped, its memory is overwritten with zeros. `Debug` does not print the key.
+/// The key's text form is read and written in constant time.
 #[derive(Clone)]
 pub struct PrivateKey(Zeroizing<[u8; 32]>);
 
@@ -97,8 +97,8 @@ impl fmt::Debug for PrivateKey {
 }
 
 fn decode(text: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    // 44 characters without padding decode to 33 bytes. The buffer has room for 33 bytes, so that
-    // the check below refuses them, not the decoder.
+    // 44 characters without padding decode to 33 bytes. The buffer has room for 33 bytes, so the
+    // decoder accepts such a text, and the check of the length below refuses it.
     let mut buffer = Zeroizing::new([0; 33]);
     let bytes = Base64::decode(text.trim(), &mut *buffer).map_err(|_| KeyError)?;
     let bytes: [u8; 32] = bytes.try_into().map_err(|_| KeyError)?;
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn public_halves_are_those_of_rfc_7748() {
-        // RFC 7748, section 5.2: k = u = 9 after one iteration.
+        // RFC 7748, section 5.2: the result of one iteration, which begins with k = u = 9.
         let mut nine = [0; 32];
         nine[0] = 9;
         let public = PrivateKey::from_bytes(nine).public();

@@ -2,8 +2,8 @@
 //! multiplications.
 //!
 //! Normally every handshake message may cause this work, if its mac1 is right. Under load, only
-//! messages with a valid cookie may cause it. The cookie proves that the sender receives datagrams
-//! at its address. `mac.rs` explains mac1 and cookies.
+//! messages with a valid cookie may cause this work. The cookie proves that the sender receives
+//! datagrams at its address. `mac.rs` explains mac1 and cookies.
 
 use ripstop_base::Time;
 use std::collections::BTreeMap;
@@ -13,7 +13,8 @@ use std::net::IpAddr;
 /// When the bucket is empty, this end is under load. Messages with a valid cookie are then counted
 /// for each address.
 pub(crate) struct LoadGate {
-    /// The rate of the token bucket, messages per second. It is also the size of the bucket.
+    /// The rate of the token bucket, messages per second. The bucket holds at most the tokens of
+    /// one second.
     per_second: f64,
     /// The largest number of messages from one address per second under load.
     per_address: u32,
@@ -27,9 +28,9 @@ pub(crate) struct LoadGate {
     second: u64,
 }
 
-/// The largest number of addresses counted within a second. The limit bounds the memory. Handshakes
-/// from further addresses are refused until the second is over. A larger table admits more clients
-/// during an attack.
+/// The largest number of addresses that are counted within a second. The limit bounds the memory.
+/// Handshakes from further addresses are refused until the second is over. A larger table admits
+/// more peers during an attack.
 const MOST_ADDRESSES: usize = 4096;
 
 impl LoadGate {

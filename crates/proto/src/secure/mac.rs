@@ -6,8 +6,8 @@
 //! - mac1 proves that the sender knows the receiver's public key. The receiver ignores a message
 //!   with a wrong mac1, at the cost of one hash.
 //! - mac2 proves that the sender receives datagrams at the address that it sends from. The receiver
-//!   demands it under load. It is made with a *cookie*, a code that the receiver sends to that
-//!   address in a *cookie reply*.
+//!   demands mac2 under load, that is, when too many handshake messages arrive. The sender makes
+//!   mac2 with a *cookie*: a code that the receiver sends to this address in a *cookie reply*.
 
 use super::entropy::{Entropy, array};
 use super::key::PublicKey;
@@ -22,16 +22,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long an end that got a cookie uses it. Cookies are made with a secret, which changes at the
-/// same interval. 120 s is WireGuard's value. With half the value, clients ask for cookies twice as
-/// often. With double the value, a stolen cookie works for twice as long.
+/// How long an end uses a cookie that it received. The end that makes cookies changes its secret at
+/// this interval too. 120 s is WireGuard's value. With half the value, cookies must be renewed
+/// twice as often under load. With double the value, a stolen cookie works for twice as long.
 pub(crate) const COOKIE_LIFE: Duration = Duration::from_secs(120);
 
-/// A code that proves that its owner receives datagrams at an address. Its owner uses it for
+/// A code that proves that its owner receives datagrams at an address. The owner uses the code for
 /// [`COOKIE_LIFE`].
 pub(crate) type Cookie = [u8; MAC_LEN];
 
-/// The keys for the MACs of messages to the *receiver*, the owner of a public key. They are
+/// The keys for the MACs of messages to the *receiver*, the owner of a public key. These keys are
 /// computed from the public key alone.
 #[derive(Clone)]
 pub(crate) struct MacKeys {
@@ -63,8 +63,8 @@ impl MacKeys {
         verify(&self.mac1, &[content], &macs[..MAC_LEN])
     }
 
-    /// Decrypts the cookie in a reply of the receiver to the message with `mac1`. None when the
-    /// reply does not authenticate.
+    /// Decrypts the cookie in a cookie reply of the receiver. `mac1` is the mac1 of the answered
+    /// message. None if the reply does not authenticate.
     pub(crate) fn open_cookie(&self, reply: &CookieReply, mac1: &[u8; MAC_LEN]) -> Option<Cookie> {
         let (sealed, tag) = reply.sealed.split_first_chunk::<MAC_LEN>()?;
         let mut cookie = *sealed;
@@ -76,7 +76,7 @@ impl MacKeys {
 }
 
 /// The mac1 of a message. A cookie reply is encrypted with the answered message's mac1 as
-/// associated data, so it fits no other message.
+/// associated data, so the reply is valid for no other message.
 pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
     match message.split_last_chunk::<{ 2 * MAC_LEN }>() {
         Some((_, macs)) => std::array::from_fn(|i| macs[i]),
@@ -84,13 +84,13 @@ pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
     }
 }
 
-/// Makes and verifies cookies. It needs no table of cookies: a cookie is a MAC of the sender's
+/// Makes and verifies cookies. A table of cookies is not needed: a cookie is a MAC of the sender's
 /// address, made with a secret.
 pub(crate) struct CookieJar {
     /// The current secret and the previous one, so that a cookie stays valid when the secret
     /// changes.
     secrets: [Zeroizing<[u8; 32]>; 2],
-    /// When the secret changes next.
+    /// The time at which the secret changes next.
     rotate_at: Time,
 }
 
@@ -100,8 +100,8 @@ impl CookieJar {
         CookieJar { secrets, rotate_at: Time::ZERO }
     }
 
-    /// Whether mac2 of a message from `from` was made with a cookie that this end gave to that
-    /// address.
+    /// Whether mac2 of a message from `from` was made with a cookie that this end gave to the
+    /// address `from`.
     pub(crate) fn verify_mac2(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl CookieJar {
         Some(CookieReply { receiver, nonce, sealed })
     }
 
-    /// Changes the secret when its time is over.
+    /// Changes the secret if the time for the change has come.
     fn rotate(&mut self, now: Time, entropy: &mut dyn Entropy) {
         if now >= self.rotate_at {
             self.secrets.swap(0, 1);
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn macs_are_those_of_the_wire_format() {
-        // Made with another implementation of BLAKE2s: key 0, 1, .. 31, content 0, 1, .. 99, cookie
-        // 200, 201, .. 215.
+        // Another implementation of BLAKE2s computed the expected codes. The bytes of the key are
+        // 0, 1, .. 31, those of the content 0, 1, .. 99, and those of the cookie 200, 201, .. 215.
         let keys = MacKeys::of(&PublicKey::from_bytes(std::array::from_fn(|i| i as u8)));
         let mut message: Vec<u8> = (0..100).collect();
         message.resize(132, 0xff);

@@ -23,9 +23,9 @@
 //! 3. Wait for the next input, or until the time that [`Peers::poll_timeout`] returns.
 //!
 //! A received datagram costs one look-up of its receiver index, one replay check and one AEAD call.
-//! A sent datagram costs one array look-up and one AEAD call. **Neither allocates memory**, with
-//! one exception: a `seal` that finds the key due for renewal starts a handshake. Handshakes,
-//! events and [`Peers::add`] allocate.
+//! A sent datagram costs one array look-up and one AEAD call. **Sending and receiving allocate no
+//! memory**, with one exception: if a key is due for renewal, [`Peers::seal`] starts a handshake.
+//! Handshakes, events and [`Peers::add`] allocate.
 //!
 //! # Keys, numbers, epochs
 //!
@@ -34,13 +34,14 @@
 //! direction. Each end chooses a random *receiver index* for the session. The peer writes this
 //! index into each datagram, so that the receiving end finds the session.
 //!
-//! The initiator uses the keys once the response authenticates, and must then send a datagram
-//! ([`SecureEvent::Established`]). The responder uses the keys once a datagram authenticates under
-//! them. So a replayed initiation has no effect, and no clock is needed to detect it.
+//! The initiator uses the keys as soon as the response authenticates. The initiator must then send
+//! a datagram ([`SecureEvent::Established`]). The responder uses the keys as soon as a datagram
+//! authenticates under them. So a replayed initiation has no effect, and the responder needs no
+//! clock to detect the replay.
 //!
-//! A key is renewed by a new handshake, when it has a certain age or has sealed a certain number of
-//! datagrams. The superseded keys still open datagrams that are in flight. If both ends start a
-//! handshake at the same time, both handshakes may succeed: they *cross*. Both ends then use the
+//! When a key has a certain age, or has sealed a certain number of datagrams, a new handshake
+//! renews the key. The superseded keys still open datagrams that are in flight. If both ends start
+//! a handshake at the same time, both handshakes may succeed: they *cross*. Both ends then use the
 //! handshake that the end with the lower public key started.
 //!
 //! The caller numbers its datagrams upwards from 0. The numbers continue across key changes. When
@@ -78,13 +79,13 @@ pub use replay::{REPLAY_WINDOW, ReplayWindow, Seen};
 pub struct PeerId(pub(crate) u32);
 
 impl PeerId {
-    /// The peer that was added as the `index`-th, counted from 0.
+    /// The identifier of the peer that was added at position `index`, counted from 0.
     pub const fn from_index(index: u32) -> PeerId {
         PeerId(index)
     }
 
-    /// The peer's position in the order of [`Peers::add`], counted from 0. It can serve as an index
-    /// into tables.
+    /// The peer's position in the order of [`Peers::add`], counted from 0. The position can serve
+    /// as an index into tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,9 +1,9 @@
 //! The two messages of the Noise IK handshake, with entropy as an argument.
 //!
-//! The crate `snow` implements the handshake. It needs random bytes only for the ephemeral key, and
-//! asks a *resolver* for them. The resolver here gives it 32 bytes of the caller's entropy, once.
-//! `snow` does not overwrite its own copies of ephemeral keys in memory. A handshake state exists
-//! for half a minute at most.
+//! The crate `snow` implements the handshake. `snow` needs random bytes only for the ephemeral key,
+//! and asks a *resolver* for these bytes. The resolver here gives `snow` 32 bytes of the caller's
+//! entropy, and refuses a second request. `snow` does not overwrite its own copies of ephemeral
+//! keys in memory. A handshake state exists for half a minute at most.
 
 use super::aead::{Key, Suite};
 use super::entropy::{Entropy, array};
@@ -23,8 +23,8 @@ pub(crate) struct Keys {
     pub(crate) open: Key,
 }
 
-/// Starts a handshake with `peer`. Returns the handshake state, which [`finish`] needs, and message
-/// 1. The message carries `hello` encrypted. The responder must use the same `prologue`.
+/// Starts a handshake with `peer`. Returns the handshake state, which [`finish`] needs, and the first
+/// message, which contains `hello`, encrypted. The responder must use the same `prologue`.
 pub(crate) fn initiate(
     suite: Suite,
     own: &PrivateKey,
@@ -64,7 +64,7 @@ pub(crate) fn open_initiation(
 }
 
 /// Answers a decrypted initiation. Returns message 2 and the keys. Costs two curve multiplications
-/// and a key pair.
+/// and the generation of a key pair.
 pub(crate) fn respond(
     suite: Suite,
     mut state: HandshakeState,
@@ -113,8 +113,8 @@ fn builder<'a>(
     Builder::with_resolver(params, Box::new(resolver)).local_private_key(own.as_bytes())?.prologue(prologue)
 }
 
-/// Tells `snow` which implementations to use: its default ones for X25519 and BLAKE2s, `ring` for
-/// the ciphers, and the caller's bytes as random bytes.
+/// Tells `snow` which implementations to use: its default implementations for X25519 and BLAKE2s,
+/// `ring` for the ciphers, and the caller's bytes as random bytes.
 struct Resolver {
     ephemeral: Zeroizing<[u8; 32]>,
 }
@@ -169,7 +169,7 @@ mod tests {
             let (a, b) = (PrivateKey::generate(&mut entropy), PrivateKey::generate(&mut entropy));
             let prologue = Initiation::header(suite as u8, 77);
             let (mut ours, first) = initiate(suite, &a, &b.public(), &prologue, &HELLO, &mut entropy).unwrap();
-            // The other end is snow alone, which draws its own ephemeral key.
+            // The other end calls `snow` directly, and has an ephemeral key of its own.
             let resolver = Resolver { ephemeral: Zeroizing::new([5; 32]) };
             let mut theirs = Builder::with_resolver(suite.noise_name().parse().unwrap(), Box::new(resolver))
                 .local_private_key(b.as_bytes())

@@ -17,15 +17,18 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a superseded key still opens datagrams in flight. Also how long an initiation may wait
-/// for its response, and an answered handshake for its first datagram. The value must exceed the
-/// largest delay of a path. A larger value keeps old keys in memory longer.
+/// How long a superseded key still opens datagrams in flight. This is also the longest time that an
+/// initiation waits for its response, and that an answered handshake waits for its first datagram.
+/// The value must exceed the largest delay of a path. A larger value keeps old keys in memory
+/// longer.
 pub(crate) const GRACE: Duration = Duration::from_secs(30);
-/// How many established keys are kept: the current one, and superseded ones that still open
-/// datagrams in flight. Each key lasts minutes, so more than two are rare.
+/// The largest number of established keys that are kept: the current key, and superseded keys that
+/// still open datagrams in flight. Each key lasts for minutes, so a peer rarely has more than two
+/// keys.
 const MOST_KEYS: usize = 4;
-/// How many handshakes of the peer, answered by this end, may wait for the first datagram under
-/// their keys. The limit bounds the memory that replayed initiations can fill.
+/// The largest number of pending handshakes of a peer. In a pending handshake, this end has
+/// answered the peer's initiation, and waits for the first datagram under the new keys. The limit
+/// bounds the memory that replayed initiations can fill.
 const MOST_PENDING: usize = 4;
 /// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
 /// end detects repeated and replayed initiations without a curve multiplication.
@@ -42,10 +45,11 @@ pub(crate) struct Peer {
     pub(crate) macs: MacKeys,
     /// The peer's address.
     pub(crate) endpoint: Option<SocketAddr>,
-    /// This end's instance in handshakes with this peer. Each peer gets another one.
+    /// This end's instance in handshakes with this peer. This end has a different instance for each
+    /// peer.
     pub(crate) instance: [u8; 8],
     pub(crate) epoch: Option<Epoch>,
-    /// Established keys. The first one seals datagrams. All of them open datagrams.
+    /// Established keys. The first entry seals datagrams. All entries open datagrams.
     pub(crate) keys: Vec<Session>,
     /// Handshakes that the peer started and this end answered.
     pub(crate) pending: Vec<Pending>,
@@ -60,7 +64,8 @@ pub(crate) struct Peer {
     pub(crate) spent: VecDeque<[u8; 32]>,
     /// The peer's former instances, the oldest first ([`MOST_RETIRED`]).
     retired: VecDeque<[u8; 8]>,
-    /// The time under which the peer is in the table of timers; [`Time::NEVER`] when it is not.
+    /// The time under which the peer is in the table of timers; [`Time::NEVER`] if the peer is not
+    /// in the table.
     pub(crate) timer: Time,
     /// How many epochs have begun.
     epochs: u64,
@@ -80,7 +85,7 @@ pub(crate) struct Epoch {
     pub(crate) next: u64,
 }
 
-/// The two keys that one handshake gave, and how they are used.
+/// The two keys that resulted from one handshake, and the state of these keys.
 pub(crate) struct Session {
     /// The receiver index in datagrams to this end.
     pub(crate) index: u32,
@@ -105,13 +110,13 @@ pub(crate) struct Pending {
     pub(crate) session: Session,
     /// The payload of the initiation.
     pub(crate) hello: Hello,
-    /// The ephemeral key of the initiation, which identifies a repetition of it.
+    /// The ephemeral key of the initiation, which identifies repetitions of this initiation.
     pub(crate) ephemeral: [u8; 32],
     pub(crate) response: [u8; RESPONSE_LEN],
     /// How many times the response was sent again.
     pub(crate) repeats: u8,
-    /// The receiver index of this end's current keys if their handshake may have crossed this one:
-    /// see [`Peer::crossing`].
+    /// The result of [`Peer::crossing`] when the initiation arrived: the receiver index of this
+    /// end's current keys, if their handshake may have crossed this handshake.
     pub(crate) crosses: Option<u32>,
 }
 
@@ -155,8 +160,8 @@ impl Session {
         Session { index, remote, keys, suite, initiator, born, expires, sealed: 0, first_opened: None }
     }
 
-    /// Decrypts a datagram, and marks its number as received. Returns the number, and whether it is
-    /// the highest so far.
+    /// Decrypts a datagram, and marks its number as received. Returns the number, and whether the
+    /// number is the highest so far.
     #[inline]
     fn open(
         &mut self,
@@ -190,9 +195,9 @@ impl Epoch {
         epoch
     }
 
-    /// Takes the next number that the peer announced in a handshake. The announcement is ignored if
-    /// the peer made it to another instance of this end, or if the number is below the expected
-    /// one.
+    /// Raises the expected number to the next number that the peer announced in a handshake. The
+    /// announcement is ignored if it was made to another instance of this end, or if the announced
+    /// number is below the expected number.
     fn announced(&mut self, ours: &[u8; 8], hello: &Hello) {
         if hello.peer_instance == *ours {
             self.expected = self.expected.max(hello.next_number);
@@ -277,7 +282,7 @@ impl Peer {
         Ok(Opened { epoch: self.epochs, number })
     }
 
-    /// Takes the keys of a handshake that this end started and the peer has answered.
+    /// Starts to use the keys of a handshake that this end started and the peer has answered.
     pub(crate) fn answered(
         &mut self,
         now: Time,
@@ -304,17 +309,17 @@ impl Peer {
         }
         let Some(epoch) = &self.epoch else { return false };
         let first = self.keys.first().and_then(|session| session.first_opened);
-        // If the peer has sent a datagram under the current key, it knows this end's instance. Then
-        // its next initiation names this instance, and announces a number higher than that
-        // datagram's.
+        // If the peer has sent a datagram under the current key, the peer knows this end's
+        // instance. The peer's next initiation then names this instance, and announces a number
+        // above the number of that datagram.
         epoch.instance == hello.instance
             && first.is_some_and(|first| hello.peer_instance != self.instance || hello.next_number <= first)
     }
 
     /// The receiver index of this end's current keys, if an initiation that arrives now may have
-    /// crossed their handshake. This is possible if this end started that handshake, and no
-    /// datagram of the peer has come under the keys. Then the peer may not have known the keys when
-    /// it sent its initiation.
+    /// crossed the handshake of these keys. A crossing is possible if this end started that
+    /// handshake, and no datagram of the peer has come under the keys. In this case the peer may
+    /// not have known the keys when it sent its initiation.
     pub(crate) fn crossing(&self) -> Option<u32> {
         let ours = self.keys.first().filter(|ours| ours.initiator && ours.first_opened.is_none());
         ours.map(|ours| ours.index)
@@ -330,9 +335,9 @@ impl Peer {
             shared.recent.remove(&oldest);
         }
         if self.pending.len() == MOST_PENDING {
-            // An initiation that was recorded before this end started, and is replayed now, has
-            // another instance than the peer's current one. Drop such a handshake first, so that
-            // replays do not displace the peer's own handshakes.
+            // An initiation that was recorded before this end started, and is replayed now, names
+            // an instance that is not the peer's current instance. Drop such a handshake first, so
+            // that replays do not displace the peer's own handshakes.
             let known = self.epoch.as_ref().map(|epoch| epoch.instance);
             let other = self.pending.iter().position(|pending| Some(pending.hello.instance) != known);
             let dropped = self.pending.remove(other.unwrap_or(0));
@@ -341,8 +346,9 @@ impl Peer {
         self.pending.push(pending);
     }
 
-    /// The payload of a handshake message to the peer. `instance` is the peer's instance if its
-    /// message told it. None: take the instance of the current epoch.
+    /// The payload of a handshake message to the peer. `instance` is the peer's instance, if the
+    /// peer's message named it. If `instance` is None, the payload names the peer's instance of the
+    /// current epoch.
     pub(crate) fn hello(&self, instance: Option<[u8; 8]>, shared: &Shared) -> Hello {
         let known = self.epoch.as_ref().filter(|epoch| instance.is_none_or(|i| i == epoch.instance));
         Hello {
@@ -354,7 +360,8 @@ impl Peer {
         }
     }
 
-    /// The cookie to send to the peer, while it is valid.
+    /// The cookie with which this end makes mac2 in messages to the peer. None if there is no
+    /// cookie, or if the cookie has expired.
     pub(crate) fn cookie(&self, now: Time) -> Option<&Cookie> {
         self.cookie.as_ref().filter(|(_, got)| now.since(*got) < COOKIE_LIFE).map(|(cookie, _)| cookie)
     }
@@ -414,7 +421,7 @@ impl Peer {
         shared.counters.epochs += 1;
     }
 
-    /// Takes new keys into use.
+    /// Starts to use new keys.
     fn establish(&mut self, now: Time, mut session: Session, hello: &Hello, crosses: Option<u32>, shared: &mut Shared) {
         let Some(epoch) = &self.epoch else { return };
         let event = SecureEvent::Established {
@@ -429,9 +436,10 @@ impl Peer {
         shared.counters.renewed += u64::from(!self.keys.is_empty());
         self.cancel(&mut shared.index);
         let expiry = now + GRACE;
-        // True if both ends started a handshake at the same time, this end's handshake was complete
-        // first, and this end has the lower public key. Both ends then use this end's handshake.
-        // The peer starts to use the keys of this handshake when our next datagram arrives.
+        // `crossed` is true if both ends started a handshake at the same time, this end's handshake
+        // was complete first, and this end has the lower public key. Both ends then use this end's
+        // handshake. The peer starts to use the keys of this handshake when our next datagram
+        // arrives.
         let crossed = !session.initiator
             && shared.identity.public < self.public
             && self
@@ -457,8 +465,9 @@ impl Peer {
         shared.reschedule(self, now);
     }
 
-    /// Notes that an authentic, new datagram has arrived from the address `from`. Only a response,
-    /// or the datagram with the highest number so far, can change the peer's address (`highest`).
+    /// Notes that an authentic, new datagram has arrived from the address `from`. `highest` is true
+    /// if the datagram is a response, or has the highest number so far. Only such a datagram
+    /// changes the peer's address.
     #[inline]
     fn heard(&mut self, from: SocketAddr, highest: bool, shared: &mut Shared) {
         if highest && self.endpoint != Some(from) {

@@ -18,18 +18,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long one initiation is repeated before a new one replaces it. A repetition costs the
-/// responder a few hashes, a new initiation four curve multiplications. A new initiation is needed
-/// if the responder has forgotten the old one.
+/// How long one initiation is repeated before a new initiation replaces it. A repetition costs the
+/// responder a few hashes. A new initiation costs the responder four curve multiplications. A new
+/// initiation is needed if the responder has forgotten the old one.
 const ROUND: Duration = Duration::from_secs(15);
 /// How much later than the initiator the responder renews a key, so that both ends rarely renew a
 /// key at the same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
-/// How often a response is sent again at most, if its initiation is repeated. The limit bounds the
-/// answers to a replay.
+/// The largest number of times that a response is sent again when its initiation is repeated. The
+/// limit bounds the number of answers to a replayed initiation.
 const MOST_REPEATS: u8 = 16;
 
-/// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive it.
+/// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive this
+/// type.
 pub struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     by_key: BTreeMap<PublicKey, PeerId>,
@@ -42,7 +43,8 @@ pub(crate) struct Shared {
     pub(crate) config: SecureConfig,
     pub(crate) entropy: Box<dyn Entropy + Send>,
     pub(crate) index: IndexTable,
-    /// The peer of each ephemeral key in answered initiations. Detects repetitions and replays.
+    /// The peer of each ephemeral key in answered initiations. With this table, this end detects
+    /// repetitions and replays.
     pub(crate) recent: BTreeMap<[u8; 32], PeerId>,
     jar: CookieJar,
     gate: LoadGate,
@@ -61,7 +63,8 @@ pub(crate) struct Identity {
 }
 
 impl Peers {
-    /// An end with this private key and no peers. On the wire, `entropy` must be from the OS.
+    /// An end with this private key and no peers. On a real network, `entropy` must be the
+    /// operating system's random generator.
     pub fn new(private: PrivateKey, config: SecureConfig, mut entropy: Box<dyn Entropy + Send>) -> Peers {
         let public = private.public();
         let jar = CookieJar::new(&mut *entropy);
@@ -110,9 +113,9 @@ impl Peers {
         true
     }
 
-    /// Starts a handshake with a peer unless one is under way. Call it to open a session, or when
-    /// the peer has been silent for [`super::silence_limit`]. Handshakes are repeated until one
-    /// succeeds. False if the peer is not known or has no address.
+    /// Starts a handshake with a peer, unless one is under way. Call this method to open a session,
+    /// or when the peer has been silent for [`super::silence_limit`]. Handshakes are repeated until
+    /// one succeeds. False if the peer is not known or has no address.
     pub fn connect(&mut self, now: Time, peer: PeerId) -> bool {
         match get(&mut self.peers, peer) {
             Some(peer) => self.shared.connect(now, peer),
@@ -134,8 +137,9 @@ impl Peers {
         self.peers.get(peer.index())?.as_deref()?.endpoint
     }
 
-    /// Sets the peer's address, for example when its host name resolves to another one. An
-    /// authentic datagram from elsewhere changes the address again. False if the peer is not known.
+    /// Sets the peer's address, for example when the peer's host name resolves to another address.
+    /// An authentic datagram from a different address changes the peer's address again. False if
+    /// the peer is not known.
     pub fn set_endpoint(&mut self, peer: PeerId, endpoint: SocketAddr) -> bool {
         get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
     }
@@ -200,7 +204,7 @@ impl Peers {
         Ok(to)
     }
 
-    /// Takes a received datagram. A sealed datagram is decrypted in place.
+    /// Processes a received datagram. A sealed datagram is decrypted in place.
     #[inline]
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Incoming {
         let result = match datagram.first() {
@@ -230,7 +234,7 @@ impl Peers {
         }
     }
 
-    /// When to call [`Peers::handle_timeout`] next. None: there is no handshake and no key.
+    /// When to call [`Peers::handle_timeout`] next. None if there is no handshake and no key.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.shared.timers.first().map(|(at, _)| *at)
     }
@@ -313,7 +317,8 @@ impl Peers {
         let attempt = &mut peer.attempts[at];
         let (hello, keys) =
             noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| Rejected::HandshakeForged)?;
-        // The session keeps the attempt's index, so it must not be released with other attempts.
+        // The session keeps the attempt's index, so this index must not be released with those of
+        // the other attempts.
         let attempt = peer.attempts.remove(at);
         let life = (now, shared.config.reject_after);
         let session = Session::new((attempt.index, message.sender), keys, attempt.suite, true, life);
@@ -387,7 +392,8 @@ impl Shared {
         true
     }
 
-    /// Sends the newest initiation again, or a new one when the newest is older than [`ROUND`].
+    /// Sends the newest initiation again. If the newest initiation is older than [`ROUND`], sends a
+    /// new initiation.
     fn repeat_initiation(&mut self, now: Time, peer: &mut Peer) {
         let fresh = peer.attempts.last().is_some_and(|attempt| now.since(attempt.made) < ROUND);
         if fresh {
@@ -406,8 +412,8 @@ impl Shared {
         }
     }
 
-    /// Sends an initiation again if that is due. Each wait is longer by half than the one before,
-    /// up to `max_retry`.
+    /// Sends an initiation again if a repetition is due. Each wait is 1.5 times as long as the wait
+    /// before, up to `max_retry`.
     fn retry(&mut self, now: Time, peer: &mut Peer) {
         let Some(retry) = &mut peer.retry else { return };
         if now < retry.at {
@@ -435,9 +441,9 @@ impl Shared {
         wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
     }
 
-    /// Answers a repeated initiation again: the first response may be lost. This costs no curve
-    /// multiplication. After [`MOST_REPEATS`] repetitions, or after [`GRACE`], the initiation
-    /// counts as replayed.
+    /// Answers a repeated initiation with the same response, because the first copy of the response
+    /// may be lost. The repetition costs no curve multiplication. After [`MOST_REPEATS`]
+    /// repetitions, or after [`GRACE`], the initiation counts as replayed.
     fn repeat_response(
         &mut self,
         now: Time,

@@ -1,16 +1,16 @@
 //! The replay window: a record of the datagram numbers that were received already. A datagram whose
-//! number is in it is a replay. The design is that of RFC 6479, with 64-bit words.
+//! number is in this record is a replay. The design is that of RFC 6479, with 64-bit words.
 
-/// How many of the highest numbers the window covers. A late datagram is accepted if its number is
-/// among them. At 1 Gbit/s, 16 384 datagrams of 1500 bytes take 0.2 s. With half the value, the
-/// window would refuse a datagram that arrives 0.1 s after later ones. Double the value takes twice
-/// the memory, one bit for each number.
+/// How many numbers the window covers, counted down from the highest number. A late datagram is
+/// accepted if its number is in the window. At 1 Gbit/s, 16 384 datagrams of 1500 bytes take 0.2 s,
+/// so a datagram is accepted up to 0.2 s late. With half the value, it is accepted up to 0.1 s
+/// late. Double the value takes twice the memory: one bit for each number.
 pub const REPLAY_WINDOW: u64 = 16_384;
 
 /// The number of 64-bit words in the window.
 const WORDS: usize = REPLAY_WINDOW as usize / 64 + 1;
 
-/// A window over the highest [`REPLAY_WINDOW`] numbers. It accepts each number once.
+/// A window over the highest [`REPLAY_WINDOW`] numbers. The window accepts each number one time.
 pub struct ReplayWindow {
     /// Bit n % 64 of word (n / 64) % WORDS says whether number n was received. The array has one
     /// word more than [`REPLAY_WINDOW`] bits need. So the lowest and the highest numbers never
@@ -37,7 +37,7 @@ impl Default for ReplayWindow {
 
 impl ReplayWindow {
     /// Checks whether `number` may be accepted. The check does not change the window, so the caller
-    /// can make it before it knows whether the datagram is authentic.
+    /// can check a number before it knows whether the datagram is authentic.
     ///
     /// # Errors
     /// The number was received before, or lies below the window.
@@ -53,15 +53,15 @@ impl ReplayWindow {
         if self.words[word] & bit == 0 { Ok(()) } else { Err(Seen::Before) }
     }
 
-    /// Marks `number`, which [`ReplayWindow::check`] accepted, as received. Returns whether it is
-    /// the highest so far. If the number 2^64 - 1 comes again, it is not refused. No sender uses
-    /// this number.
+    /// Marks `number`, which [`ReplayWindow::check`] accepted, as received. Returns whether
+    /// `number` is the highest so far. A replay of the number 2^64 - 1 is not refused, but no
+    /// sender uses this number.
     #[inline]
     pub fn mark(&mut self, number: u64) -> bool {
         let highest = number >= self.end;
         if highest {
-            // Clear the words that the new numbers use. After a jump by more than the window these
-            // are all words.
+            // Clear the words that the new numbers use. After a jump by more than the window, all
+            // words are cleared.
             let (from, to) = (self.end.div_ceil(64), number / 64);
             if to >= from {
                 let steps = (to - from + 1).min(WORDS as u64);
@@ -74,7 +74,7 @@ impl ReplayWindow {
         highest
     }
 
-    /// The highest number received, plus one; 0 before the first.
+    /// The highest number received, plus one; 0 if no number was received.
     #[inline]
     pub fn end(&self) -> u64 {
         self.end

@@ -1,5 +1,5 @@
-//! Tests with forged messages whose MACs are right. They need the functions of this module. The
-//! forger knows all public keys, but no private key.
+//! Tests with forged messages whose MACs are right. The tests need the private functions of this
+//! module. The forger knows all public keys, but no private key.
 
 use super::key::{PrivateKey, PublicKey};
 use super::mac::{COOKIE_LIFE, CookieJar, MacKeys, mac1_of};
@@ -14,7 +14,7 @@ const A: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::L
 const B: SocketAddr = SocketAddr::new(std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 2);
 const PEER: PeerId = PeerId(0);
 
-/// Two ends, and the initiation that the first one has sent.
+/// Two ends, and the initiation that the first end has sent.
 fn ends(config: &SecureConfig) -> (Peers, Peers, Vec<u8>) {
     let end = |name: &str| {
         let key = PrivateKey::generate(&mut Seed::new(1).stream(name));
@@ -29,7 +29,8 @@ fn ends(config: &SecureConfig) -> (Peers, Peers, Vec<u8>) {
     (a, b, initiation)
 }
 
-/// `message` changed at `at`, with a mac1 that is right for `receiver`.
+/// A copy of `message` with one bit of byte `at` changed, and with a mac1 that is right for
+/// `receiver`.
 fn forged(message: &[u8], at: usize, receiver: PublicKey) -> Vec<u8> {
     let mut forged = message.to_vec();
     forged[at] ^= 1;
@@ -103,7 +104,7 @@ fn a_forged_cookie_is_refused() {
     let reply = CookieReply { receiver: sender, nonce: [1; 24], sealed: [2; 32] };
     let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
     assert_eq!(incoming, Incoming::Rejected(Rejected::HandshakeForged));
-    // A cookie reply that is valid, but answers another message.
+    // This cookie reply is valid, but answers another message.
     let mut entropy = Seed::new(3).stream("jar");
     let other = forged(&initiation, 20, b.public());
     let mut jar = CookieJar::new(&mut entropy);
@@ -115,8 +116,8 @@ fn a_forged_cookie_is_refused() {
     let reply = jar.reply(Time::ZERO, &keys, &initiation, sender, A, &mut entropy).unwrap();
     let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
     assert_eq!(incoming, Incoming::Handshake { peer: PEER });
-    // The initiation is sent again with the cookie at once, but only once: a flood of cookies
-    // causes no flood.
+    // The first cookie makes the end repeat the initiation immediately. Further cookies have no
+    // such effect: a flood of cookies causes no flood of initiations.
     let again = a.poll_transmit().unwrap().contents;
     assert!(jar.verify_mac2(Time::ZERO, &again, A, &mut entropy));
     a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
@@ -164,7 +165,7 @@ fn late_datagrams_are_told_by_reason() {
     assert_eq!(verdict(end, &last), Incoming::Rejected(Rejected::Expired));
     b.handle_timeout(end);
     let incoming = b.handle_datagram(end, A, &mut last.clone());
-    assert_eq!(incoming, Incoming::Rejected(Rejected::NoSession), "the key is gone");
+    assert_eq!(incoming, Incoming::Rejected(Rejected::NoSession), "the expired key must be dropped");
 }
 
 #[test]

@@ -2,16 +2,18 @@
 //!
 //! A session does no I/O, reads no clock and draws no entropy. All sessions implement one trait,
 //! [`Session`]. Through this trait, the simulator drives sessions in virtual time, and the daemon
-//! drives them on the wire. Both also carry the sessions' packets from one end to the other.
+//! drives sessions on the wire. The simulator and the daemon also carry the sessions' packets from
+//! one end to the other.
 //!
 //! | session | where it runs | packet type |
 //! |---|---|---|
-//! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same machine | [`crate::wire::Packet`] |
+//! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same state machine | [`crate::wire::Packet`] |
 //! | [`nc::NcSender`], [`nc::NcReceiver`] | a coding layer below a sending and a receiving TCP (paper 000) | [`nc::NcPacket`], [`nc::NcAck`] |
-//! | [`nc::NcRelay`] | a node on the path between the two | [`nc::NcPacket`] |
+//! | [`nc::NcRelay`] | a node on the path between `NcSender` and `NcReceiver` | [`nc::NcPacket`] |
 //!
-//! [`crate::endpoint::Endpoint`] has methods of the same names and follows the same contract. It
-//! takes and gives bytes instead of typed packets, so it does not implement the trait.
+//! [`crate::endpoint::Endpoint`] has methods with the same names as [`Session`] and follows the
+//! same contract. `Endpoint` takes and returns bytes instead of typed packets, so it does not
+//! implement the trait.
 
 pub mod nc;
 pub mod tunnel;
@@ -20,9 +22,10 @@ use ripstop_base::Time;
 
 /// One end of a session.
 ///
-/// A type that implements this trait is one end. The *peer* is the other end of the path. The *user*
-/// is on the inside: it gives items to send, and gets the items that arrived. The *caller* is the
-/// code that drives this end: the simulator, or the endpoint in the daemon.
+/// A value of a type that implements this trait is one end. The *peer* is the other end of the
+/// path. The *user* is on the inside: the user gives this end items to send, and takes the items
+/// that have arrived. The *caller* is the code that drives this end: the simulator, or the endpoint
+/// in the daemon.
 ///
 /// # The contract
 ///
@@ -31,9 +34,10 @@ use ripstop_base::Time;
 /// 1. **Give input.** Call one `handle_*` method with the current time:
 ///    - [`handle_inner`](Session::handle_inner) when the user of the session sends something;
 ///    - [`handle_datagram`](Session::handle_datagram) when a packet of the peer arrives;
-///    - [`handle_timeout`](Session::handle_timeout) when the requested time-out is due.
+///    - [`handle_timeout`](Session::handle_timeout) when the time that
+///      [`poll_timeout`](Session::poll_timeout) returned has come.
 ///
-///    When several inputs happen at the same time, the caller may give all of them before step 2.
+///    When several inputs happen at the same time, the caller may give all inputs before step 2.
 /// 2. **Take all outputs.** Call each of these methods until it returns `None`:
 ///    - [`poll_transmit`](Session::poll_transmit) for packets to the peer;
 ///    - [`poll_deliver`](Session::poll_deliver) for items for the user;
@@ -42,15 +46,15 @@ use ripstop_base::Time;
 ///    returns, whichever comes first.
 ///
 /// The caller should pass a `now` that is no earlier than in any previous call. The session
-/// tolerates an earlier `now`: it then uses the latest time that it has been given.
+/// tolerates an earlier `now`, and then uses the latest time that any call has passed.
 ///
-/// - If `handle_timeout` is called before anything is due, it does nothing. If it is called late,
-///   it does everything that is due.
-/// - Packets leave only through `poll_transmit`. It takes `now` because pacing decides how many
-///   packets may leave at that time.
+/// - If nothing is due yet, `handle_timeout` does nothing. If the call is late, `handle_timeout`
+///   does everything that is due.
+/// - Packets leave only through `poll_transmit`. This method takes `now`, because pacing decides
+///   how many packets may leave at that time.
 ///
-/// Sessions exchange typed packets, not bytes. On the wire, the endpoint encodes and encrypts them.
-/// In the simulator, packets can stay typed all the way.
+/// Sessions exchange typed packets, not bytes. On the wire, the endpoint encodes and encrypts the
+/// packets. In the simulator, packets can stay typed from one end to the other.
 pub trait Session {
     /// An item that the user of the session sends, such as an inner packet or a TCP segment.
     type Inner;
@@ -72,18 +76,18 @@ pub trait Session {
     /// Does everything that is due at `now`.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Returns the next packet to send at `now`. `None`: no packet is waiting, or none may leave
-    /// yet.
+    /// Returns the next packet to send at `now`. `None`: no packet is waiting, or no packet may
+    /// leave yet.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Outgoing>>;
 
-    /// Returns the next item for the user. `None`: there is none.
+    /// Returns the next item for the user. `None`: no item is ready.
     fn poll_deliver(&mut self) -> Option<Self::Delivered>;
 
-    /// Returns the next event. `None`: there is none.
+    /// Returns the next event. `None`: no event is pending.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
     /// The time at which the caller must call [`Session::handle_timeout`] and then
-    /// [`Session::poll_transmit`], unless another input comes first. `None`: there is no such time;
+    /// [`Session::poll_transmit`], unless another input comes first. `None`: nothing is timed, so
     /// the caller waits for an input.
     fn poll_timeout(&self) -> Option<Time>;
 }

@@ -10,8 +10,9 @@ use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
-    /// The length of the packet's body in bytes, computed without writing the body. It is exact for
-    /// all packets that [`emit_body`] accepts. For a report that [`emit_body`] refuses it is 0.
+    /// The length of the packet's body in bytes, computed without writing the body. The length is
+    /// exact for all packets that [`emit_body`] accepts. For a report that [`emit_body`] refuses,
+    /// the length is 0.
     pub fn body_len(&self) -> usize {
         match self {
             // The gap byte of the symbol is not written: SOURCE_FIELDS contains the gap.
@@ -31,8 +32,8 @@ impl<P: Payload> Packet<P> {
     }
 }
 
-/// Writes the body of `packet` to the front of `buffer` and returns its length. Memory is allocated
-/// only for a report.
+/// Writes the body of `packet` to the front of `buffer`, and returns the body's length. Memory is
+/// allocated only for a report.
 ///
 /// # Errors
 /// The buffer is too short, or the format cannot carry the packet.
@@ -57,7 +58,8 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
 }
 
 /// Parses the body of a datagram of kind `kind`. The numbers in `near` complete the truncated
-/// numbers. The symbol of a source or repair is copied once into newly allocated memory.
+/// numbers. The symbol of a source packet or of a repair is copied one time, into newly allocated
+/// memory.
 ///
 /// # Errors
 /// The bytes are not what [`emit_body`] writes.

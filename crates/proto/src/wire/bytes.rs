@@ -2,10 +2,10 @@
 //!
 //! - A *varint* is a number in LEB128: seven bits per byte, low bits first. The high bit of a byte
 //!   says that another byte follows.
-//! - A *truncated number* is a longer number of which only the low bits are on the wire
-//!   ([`expand`]).
+//! - A *truncated number* is a number that is written without its upper bits. [`expand`] restores
+//!   the upper bits.
 //!
-//! The reader never panics and never reads past the end.
+//! The reader never panics and never reads past the end of the bytes.
 
 use thiserror::Error;
 
@@ -26,7 +26,7 @@ pub enum Malformed {
     /// Bytes follow the last field.
     #[error("{0} bytes follow the last field")]
     Trailing(usize),
-    /// This protocol has no such type byte.
+    /// The protocol has no packet type with this type byte.
     #[error("unknown packet type {0:#04x}")]
     Type(u8),
 }
@@ -35,19 +35,19 @@ pub enum Malformed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EmitError {
     /// The buffer is shorter than the packet.
-    #[error("the packet needs {needed} bytes, the buffer holds {room}")]
+    #[error("the packet needs {needed} bytes; the buffer has only {room}")]
     Room {
-        /// Bytes that the packet takes.
+        /// The length of the packet, bytes.
         needed: usize,
-        /// Bytes that the buffer has.
+        /// The length of the buffer, bytes.
         room: usize,
     },
     /// The packet is longer than the format allows.
-    #[error("the packet takes {needed} bytes; at most {most} are allowed")]
+    #[error("the packet has {needed} bytes; the format allows at most {most}")]
     TooLong {
-        /// Bytes that the packet takes.
+        /// The length of the packet, bytes.
         needed: usize,
-        /// The most that it may take.
+        /// The largest length that the format allows, bytes.
         most: usize,
     },
     /// A field holds a value that the format cannot carry.
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
-    /// An unsigned big-endian number of `N` bytes, at most 8.
+    /// An unsigned big-endian number of `N` bytes. `N` is at most 8.
     pub(crate) fn uint<const N: usize>(&mut self, field: &'static str) -> Result<u64, Malformed> {
         let bytes = self.array::<N>(field)?;
         Ok(bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte)))
@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes fields into a buffer. The caller computes the length of the packet first. [`Writer::new`]
-/// refuses a buffer that is shorter, before any byte is written.
+/// Writes fields into a buffer. The caller computes the length of the packet first. If the buffer
+/// is shorter, [`Writer::new`] returns an error before any byte is written.
 pub(crate) struct Writer<'a> {
     buffer: &'a mut [u8],
     at: usize,
@@ -167,14 +167,14 @@ impl<'a> Writer<'a> {
         self.varint(zigzag(value));
     }
 
-    /// How many bytes were written. It must be the length that the caller computed.
+    /// Returns how many bytes were written. This must be the length that the caller computed.
     pub(crate) fn finish(self) -> usize {
-        debug_assert_eq!(self.at, self.buffer.len(), "a packet measured itself wrongly");
+        debug_assert_eq!(self.at, self.buffer.len(), "the length computed for the packet is wrong");
         self.at
     }
 }
 
-/// The varint value of a signed value.
+/// The unsigned number that stands for `value` in a zigzag varint.
 fn zigzag(value: i32) -> u32 {
     (value << 1 ^ value >> 31) as u32
 }
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(expand(0xfffff, 20, 0), 0xfffff, "nothing lies below zero");
         assert_eq!(expand(0, 20, 0xfffff), 0x100000);
         assert_eq!(expand(5, 20, u64::MAX), u64::MAX - 0xfffff + 5, "nothing lies above the end");
-        assert_eq!(expand(0x80000, 20, 0x100000), 0x80000, "of two equally near, the lower");
+        assert_eq!(expand(0x80000, 20, 0x100000), 0x80000, "of two equally near numbers, the lower is right");
         assert_eq!(expand(0xffff_ffff, 32, 1 << 32), 0xffff_ffff);
     }
 

@@ -1,5 +1,5 @@
 //! A check that a typed packet does not change when it is written to the wire and parsed. In debug
-//! builds, sessions run it on each packet.
+//! builds, sessions run this check on each packet.
 
 use super::body::{emit_body, parse_body};
 use super::context::WireContext;
@@ -8,26 +8,25 @@ use super::packet::Packet;
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
-    /// Emits the packet, parses the bytes, and compares the two packets.
+    /// Emits the packet, parses the bytes, and compares the parsed packet with the original one.
     ///
     /// The payload is replaced by zeros of the same length. So packets of the simulator, whose
     /// payload may be only a length, can be checked too. `near` holds the numbers that the receiver
     /// knows. If `near` is `None`, the check uses the packet's own numbers.
     ///
-    /// # Errors
-    /// The text names the field that the format cannot carry, or shows the packet that was parsed
-    /// instead.
+    /// # Errors The format does not carry the packet unchanged. The text names the faulty field or
+    /// shows the difference.
     pub fn check_carried(&self, near: Option<&WireContext>) -> Result<(), String> {
         let packet = self.with_zeros();
         let mut buffer = vec![0; packet.body_len()];
         let emitted = emit_body(&packet, &mut buffer).map_err(|error| error.to_string())?;
         if emitted != buffer.len() {
-            return Err(format!("{emitted} bytes were emitted, {} were measured", buffer.len()));
+            return Err(format!("{emitted} bytes were emitted; the computed length is {}", buffer.len()));
         }
         let own = near.is_none().then(|| packet.nearest());
         let near = near.or(own.as_ref()).cloned().unwrap_or_default();
         let parsed = parse_body(Kind::of(&packet), &buffer, &near).map_err(|error| error.to_string())?;
-        if parsed == packet { Ok(()) } else { Err(format!("sent {packet:?}, carried {parsed:?}")) }
+        if parsed == packet { Ok(()) } else { Err(format!("sent {packet:?}, parsed {parsed:?}")) }
     }
 
     /// The packet with a payload of zeros. A source symbol keeps its gap byte.

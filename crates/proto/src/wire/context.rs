@@ -1,11 +1,12 @@
-//! The numbers from which a receiver takes the upper bits of truncated numbers.
+//! The numbers with which a receiver restores the upper bits of truncated numbers.
 
 use super::packet::Feedback;
 
-/// The numbers that a session knows, one for each kind of truncated number.
+/// The numbers with which a session completes truncated numbers, one for each kind.
 ///
-/// A packet carries only the lower bits of a number. The full number is the one with these lower
-/// bits that is nearest to the known number. The bits given below are those on the wire.
+/// A packet carries only the low bits of a number. Of all numbers with these low bits, the full
+/// number is the one nearest to the number in this context. The comment of each field says how many
+/// low bits are on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireContext {
     /// The next source symbol expected from the peer. Completes numbers of the peer's source
@@ -17,7 +18,8 @@ pub struct WireContext {
     /// The number of the next datagram that this end will send. Completes datagram numbers in the
     /// peer's reports (32 bits).
     pub sent_number: u64,
-    /// The largest totals in the peer's reports. They complete the totals in its next report.
+    /// The largest totals in the peer's reports. They complete the totals in the peer's next
+    /// report.
     pub reported: ReportedTotals,
 }
 
@@ -37,8 +39,8 @@ pub struct ReportedTotals {
 }
 
 impl ReportedTotals {
-    /// Updates the totals from a report. Totals only grow, so the larger of two values is the newer
-    /// one. Reports may therefore arrive out of order.
+    /// Updates the totals from a report. Totals never decrease, so the larger of two values is the
+    /// newer one. Reports may therefore arrive out of order.
     pub fn update(&mut self, feedback: &Feedback) {
         let totals = self;
         totals.largest_at_us = totals.largest_at_us.max(feedback.largest_at_us);

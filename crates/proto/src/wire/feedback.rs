@@ -1,8 +1,8 @@
 //! The bytes of reports ([`Feedback`]) and window announcements ([`Window`]).
 //!
 //! A report contains two *sets* of numbers: the datagrams received (`acked`) and the source symbols
-//! that are not seen (`unseen`). `sets.rs` writes them as run lengths or bitmaps. If a report is
-//! too long for a datagram, its sets are cut.
+//! that are not seen (`unseen`). `sets.rs` writes each set as run lengths or as a bitmap. If a
+//! report is too long for a datagram, its sets are shortened.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len, zigzag_len};
 use super::context::WireContext;
@@ -12,16 +12,19 @@ use super::sets::Runs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The largest body of a report, bytes. With all headers it fits into the minimum MTU of IPv6
-/// (1280). The receiver shortens the sets of a report to fit. With half the value, sets are cut at
-/// lower loss rates. Double the value needs a larger path MTU.
+/// The largest length of a report's body, bytes. With all headers, a body of this length fits into
+/// the minimum MTU of IPv6 (1280 bytes). The receiver of the data shortens the sets of a longer
+/// report. With half the value, sets are shortened at lower loss rates. Double the value needs a
+/// larger path MTU.
 pub const MAX_FEEDBACK: usize = 1200;
 
 impl Feedback {
-    /// The report, shortened to fit a datagram, and whether anything was cut. The oldest
-    /// acknowledged numbers and the newest unseen symbols are cut. Each set also covers at most
-    /// 2^19 numbers. The delay is rounded down to microseconds, as on the wire. A report with
-    /// contradictory fields keeps its sets. It cannot be emitted.
+    /// Shortens a report that is too long for a datagram. The oldest acknowledged numbers and the
+    /// newest unseen symbols are then left out. Each set covers at most 2^19 numbers. Returns the
+    /// report, and whether anything was left out.
+    ///
+    /// The delay is rounded down to microseconds, as on the wire. If the fields of the report
+    /// contradict each other, the sets are not changed, and the report cannot be emitted.
     pub fn cut(mut self) -> (Feedback, bool) {
         self.delay = whole_micros(self.delay);
         let Ok((acked, unseen)) = self.fitting_sets() else { return (self, false) };
@@ -35,9 +38,9 @@ impl Feedback {
         (self, cut)
     }
 
-    /// The parts of the two sets that fit. Unseen symbols get at least half of the room. They also
-    /// get all the room that the acknowledged numbers leave free. Unseen symbols matter more than
-    /// datagrams that arrived long ago.
+    /// The parts of the two sets that fit into a report. The unseen symbols may use half of the
+    /// room, and all the room that the acknowledged numbers leave free. The reason is that unseen
+    /// symbols matter more than datagrams that arrived long ago.
     fn fitting_sets(&self) -> Result<(Runs, Runs), EmitError> {
         let room = MAX_FEEDBACK - fixed_len(self)?;
         let (whole, _) = acked_runs(self, room)?;
@@ -208,12 +211,13 @@ fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     Ok(len + varint_len(f.undecoded) + varint_len(f.deficit))
 }
 
-/// The run lengths of the set `acked`, from `largest` down to `acked_from`, cut to `budget` bytes.
-/// Also returns whether they are complete.
+/// The run lengths of the set `acked`, from `largest` down to `acked_from`, shortened to `budget`
+/// bytes. Also returns whether they describe the whole set.
 fn acked_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("acked");
     let mut runs = Runs::default();
-    // One more than the next number of the set. If `largest` is 2^64 - 1, it has no successor.
+    // All numbers from `at` up are already written. The runs go down from `at` - 1. If `largest` is
+    // 2^64 - 1, then `largest` + 1 does not exist, which is an error.
     let mut at = f.largest.checked_add(1).ok_or(wrong)?;
     if f.acked_from > at || (f.acked_from < at && f.acked.first().is_none_or(|first| first.end != at)) {
         return Err(wrong);
@@ -242,15 +246,15 @@ fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Mal
         if member {
             acked.push(at..end);
         } else if i == 0 {
-            // A set that is not empty begins with `largest` as a member.
+            // If the set covers any numbers, the first one is `largest`, and `largest` is a member.
             return Err(wrong);
         }
     }
     Ok((acked, at))
 }
 
-/// The run lengths of the set `unseen`, from `next_undecoded` upwards, cut to `budget` bytes. Also
-/// returns whether they are complete.
+/// The run lengths of the set `unseen`, from `next_undecoded` upwards, shortened to `budget` bytes.
+/// Also returns whether they describe the whole set.
 fn unseen_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("unseen");
     let (mut runs, mut all) = (Runs::default(), true);

@@ -1,5 +1,5 @@
-//! The datagrams of a handshake: initiation, response, cookie reply. All have fixed layouts.
-//! [`crate::secure`] encrypts and decrypts the Noise messages inside them.
+//! The datagrams of a handshake: initiation, response, cookie reply. Each of them has a fixed
+//! layout. [`crate::secure`] encrypts and decrypts the Noise messages inside them.
 //!
 //! In a handshake, each end chooses a random number, its *receiver index*. The peer writes this
 //! index into each datagram that it sends, so that the receiving end finds the datagram's session.
@@ -11,21 +11,21 @@ use super::bytes::{Malformed, Reader, Writer};
 
 /// The version of the protocol.
 pub const VERSION: u8 = 1;
-/// Bytes of a message authentication code, and of a cookie.
+/// The length of a message authentication code, and of a cookie, bytes.
 pub const MAC_LEN: usize = 16;
-/// Bytes of the header of an initiation. The header is the Noise prologue: it is not encrypted, but
-/// authenticated.
+/// The length of the header of an initiation, bytes. The header is the Noise prologue: it is
+/// authenticated, but not encrypted.
 pub const INITIATION_HEADER_LEN: usize = 8;
-/// Bytes of Noise message 1: ephemeral key, sealed static key, sealed [`Hello`].
+/// The length of Noise message 1 (ephemeral key, sealed static key, sealed [`Hello`]), bytes.
 pub const NOISE_1_LEN: usize = 32 + 48 + 16 + Hello::LEN;
-/// Bytes of Noise message 2: ephemeral key, sealed [`Hello`].
+/// The length of Noise message 2 (ephemeral key, sealed [`Hello`]), bytes.
 pub const NOISE_2_LEN: usize = 32 + 16 + Hello::LEN;
-/// Bytes of an initiation. A response is shorter. So an attacker who sends initiations with the
-/// address of a victim cannot amplify traffic to the victim.
+/// The length of an initiation, bytes. A response is shorter. So an attacker who sends initiations
+/// with a victim's source address cannot amplify traffic to the victim.
 pub const INITIATION_LEN: usize = INITIATION_HEADER_LEN + NOISE_1_LEN + 2 * MAC_LEN;
-/// Bytes of a response.
+/// The length of a response, bytes.
 pub const RESPONSE_LEN: usize = 12 + NOISE_2_LEN + 2 * MAC_LEN;
-/// Bytes of a cookie reply.
+/// The length of a cookie reply, bytes.
 pub const COOKIE_REPLY_LEN: usize = 8 + 24 + MAC_LEN + 16;
 
 /// Type byte of an initiation.
@@ -40,7 +40,7 @@ pub const COOKIE_REPLY: u8 = 0x03;
 pub struct Initiation<'a> {
     /// Code of the cipher suite: 1 AES-256-GCM, 2 ChaCha20-Poly1305.
     pub suite: u8,
-    /// The initiator's receiver index. The response and the responder's datagrams carry it.
+    /// The initiator's receiver index. The response and the responder's datagrams carry this index.
     pub sender: u32,
     /// Noise message 1.
     pub noise: &'a [u8; NOISE_1_LEN],
@@ -87,7 +87,7 @@ impl<'a> Initiation<'a> {
 /// The second message of a handshake, from the responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// The responder's receiver index. The initiator's datagrams carry it.
+    /// The responder's receiver index. The initiator's datagrams carry this index.
     pub sender: u32,
     /// The initiator's receiver index, from the initiation.
     pub receiver: u32,
@@ -120,9 +120,9 @@ impl<'a> Response<'a> {
     }
 }
 
-/// The answer of an end that receives too many handshake messages. The sender of such a message
-/// must repeat it with a mac2 made from the cookie. This proves that the sender receives datagrams
-/// at its address.
+/// The answer to a handshake message from an end that receives too many of them. The sender of the
+/// message must repeat the message, with a mac2 made from the cookie. The mac2 proves that the
+/// sender receives datagrams at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieReply {
     /// The field `sender` of the answered message.
@@ -162,18 +162,19 @@ impl CookieReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The sender's instance: a number that is drawn at random when the sender adds the peer. A new
-    /// instance means that the sender has restarted, and that its datagram numbers begin at 0
-    /// again.
+    /// instance means that the sender has restarted, and that the sender's datagram numbers begin
+    /// at 0 again.
     pub instance: [u8; 8],
-    /// The receiver's instance as the sender knows it. Zeros if the sender does not know it.
+    /// The receiver's instance as the sender knows it. Zeros if the sender does not know this
+    /// instance.
     pub peer_instance: [u8; 8],
-    /// The full number of the next datagram from the sender to `peer_instance`. The receiver
-    /// completes truncated numbers with it, but only if `peer_instance` is its own instance.
+    /// The full number of the next datagram from the sender to `peer_instance`. If `peer_instance`
+    /// is the receiver's own instance, the receiver completes truncated numbers with this number.
     pub next_number: u64,
     /// The largest inner packet that the sender of the message accepts, bytes.
     pub inner_mtu: u16,
-    /// One bit for each extension that the sender understands. None is defined yet: ends send 0 and
-    /// ignore all bits.
+    /// One bit for each extension that the sender understands. No extension is defined yet: ends
+    /// send 0 and ignore all bits.
     pub capabilities: u32,
 }
 
@@ -224,8 +225,8 @@ fn typed(r: &mut Reader<'_>, kind: u8) -> Result<(), Malformed> {
     }
 }
 
-/// Reads a Noise message of fixed length, and the two MACs after it, which [`crate::secure`]
-/// checks.
+/// Reads a Noise message of fixed length. Skips the two MACs after the message, which
+/// [`crate::secure`] checks.
 fn noise<'a, const N: usize>(r: &mut Reader<'a>) -> Result<&'a [u8; N], Malformed> {
     let noise = r.take(N, "Noise message")?.first_chunk().ok_or(Malformed::Short("Noise message"))?;
     r.take(2 * MAC_LEN, "MACs")?;

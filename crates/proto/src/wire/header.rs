@@ -5,17 +5,18 @@ use super::bytes::{Malformed, Reader, expand};
 use super::packet::Packet;
 use ripstop_codes::window::Coding;
 
-/// Bytes of an AEAD tag, at the end of every sealed datagram.
+/// The length of the AEAD tag at the end of every sealed datagram, bytes.
 pub const TAG_LEN: usize = 16;
-/// Bytes of the header of a sealed datagram: type (1), receiver index (4), datagram number (4).
+/// The length of the header of a sealed datagram, bytes: type (1), receiver index (4), datagram
+/// number (4).
 pub const HEADER_LEN: usize = 9;
-/// Bytes of the IPv4 and UDP headers in front of a datagram.
+/// The length of the IPv4 and UDP headers in front of a datagram, bytes.
 pub const IPV4_UDP_LEN: usize = 28;
-/// Bytes of the IPv6 and UDP headers in front of a datagram.
+/// The length of the IPv6 and UDP headers in front of a datagram, bytes.
 pub const IPV6_UDP_LEN: usize = 48;
 /// The MTU of an IPv4 path minus the tunnel's MTU, bytes. Over IPv6 the difference is 20 more. The
-/// value covers the 56 bytes that a source packet adds to an inner packet. It also covers a repair
-/// with at most [`REPAIR_FIELDS`] bytes of fields.
+/// value covers the 56 bytes that a source packet adds to an inner packet. The value also covers a
+/// repair with at most [`REPAIR_FIELDS`] bytes of fields.
 pub const MTU_OVERHEAD: usize = 64;
 /// The room for the fields of a repair in front of its combination, 10 bytes. With fields of at
 /// most this length, a repair for the largest inner packets fits the path's MTU. The value is
@@ -23,7 +24,7 @@ pub const MTU_OVERHEAD: usize = 64;
 /// the tag (16) and the gap byte of the symbol (1).
 pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_LEN - 1;
 
-/// The content of a sealed datagram, as its type byte.
+/// What a sealed datagram contains. Each variant's value is the type byte of the datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -75,8 +76,8 @@ impl Kind {
     }
 }
 
-/// The header of a sealed datagram. It is not encrypted, but authenticated: it is the AEAD's
-/// associated data.
+/// The header of a sealed datagram. The header is authenticated, but not encrypted: it is the
+/// AEAD's associated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the body holds.
@@ -116,9 +117,10 @@ impl Header {
         Ok(Header { kind, receiver, number })
     }
 
-    /// The full number of the datagram. Of all numbers with the low 32 bits `number`, it is the one
-    /// nearest to `expected` (as in RFC 9000, appendix A.3). `expected` is one more than the
-    /// highest number received so far, or a higher number that the peer announced in a handshake.
+    /// The full number of the datagram. Of all numbers with the low 32 bits `number`, the full
+    /// number is the one nearest to `expected` (as in RFC 9000, appendix A.3). `expected` is one
+    /// more than the highest number received so far, or a higher number that the peer announced in
+    /// a handshake.
     #[inline]
     pub fn full_number(self, expected: u64) -> u64 {
         expand(u64::from(self.number), 32, expected)

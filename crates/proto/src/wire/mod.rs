@@ -1,8 +1,8 @@
 //! Typed packets and their bytes (`docs/contributors/wire-format.md`).
 //!
 //! * [`Packet`]: the typed packets that sessions exchange.
-//! * [`emit_body`]: writes a packet's body. [`parse_body`]: parses it. [`Packet::body_len`]:
-//!   computes its length.
+//! * [`emit_body`] writes a packet's body. [`parse_body`] parses a body. [`Packet::body_len`]
+//!   computes the length of the body.
 //! * [`Header`], [`Kind`]: the header in front of a *sealed* (encrypted and authenticated) body.
 //! * [`handshake`]: the datagrams of a handshake.
 //!
@@ -12,12 +12,14 @@
 //!   numbered from 0 on; the number is also called *identifier*.
 //! - A *repair* is a linear combination of source symbols, its *members*. The receiver *decodes*
 //!   lost source symbols from repairs.
-//! - A source symbol is *seen* when the receiver has it, or has a combination of it and of *unseen*
-//!   symbols. From this combination the receiver computes the symbol when the unseen ones are
-//!   known. The receiver needs one more combination for each unseen symbol.
-//! - A *truncated number* is a long number of which only the low bits are on the wire. The receiver
-//!   takes the full number that is nearest to a number it knows ([`WireContext`]).
-//! - *Feedback* or *report*: the packet in which a receiver says what has arrived.
+//! - A source symbol is *seen* if the receiver has the symbol, or has a combination of this symbol
+//!   and of *unseen* (not seen) symbols. When the unseen symbols are known, the receiver computes
+//!   the seen symbol from this combination. The receiver needs one more combination for each unseen
+//!   symbol.
+//! - A *truncated number* is a number that is written without its upper bits. Of all numbers with
+//!   the written low bits, the receiver takes the one nearest to a number that the receiver knows
+//!   ([`WireContext`]).
+//! - A *report*, also called *feedback*, is the packet in which a receiver says what has arrived.
 //!
 //! The parsers accept exactly the bytes that the emitters write. For all other bytes they return a
 //! [`Malformed`] error. A parsed packet that is emitted again gives the same bytes.

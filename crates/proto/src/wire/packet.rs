@@ -10,7 +10,7 @@ use std::time::Duration;
 /// One datagram of a session: a typed packet and its number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram<P> {
-    /// The datagram's number. Each end numbers all datagrams that it sends to the peer from 0 on.
+    /// The datagram's number. Each end numbers its datagrams to the peer 0, 1, 2, ...
     pub number: u64,
     /// The content of the datagram.
     pub packet: Packet<P>,
@@ -26,7 +26,7 @@ pub enum Packet<P> {
         /// The distance to the flow's previous symbol: see [`Gap`].
         gap: Gap,
         /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). The
-        /// wire carries the gap only once, although it is both here and in `gap`.
+        /// gap in this symbol and the field `gap` are equal. The wire carries only one of the two.
         payload: P,
     },
     /// A repair symbol: a linear combination of source symbols.
@@ -40,9 +40,10 @@ pub enum Packet<P> {
     },
     /// A report of the datagrams and source symbols that have arrived from the peer.
     Feedback(Box<Feedback>),
-    /// The sender's coding window, and how often the sender wants reports.
+    /// The sender's coding window, and the interval at which the sender wants reports.
     Window(Window),
-    /// Padding only: a keep-alive, or a test whether the path carries a datagram of this size.
+    /// Only padding. The packet is a keep-alive, or tests whether the path carries a datagram of
+    /// this size.
     Probe {
         /// The number of padding bytes.
         padding: u16,
@@ -52,8 +53,8 @@ pub enum Packet<P> {
 }
 
 impl<P> Packet<P> {
-    /// Whether the packet asks for a report. Feedback and [`Packet::Close`] do not. If feedback
-    /// asked for a report, two idle ends would answer each other's reports for ever.
+    /// Whether the packet asks for a report. Feedback and [`Packet::Close`] do not ask for one. If
+    /// feedback asked for a report, two idle ends would answer each other's reports for ever.
     pub fn is_eliciting(&self) -> bool {
         !matches!(self, Packet::Feedback(_) | Packet::Close)
     }
@@ -68,9 +69,9 @@ impl<P> Packet<P> {
 pub struct Gap(u8);
 
 impl Gap {
-    /// The flow has no symbol among the 2^15 - 1 symbols before this one.
+    /// None of the 2^15 - 1 symbols before this symbol is of the same flow.
     pub const NONE: Gap = Gap(15);
-    /// The symbol directly before this one is of the same flow.
+    /// The symbol directly before this symbol is of the same flow.
     pub const ADJACENT: Gap = Gap(0);
 
     /// The gap for a distance of `distance` identifiers; 0 means that there is no previous symbol.
@@ -113,7 +114,8 @@ pub struct Feedback {
     pub largest_at_us: u64,
     /// The time from the arrival of datagram `largest` to this report.
     pub delay: Duration,
-    /// How many datagrams were received so far. Each number counts once (32 bits on the wire).
+    /// How many datagrams were received so far (32 bits on the wire). Datagrams with the same
+    /// number count as one.
     pub received: u64,
     /// The bytes of the datagrams counted in `received`, with IP and UDP headers (40 bits on the
     /// wire).
@@ -121,29 +123,30 @@ pub struct Feedback {
     /// When the datagrams since the previous report arrived.
     pub batch: Batch,
     /// The datagram numbers from `acked_from` to `largest` that were received, as ranges from high
-    /// to low. The first range ends at `largest + 1`. Ranges neither overlap nor touch.
+    /// to low. The first range ends at `largest + 1`. Ranges do not overlap, and there is at least
+    /// one number between two ranges.
     pub acked: Vec<Range<u64>>,
     /// The lowest datagram number that `acked` covers. A number from `acked_from` to `largest` that
-    /// is not in `acked` was not received. If `acked` is empty, this is `largest + 1`.
+    /// is not in `acked` was not received. If `acked` is empty, `acked_from` is `largest + 1`.
     pub acked_from: u64,
     /// The first source symbol that is not decoded.
     pub next_undecoded: u64,
     /// One more than the highest source symbol that the receiver knows to exist.
     pub end: u64,
-    /// The source symbols from `next_undecoded` on that are not seen, as ascending ranges. With
-    /// these symbols and the repairs that it has, the receiver could decode all symbols. If the
-    /// report has no room for all of them, it lists the lowest ones.
+    /// The source symbols from `next_undecoded` on that are not seen, as ascending ranges. If the
+    /// receiver got these symbols, it could decode all other symbols from the repairs that it has.
+    /// If the report has no room for all unseen symbols, only the lowest ones are listed.
     pub unseen: Vec<Range<u64>>,
-    /// The deficit: how many source symbols are not seen, whether they are listed in `unseen` or
-    /// not.
+    /// The deficit: how many source symbols before `end` are not seen. Symbols for which `unseen`
+    /// has no room count too.
     pub deficit: u32,
     /// How many source symbols before `end` are not decoded.
     pub undecoded: u32,
-    /// How many repairs with contiguous or equally spaced members ([`Members::is_span`]) gave the
-    /// receiver nothing new, so far (32 bits on the wire). Proactive repairs for bulk flows have
-    /// such members.
+    /// How many repairs so far gave the receiver nothing new (32 bits on the wire). Only repairs
+    /// with contiguous or equally spaced members ([`Members::is_span`]) are counted. Proactive
+    /// repairs for bulk flows have such members.
     pub redundant: u64,
-    /// How many datagrams were received with the mark Congestion Experienced (RFC 3168), so far (32
+    /// How many datagrams so far were received with the mark Congestion Experienced (RFC 3168; 32
     /// bits on the wire).
     pub ce: u64,
 }
@@ -170,15 +173,16 @@ pub struct Batch {
 pub struct Window {
     /// The first source symbol that the sender may still send or repair.
     pub base: u64,
-    /// A repair may contain symbols that the receiver already has, but only among the newest
+    /// A repair may contain symbols that the receiver already has, if they are among the newest
     /// `reach` symbols.
     pub reach: u32,
-    /// The interval between reports that the sender wants while data arrives. The receiver limits
-    /// it to 1 ms to 1 s.
+    /// The interval between reports that the sender wants while data arrives. The receiver raises a
+    /// shorter interval to 1 ms, and lowers a longer one to 1 s.
     pub report_every: Duration,
-    /// The sender gives a symbol up when this time has passed since it sent the symbol. The
-    /// receiver waits for a missing symbol for 1.25 times this time, which counts as at most 60 s.
-    /// Then the receiver delivers later packets of the flow without the missing one.
+    /// The deadline: the sender gives up a symbol when this time has passed since the symbol was
+    /// sent. The receiver waits for a missing symbol for 1.25 times the deadline, then delivers
+    /// later packets of the flow without the missing packet. The receiver counts a deadline above
+    /// 60 s as 60 s.
     pub deadline: Duration,
 }
 
@@ -197,7 +201,7 @@ mod tests {
             let range = gap.predecessors(100_000);
             assert!(gap == Gap::NONE || range.contains(&(100_000 - distance)), "{distance} {range:?}");
         }
-        // Near the beginning of the numbers the range is cut, never inverted.
+        // For the lowest numbers, the range is cut at 0, and its start never exceeds its end.
         for id in 0..100 {
             for nibble in 0..16 {
                 let range = Gap::from_nibble(nibble).predecessors(id);

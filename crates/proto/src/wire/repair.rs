@@ -1,22 +1,22 @@
 //! The bytes of the packets that carry symbols: source packets and repairs.
 //!
-//! The body of a repair has fields and then the *combination* of the symbols that are its
-//! *members*. The fields name the members in one of two forms:
+//! The body of a repair consists of fields and a *combination*: the linear combination of the
+//! repair's *members*, which are source symbols. The fields name the members in one of two forms:
 //!
 //! - *Singles and tail*: up to 64 single numbers, then one contiguous range of numbers, the tail.
-//!   Either part may be empty.
+//!   Either part may be empty, but not both.
 //! - *Step*: numbers with the same distance 2^k from one to the next. This form is short, but only
-//!   repairs by seed can have it.
+//!   repairs by seed can have this form.
 //!
-//! The first member is the *anchor*. Its low 20 bits are on the wire.
+//! The first member is the *anchor*. The low 20 bits of the anchor's number are on the wire.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len};
 use super::packet::{Gap, Packet};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
-/// Bytes in front of the inner packet in a source body. They hold the low 20 bits of the symbol's
-/// number, then the four bits of the gap.
+/// The number of bytes in front of the inner packet in a source body. These bytes hold the low 20
+/// bits of the symbol's number, then the four bits of the gap.
 pub const SOURCE_FIELDS: usize = 3;
 /// The largest distance between two source symbols that may be in use at the same time. Up to this
 /// distance, the 20 bits on the wire identify each symbol.
@@ -32,12 +32,12 @@ const STEPPED: u64 = 128;
 /// The largest k in a distance 2^k of the form *step*.
 const MAX_STEP_LOG: u64 = 16;
 
-/// How many low bits of a source symbol's number are on the wire.
+/// The number of low bits of a source symbol's number that are on the wire.
 pub(crate) const ID_BITS: u32 = 20;
 
-/// Writes a source body, which is [`SOURCE_FIELDS`] bytes and the inner packet, and returns its
-/// length. The function runs for each packet, so it does not allocate memory, and writes each byte
-/// once.
+/// Writes a source body: [`SOURCE_FIELDS`] bytes, then the inner packet. Returns the body's length.
+/// The function runs for each packet, so it does not allocate memory, and writes each byte one
+/// time.
 ///
 /// # Errors
 /// The buffer is too short.
@@ -62,7 +62,7 @@ pub fn emit_repair(
     let anchor = members.first().ok_or(EmitError::Value("members"))?;
     let span = members.last().map_or(0, |last| last - anchor);
     // In the simulator, TCP/NC makes combinations with any number of members
-    // ([`Members::unlimited`]). A datagram cannot carry them.
+    // ([`Members::unlimited`]). A datagram names at most [`MAX_SINGLES`] single members.
     let step = written_step(members, coding);
     if span > MAX_OUTSTANDING || step.is_none() && members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
@@ -99,9 +99,9 @@ pub fn emit_repair(
     Ok(w.finish())
 }
 
-/// The length in bytes of a repair's fields in front of its combination. If it is at most
-/// [`super::REPAIR_FIELDS`], a repair of full-sized packets fits the path. The sender chooses the
-/// members accordingly.
+/// The length of a repair's fields, which are in front of the combination, bytes. If the fields
+/// have at most [`super::REPAIR_FIELDS`] bytes, a repair of the largest inner packets fits the
+/// path's MTU. The sender chooses members whose fields fit.
 pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     if written_step(members, coding).is_some() {
         return 3 + 1 + 2 + varint_len(members.len() as u32);
@@ -119,8 +119,8 @@ pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     }
 }
 
-/// The distance between the members if the repair is written in the form *step*. None if it has the
-/// other form.
+/// The distance between the members if the repair is written in the form *step*. None if the repair
+/// is written in the other form.
 fn written_step(members: &Members, coding: &Coding) -> Option<u64> {
     let few = members.len() as u64 <= MAX_STEPPED && matches!(coding, Coding::Seed(_));
     members.step().filter(|step| few && u64::from(step.ilog2()) <= MAX_STEP_LOG)
@@ -249,10 +249,11 @@ mod tests {
             panic!("a repair")
         };
         assert_eq!((read, coding, payload.as_slice()), (members, Coding::Seed(7), &[1, 2, 3][..]));
-        // Each set of members has one form.
+        // Equally distant members that are listed as single members are refused: each set of
+        // members has one form.
         let listed = [0, 0, 3, 0, 7, 0, 2, 2, 1];
         assert_eq!(parse_repair(&listed, false, 0), Err(Malformed::Form("members")));
-        // Members with explicit coefficients are always listed.
+        // Members with explicit coefficients are always listed. The form *step* is refused.
         assert!(parse_repair(&buffer[..written], true, 70_100).is_err());
         // Count bytes outside of the allowed values, and member counts of 2 and 2000, are refused.
         for byte in [65, 127, 128, 145, 255] {

@@ -1,16 +1,16 @@
 //! The bytes of a set of numbers: run lengths or a bitmap, whichever is shorter
 //! (`docs/contributors/wire-format.md`, "Sets").
 //!
-//! A set covers n consecutive numbers and says of each whether it is a *member*. The set does not
-//! contain the numbers themselves: its user knows where the n numbers begin, and whether they go up
-//! or down.
+//! A set covers n consecutive numbers and says which of these numbers are *members*. The set does
+//! not contain the numbers themselves. The user of the set knows where the n numbers begin, and
+//! whether they go up or down.
 //!
 //! In memory a set is a list of run lengths, [`Runs`]. Each set has exactly one form on the wire.
-//! So two different datagrams never mean the same.
+//! So two sets with different bytes are never equal.
 
 use super::bytes::{Malformed, Reader, Writer, varint_len};
 
-/// The largest n, the number of numbers that a set covers. It is one more than
+/// The largest n, the number of numbers that a set covers. This is one more than
 /// [`MAX_OUTSTANDING`](super::MAX_OUTSTANDING), the largest distance between source symbols.
 pub(crate) const MAX_NUMBERS: u32 = 1 << 19;
 
@@ -21,14 +21,15 @@ pub(crate) struct Runs {
     lengths: Vec<u32>,
     /// How many numbers the set covers: the sum of `lengths`.
     numbers: u32,
-    /// The length of all `lengths` as varints, bytes.
+    /// The number of bytes of all `lengths` when each is written as a varint.
     runs_bytes: usize,
 }
 
 impl Runs {
-    /// Appends a run of `length` members or non-members. If the last run is of the same kind, it
-    /// becomes longer. Numbers beyond [`MAX_NUMBERS`], or beyond `budget` bytes on the wire, are
-    /// left out. Returns false if some were left out.
+    /// Appends a run of `length` members or non-members. If the last run is of the same kind, the
+    /// last run becomes longer. The set covers at most [`MAX_NUMBERS`] numbers and takes at most
+    /// `budget` bytes on the wire: numbers for which there is no room are left out. Returns false
+    /// if numbers were left out.
     pub(crate) fn push(&mut self, member: bool, length: u64, budget: usize) -> bool {
         let room = u64::from(MAX_NUMBERS - self.numbers);
         let length = length.min(room + 1) as u32;
@@ -84,7 +85,7 @@ impl Runs {
         self.numbers += length;
     }
 
-    /// Takes back one call of `append`. The last argument is the state before that call: the last
+    /// Undoes one call of `append`. The last argument is the state before that call: the last
     /// length, `numbers` and `runs_bytes`.
     fn undo(&mut self, same_kind: bool, (last, numbers, runs_bytes): (Option<u32>, u32, usize)) {
         if same_kind {
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn takes_the_shorter_form() {
         assert_eq!(bytes(&Runs::default()), [0]);
-        assert_eq!(bytes(&runs(&[(true, 1000)])), [0xd0, 0x0f, 0], "all of a run: nothing but its length");
+        assert_eq!(bytes(&runs(&[(true, 1000)])), [0xd0, 0x0f, 0], "a single run needs no run lengths");
         assert_eq!(bytes(&runs(&[(true, 40), (false, 1), (true, 59)])), [200, 1, 2, 40, 1]);
         // Eight alternating numbers are one byte of bitmap.
         let alternating: Vec<_> = (0..8).map(|i| (i % 2 == 1, 1)).collect();
@@ -242,9 +243,9 @@ mod tests {
             (&[3, 0b1100_0000], "bits beyond the set"),
             (&[16, 3, 1, 1, 1], "runs longer than the bitmap"),
             (&[200, 1, 2, 40, 0], "an empty run"),
-            (&[200, 1, 1, 100], "nothing left for the last run"),
-            (&[200, 1, 1, 101], "more than the set has"),
-            (&[0xd1, 0x0f], "a bitmap that is not there"),
+            (&[200, 1, 1, 100], "no number is left for the last run"),
+            (&[200, 1, 1, 101], "a run longer than the set"),
+            (&[0xd1, 0x0f], "a bitmap without bytes"),
             (&[0xfe, 0xff, 0xff, 0x7f, 0], "too many numbers"),
         ];
         for (bytes, why) in bad {

@@ -1,14 +1,14 @@
 //! Symbols, the units that repairs combine. A symbol is one byte with a [`Gap`] (the distance to
 //! the previous symbol of the same flow), then the inner packet.
 //!
-//! When symbols of different lengths are combined, the shorter ones are padded with zeros. A symbol
-//! needs no length field, because the IP header of the inner packet contains the length.
+//! When symbols of different lengths are combined, the shorter symbols are padded with zeros. A
+//! symbol needs no length field, because the IP header of the inner packet contains the length.
 
 use super::packet::Gap;
 use crate::inner::{NotIp, packet_len};
 use thiserror::Error;
 
-/// Bytes in front of the inner packet in a symbol: the gap byte.
+/// The number of bytes in front of the inner packet in a symbol: one, the gap byte.
 pub const PREFIX: usize = 1;
 
 /// Why a decoded symbol is not an inner packet.
@@ -38,8 +38,8 @@ pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     Some(len)
 }
 
-/// The gap and the inner packet of a symbol, which may be padded. Wrongly decoded bytes are hardly
-/// ever taken for a symbol: gap byte, IP version, lengths and zero padding must all be right.
+/// Splits a symbol, which may be padded, into the gap and the inner packet. Wrongly decoded bytes
+/// hardly ever pass for a symbol: gap byte, IP version, lengths and zero padding must all be right.
 ///
 /// # Errors
 /// The bytes are not a symbol.

@@ -45,7 +45,8 @@ fn config() -> impl Strategy<Value = NcConfig> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
-    /// No byte is wrong or missing, and the run on coefficients alone equals the run on bytes.
+    /// No byte is wrong or missing. A run whose payloads are only lengths, not bytes, has the same
+    /// log.
     #[test]
     fn everything_arrives(
         config in config(),

@@ -1,5 +1,5 @@
-//! TCP/NC in virtual time: all segments are delivered in order, byte for byte, on each path. Each option has its
-//! effect, and its counter shows it.
+//! TCP/NC in virtual time: all segments are delivered in order, byte for byte, on each path. Each option has an effect,
+//! and a counter shows the effect.
 
 mod hostile;
 mod world;
@@ -18,7 +18,8 @@ fn factor(r: f64) -> NcConfig {
     NcConfig::with_factor(Factor::new(r).unwrap())
 }
 
-/// Sends 2000 segments twice: with bytes, and on coefficients alone. Checks that both runs are the same.
+/// Sends 2000 segments in two runs: with payloads of bytes, and with payloads that are only lengths. Checks that both
+/// runs are equal.
 fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World<Symbol> {
     let mut bytes = World::<Symbol>::with_relays(config, 20, forward, back, 5, relays);
     let mut light = World::<Length>::with_relays(config, 20, forward, back, 5, relays);
@@ -38,9 +39,9 @@ fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World
     bytes
 }
 
-/// Paper 000, fig. 1: three combinations of three packets, of which the second is lost. Each combination that arrives
-/// makes a packet *seen*. TCP gets an acknowledgement of each seen packet and notices no loss. The sender releases seen
-/// packets. Decoding waits for the third combination.
+/// Paper 000, fig. 1: three combinations of three packets are sent, and the second combination is lost. Each
+/// combination that arrives makes a packet *seen*. TCP gets an acknowledgement of each seen packet and notices no loss.
+/// The sender releases seen packets. The receiver decodes the packets when a third combination arrives.
 #[test]
 fn figure_1_of_paper_000() {
     let (mut sender, mut receiver) =
@@ -63,7 +64,7 @@ fn figure_1_of_paper_000() {
         assert_eq!(sender.held() as u64, 3 - unseen, "the sender must release seen segments");
     }
     assert_eq!(receiver.rows(), 2);
-    // TCP's time-out causes a combination of the segments that are left.
+    // TCP's time-out causes a combination of the segments that the sender still holds.
     sender.handle_inner(Time::from_millis(9), Segment { number: 2, payload: payload(2) });
     let packet = sender.send().unwrap();
     assert!(packet.retransmission && packet.oldest == 2 && packet.members.len() == 1);
@@ -76,7 +77,7 @@ fn figure_1_of_paper_000() {
     assert_eq!(
         (delays.count(), delays.max()),
         (3, Some(Duration::from_millis(9))),
-        "seen at 1, 2 and 10 ms, decoded at 10"
+        "seen at 1, 2 and 10 ms, decoded at 10 ms"
     );
     assert!((delays.mean_s().unwrap() - 0.017 / 3.0).abs() < 1e-9);
     assert_eq!((receiver.rows(), receiver.counts().most_rows), (0, 2));
@@ -94,13 +95,13 @@ fn a_clean_path_needs_nothing_more_than_the_segments() {
 
 #[test]
 fn losses_are_hidden_from_tcp() {
-    // R = 1 leaves losses to TCP's time-outs; R = 1.3 masks nearly all.
+    // With R = 1, only TCP's time-outs repair losses. R = 1.3 masks nearly all losses.
     let bare = through(NcConfig::default(), LOSSY, LOSSY, &[]).sender.counts();
     let world = through(factor(1.3), LOSSY, LOSSY, &[]);
     let masked = world.sender.counts();
     assert!(bare.retransmissions > 100, "{bare:?}");
     assert!(masked.retransmissions <= 2, "{masked:?}");
-    assert_eq!(masked.combinations, (masked.segments * 13) / 10, "13 for 10 segments");
+    assert_eq!(masked.combinations, (masked.segments * 13) / 10, "13 combinations for 10 segments");
     let counts = world.receiver.counts();
     assert!(counts.redundant > 100 && counts.repeated_acks == counts.redundant, "{counts:?}");
     assert!(masked.repeated_acks > 100 && masked.repeated_acks <= counts.repeated_acks, "{masked:?}");
@@ -264,7 +265,8 @@ fn relays_keep_the_space() {
     let hop = Path { loss: 0.05, ..CLEAN };
     for relays in 1..=3 {
         let hops = relays as i32 + 1;
-        // In the first world all redundancy comes from the sender. In the second one each hop adds its own.
+        // In the first world all redundancy comes from the sender. In the second world, each hop adds redundancy of its
+        // own.
         let ends = through(factor(1.05 / 0.95f64.powi(hops)), hop, CLEAN, &vec![1.0; relays]);
         let each = through(factor(1.05 / 0.95), hop, CLEAN, &vec![1.0 / 0.95; relays]);
         for world in [&ends, &each] {
@@ -276,13 +278,13 @@ fn relays_keep_the_space() {
         }
         assert!(ends.relays.iter().all(|relay| relay.counts().added == 0));
         assert!(each.relays.iter().all(|relay| relay.counts().added > 50));
-        // Redundancy per hop needs fewer packets on the first link.
+        // If each hop adds its own redundancy, fewer packets are sent on the first link.
         assert!(each.sender.counts().bytes < ends.sender.counts().bytes, "{relays}");
     }
 }
 
-/// No packet is lost behind the relay. For each packet that is innovative for the relay, the relay sends one that is
-/// innovative for the receiver. About one in 255 random combinations is an exception.
+/// No packet is lost behind the relay. For each packet that is innovative for the relay, the relay sends a packet that
+/// is innovative for the receiver. About one in 255 random combinations is an exception.
 #[test]
 fn a_relay_hides_nothing() {
     let config = factor(1.2);
@@ -308,8 +310,8 @@ fn a_relay_hides_nothing() {
     assert!(receiver <= relay && receiver + 3 >= relay, "{relay} {receiver}");
 }
 
-/// The receiver accepts 45 segments beyond the first undecoded one, and the redundancy is too small. Without the
-/// sender's limit, all combinations would reach too far, for ever.
+/// The receiver accepts 45 segments beyond the first undecoded segment, and the redundancy is too small. Without the
+/// sender's limit, all later combinations would contain segments that the receiver does not accept.
 #[test]
 fn a_sender_waits_for_a_receiver_that_cannot_decode() {
     let config = NcConfig { ahead: 45, ..factor(1.1) };

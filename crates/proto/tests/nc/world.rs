@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Calls of [`Session`] with fewer arguments, for tests.
 pub(crate) trait Drive: Session {
-    /// Hands over a packet of the peer. Its size does not matter here.
+    /// Hands over a packet of the peer. The packet's size does not matter here.
     fn take(&mut self, now: Time, packet: Self::Incoming) {
         self.handle_datagram(now, Received { packet, bytes: 0, ce: false });
     }
@@ -31,9 +31,9 @@ pub(crate) struct Path {
     pub(crate) jitter: u64,
 }
 
-/// The least delay of a hop, ticks.
+/// The shortest delay of a hop, ticks.
 pub(crate) const DELAY: u64 = 6;
-/// Ticks without progress after which TCP sends its first segment again.
+/// Ticks without progress after which TCP sends its first unacknowledged segment again.
 pub(crate) const TIMEOUT: u64 = 120;
 
 /// A payload that a test makes for segment `number` and checks on delivery.
@@ -132,7 +132,7 @@ impl<P: Content> World<P> {
         }
     }
 
-    /// Runs until `segments` are delivered; false when that takes more than `ticks`.
+    /// Runs until `segments` segments are delivered. Returns false if `ticks` ticks are too few.
     pub(crate) fn run(&mut self, segments: u64, ticks: u64) -> bool {
         for _ in 0..ticks {
             if self.delivered == segments {
@@ -146,7 +146,8 @@ impl<P: Content> World<P> {
     fn step(&mut self, segments: u64) {
         self.tick += 1;
         let now = Time::from_millis(self.tick);
-        // TCP sends a segment per tick within its window, and the first segment again when nothing is acknowledged.
+        // TCP sends one segment per tick while its window allows. Without progress for `TIMEOUT` ticks, TCP sends the
+        // first unacknowledged segment again.
         if self.next < segments && self.next < self.una + self.window {
             self.sender.handle_inner(now, Segment { number: self.next, payload: P::make(self.next) });
             self.next += 1;

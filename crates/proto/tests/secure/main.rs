@@ -219,7 +219,7 @@ fn numbers_go_on_over_32_bits_and_long_silence() {
     for number in [1 << 20, (1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 5] {
         assert_eq!(seal(&mut world, number), Some(number));
     }
-    // The number jumps by more than 32 bits can express: the peer learns it from the next handshake.
+    // The number jumps by more than 32 bits can express: the peer learns the new number from the next handshake.
     let (now, far) = (world.now, (1u64 << 50) + 777_777);
     let mut lost = vec![0; HEADER_LEN + TAG_LEN];
     world.ends[0].peers.seal(now, FIRST, 1, far, Kind::Probe, &mut lost).unwrap();

@@ -61,8 +61,8 @@ fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
     world.connect(0);
     world.run(ms(100), None);
     let (epoch, established) = (1, world.ends[1].peers.counters().established);
-    // Replayed initiations are answered, because the responder cannot recognise them yet. They change nothing. Traffic
-    // and key renewal go on during the replays.
+    // Replayed initiations are answered, because the responder cannot recognise them yet. Such initiations change
+    // nothing. Traffic and key renewal go on during the replays.
     world.settle();
     for n in 0..2000 {
         let flying = &recorded[n % 19];
@@ -91,15 +91,15 @@ fn wrong_keys_get_no_answer() {
         peers.poll_transmit().unwrap().contents
     };
     let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
-    // First a sender that is no peer, but knows this end's key. Then a peer that has another key in place of this end's
-    // key.
+    // The first sender is no peer, but knows this end's key. The second sender is a peer, but has another key in place
+    // of this end's key.
     let (incoming, answers) = throw(&mut world, 9, &stranger(5, 1));
     assert_eq!(incoming, Incoming::Rejected(Rejected::UnknownPeer(private(seed, 5).public())));
     assert_eq!(answers, []);
     let (incoming, answers) = throw(&mut world, 0, &stranger(0, 6));
     assert_eq!(incoming, Incoming::Rejected(Rejected::Mac1));
     assert_eq!(answers, []);
-    // A damaged message already fails mac1, at the cost of two hashes.
+    // A damaged message is refused at the latest by the check of mac1, which costs one hash.
     let good = stranger(0, 1);
     for at in 0..good.len() - 16 {
         let mut bad = good.clone();
@@ -174,7 +174,7 @@ fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
         assert_eq!(world.ends[0].peers.counters().established, before + 1);
         assert_eq!(world.ends[0].peers.counters().cookies_received, cookies);
     }
-    // Even with a cookie, one address may send only a limited number.
+    // Even with a cookie, one address may start only a limited number of handshakes per second.
     (2000..2020).for_each(|n| {
         flood(&mut world, n);
     });

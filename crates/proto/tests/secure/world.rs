@@ -1,4 +1,4 @@
-//! Ends and a network between them in virtual time. A run follows from its seed alone.
+//! Ends and a network between them in virtual time. A run depends only on its seed.
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::secure::*;
@@ -16,7 +16,8 @@ pub(crate) struct Weather {
     pub(crate) loss: f64,
     pub(crate) duplicate: f64,
     pub(crate) corrupt: f64,
-    /// The bounds of the one-way delay, which is uniform. Unequal bounds reorder datagrams.
+    /// The bounds of the one-way delay, which is uniformly distributed. If the bounds differ,
+    /// datagrams are reordered.
     pub(crate) delay: (Duration, Duration),
 }
 
@@ -27,13 +28,13 @@ impl Weather {
     }
 }
 
-/// One end, and the numbers that its session would keep.
+/// One end, and the datagram numbers that its session would keep.
 pub(crate) struct End {
     pub(crate) peers: Peers,
     pub(crate) address: SocketAddr,
     /// How far this end's clock is ahead of the world's.
     pub(crate) clock_ahead: Duration,
-    /// Next number for each peer and epoch.
+    /// The next datagram number for each peer and epoch.
     next: BTreeMap<(PeerId, u64), u64>,
     /// The last epoch with each peer.
     epochs: BTreeMap<PeerId, u64>,
@@ -58,9 +59,9 @@ pub(crate) struct World {
     pub(crate) rng: Stream,
     flying: BTreeMap<(Time, u64), Flying>,
     sent: u64,
-    /// Each datagram sent, while recording.
+    /// All datagrams sent since the test began to record them. None if the test does not record.
     pub(crate) record: Option<Vec<Flying>>,
-    /// The sealed bodies, and how often each was decrypted.
+    /// The sealed bodies, and how many times each was decrypted.
     pub(crate) bodies: BTreeMap<Vec<u8>, u32>,
 }
 
@@ -92,7 +93,8 @@ impl World {
         world
     }
 
-    /// Lets the world run for `span`; each end seals a datagram for its first peer every `every`.
+    /// Runs the world for `span`. At intervals of `every`, each end seals a datagram for its first
+    /// peer.
     pub(crate) fn run(&mut self, span: Duration, every: Option<Duration>) {
         let end = self.now + span;
         let mut traffic = every.map(|every| (self.now, every));
@@ -216,7 +218,7 @@ impl World {
         self.ends.iter().all(|end| end.peers.epoch(self.now + end.clock_ahead, FIRST).is_some())
     }
 
-    /// Delivers all datagrams in flight and resets the counts.
+    /// Delivers all datagrams in flight and forgets all sealed bodies.
     pub(crate) fn settle(&mut self) {
         self.run(Duration::from_secs(1), None);
         self.bodies.clear();

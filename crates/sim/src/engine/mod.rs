@@ -1,8 +1,8 @@
 //! The virtual-time engine: a clock that jumps from alarm to alarm, a helper that spreads independent runs over CPU
 //! cores, and statistics over runs.
 //!
-//! The engine has no notion of networks. Its user adds one alarm for each kind of event and writes the loop that
-//! handles the alarms:
+//! The engine has no notion of networks. The user of the engine adds one alarm for each kind of event and writes the
+//! loop that handles the alarms:
 //!
 //! ```
 //! use ripstop_base::{Fraction, Rate, Seed, Time};

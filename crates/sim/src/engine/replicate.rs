@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls `run` with 0, 1, ..., `runs` - 1 on at most `threads` threads. Returns the results in this order.
 ///
-/// The result does not depend on the number of threads, as long as `run` depends on its argument alone.
+/// The result does not depend on the number of threads, as long as `run` depends only on its argument.
 pub fn replicate<T: Send>(runs: u64, threads: usize, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let (next, done) = (AtomicU64::new(0), Mutex::new(Vec::with_capacity(runs as usize)));
     let work = || {

@@ -9,7 +9,7 @@ use std::hint::select_unpredictable;
 pub struct Alarm(u32);
 
 impl Alarm {
-    /// How many alarms were added to the scheduler before this one.
+    /// How many alarms were added to the scheduler before this alarm.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -17,37 +17,39 @@ impl Alarm {
 
 /// A virtual clock, and alarms that can be set, moved and cleared any number of times.
 ///
-/// Each source of events adds one alarm, once. For example, a link's alarm rings when its next packet arrives, and a
-/// sender's alarm rings when its timer expires.
+/// Each source of events adds one alarm and sets this alarm again for each event. For example, a link's alarm rings
+/// when its next packet arrives, and a sender's alarm rings when its timer expires.
 ///
-/// A tournament tree over the alarms finds the earliest one. Setting an alarm costs at most one comparison for each
+/// A tournament tree over the alarms finds the earliest alarm. Setting an alarm costs at most one comparison for each
 /// level of the tree. Moving an alarm leaves no obsolete entry behind. Nothing is allocated after the last alarm was
 /// added.
 ///
-/// Alarms for the same time ring in the order in which they were set. If they were also set at the same time, they ring
-/// in the order in which they were added. The order therefore depends on times alone, and not on how many other alarms
-/// exist.
+/// Alarms for the same time ring in the order in which they were set. If these alarms were also set at the same time,
+/// they ring in the order in which they were added. The order of two alarms therefore does not depend on how many other
+/// alarms exist.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     now: Time,
-    /// The keys of the alarms. There is a key for every leaf of the tree.
+    /// The keys of the alarms, by index. There is a key for every leaf of the tree, also if no alarm uses the leaf yet.
     keys: Vec<Key>,
     /// A complete binary tree of alarms. Node 1 is the root, and node k has the children 2k and 2k + 1. The second half
-    /// of the vector holds the leaves, one for each alarm. Every inner node names the child with the earlier key.
+    /// of the vector holds the leaves. Leaf k belongs to alarm k. Every inner node names the child with the earlier
+    /// key.
     tree: Vec<u32>,
     alarms: usize,
     /// How many alarms have rung.
     rung: u64,
-    /// The alarm that rang last, while its old key is still in the tree. Most alarms are set again at once. Replacing
-    /// the old key then updates the tree once instead of twice.
+    /// The alarm that rang last, while its old key is still in the tree. Most alarms are set again immediately. The new
+    /// key then replaces the old key, and the tree is updated one time instead of two times.
     stale: Option<Alarm>,
 }
 
-/// The key of an alarm: the time at which it rings (upper 64 bits), then the time at which it was set (lower 64 bits),
-/// in ns.
+/// The key of an alarm: the time at which it rings (upper 64 bits), then the time at which it was set (lower 64 bits).
+/// Both times are in ns.
 type Key = u128;
 
-/// The key of an alarm that is not set. It is not the largest key, because `Scheduler::write` adds 1 to keys.
+/// The key of an alarm that is not set. It is smaller than the largest possible key, because `Scheduler::write` adds 1
+/// to keys.
 const NEVER: Key = Key::MAX - 1;
 
 /// The key of an alarm that rings at `when` and was set at `since`.
@@ -72,7 +74,7 @@ impl Scheduler {
         Scheduler { now: Time::ZERO, keys: vec![NEVER], tree: vec![0; 2], alarms: 0, rung: 0, stale: None }
     }
 
-    /// Adds an alarm. It is not set yet.
+    /// Adds an alarm, which is not set yet.
     pub fn add(&mut self) -> Alarm {
         self.settle();
         let leaves = self.keys.len();
@@ -110,8 +112,8 @@ impl Scheduler {
 
     /// Like [`Scheduler::set`], but the alarm counts as set at `since`, which may be in the future.
     ///
-    /// A queue has one alarm, for its first entry. When that entry has left, the alarm is set for the next entry, and
-    /// counts as set when the next entry was queued.
+    /// A queue has one alarm, for its first entry. When that entry has left, the alarm is set for the next entry. The
+    /// alarm then counts as set at the time when the next entry was queued.
     #[inline]
     pub fn set_since(&mut self, alarm: Alarm, when: Time, since: Time) {
         if self.stale == Some(alarm) {
@@ -120,7 +122,7 @@ impl Scheduler {
         self.write(alarm, key(when.max(self.now), since));
     }
 
-    /// When `alarm` rings. [`Time::NEVER`] if it is not set.
+    /// When `alarm` rings. [`Time::NEVER`] if the alarm is not set.
     pub fn when(&self, alarm: Alarm) -> Time {
         if self.stale == Some(alarm) { Time::NEVER } else { moment(self.keys[alarm.index()]) }
     }
@@ -139,7 +141,7 @@ impl Scheduler {
         self.now = self.now.max(now.min(next));
     }
 
-    /// Takes the next alarm at or before `end`: clears it, and moves the clock to its time.
+    /// Takes the next alarm that rings at or before `end`. Clears this alarm, and moves the clock to the alarm's time.
     ///
     /// If there is no such alarm, the clock moves to `end`, and the result is None.
     pub fn next_until(&mut self, end: Time) -> Option<Alarm> {
@@ -166,8 +168,8 @@ impl Scheduler {
         }
     }
 
-    /// Gives `alarm` a key. Updates the nodes on the path to the root, and stops where another alarm was the earliest
-    /// before and still is.
+    /// Gives `alarm` a key. Updates the nodes on the path to the root. Stops at the first node where another alarm was
+    /// the earliest before and still is the earliest.
     fn write(&mut self, alarm: Alarm, key: Key) {
         self.keys[alarm.index()] = key;
         let (mut first, mut earliest) = (alarm.0, key);

@@ -96,9 +96,9 @@ pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
 
 /// The 97.5 % quantile of Student's t distribution.
 ///
-/// Up to 30 degrees of freedom the quantile comes from a table. Above, it comes from an expansion around the normal
-/// quantile (Abramowitz and Stegun, equation 26.7.5; error below 4e-8). The expansion uses only additions,
-/// multiplications and divisions, so every machine computes the same result.
+/// Up to 30 degrees of freedom the quantile comes from a table. Above 30 degrees of freedom, the quantile comes from an
+/// expansion around the normal quantile (Abramowitz and Stegun, equation 26.7.5; error below 4e-8). The expansion uses
+/// only additions, multiplications and divisions, so every machine computes the same result.
 fn student_t95(freedom: u64) -> f64 {
     if let Some(t) = usize::try_from(freedom).ok().and_then(|n| n.checked_sub(1)).and_then(|i| T95.get(i)) {
         return *t;
@@ -108,7 +108,8 @@ fn student_t95(freedom: u64) -> f64 {
     1.959963984540054 + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n
 }
 
-/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom. [`Statistic::ci95`] is proportional to it.
+/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom. [`Statistic::ci95`] is proportional to this
+/// quantile.
 #[rustfmt::skip]
 const T95: [f64; 30] = [
     12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851, 2.364624252, 2.306004135,

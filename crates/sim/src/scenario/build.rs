@@ -7,8 +7,8 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
-/// The initial round-trip time of a tunnel over a path without delay: 100 us. A tunnel needs a value above 0. It
-/// replaces the value with its first measurement, so half or double the value changes little.
+/// The initial round-trip time of a tunnel over a path without delay: 100 us. A tunnel needs a value above 0. The
+/// tunnel replaces the value with its first measurement, so half or double the value changes little.
 const SHORTEST_RTT: Duration = Duration::from_micros(100);
 
 /// Builds the world of `scenario` for the run with this `seed`.
@@ -118,8 +118,9 @@ fn airtime(scenario: &Scenario, leg: Leg, bytes: u64) -> Duration {
     }
 }
 
-/// The name of the random streams of link direction `number`. If the scenario has a single link, the names are those of
-/// the real-time emulator. So with the same seed, the k-th packet meets the same fate in both.
+/// The name of the random streams of link direction `number`. If the scenario has a single link, the names are the same
+/// as in the real-time emulator. With the same seed, the k-th packet therefore meets the same fate in the simulator and
+/// in the emulator.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     match scenario.link.len() {
         1 => format!("link/{number}"),
@@ -164,7 +165,8 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[Leg]) -> Duration
 }
 
 /// When the connection `name` of `flow` starts: at the start in the file plus a random delay of at most `jitter`. The
-/// delay is also at most half of the time from that start until the flow stops, or until the run of `duration` ends.
+/// delay is also at most half of the time from the start in the file until the flow stops or the run ends. `duration`
+/// is the length of the run.
 fn start_time(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
     let written = flow.start.duration();
     let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));

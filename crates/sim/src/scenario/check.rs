@@ -9,16 +9,17 @@ use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The most connections of a scenario. With this many, the numbers of packets and alarms fit their types. Half the
-/// value refuses large scenarios earlier. Double the value allows larger scenarios, which need more memory.
+/// The largest number of connections of a scenario. With this number, the numbers of packets and alarms fit their
+/// types. Half the value refuses large scenarios earlier. Double the value allows larger scenarios, which need more
+/// memory.
 const MOST_FLOWS: u32 = 100_000;
-/// The most pieces into which `run.sample` may cut a run. Each piece is kept in memory for every run. So double the
-/// value allows twice the memory, and half the value half of it.
+/// The largest number of pieces into which `run.sample` may cut a run. Each piece is kept in memory for every run.
+/// Double the value allows twice the memory, and half the value allows half of the memory.
 const MOST_SAMPLES: u128 = 100_000;
-/// The most runs. Their results stay in memory until the last run ends. So double the value allows twice the memory,
-/// and half the value half of it.
+/// The largest number of runs. The results of all runs stay in memory until the last run ends. Double the value allows
+/// twice the memory, and half the value allows half of the memory.
 const MOST_RUNS: u32 = 1_000_000;
-/// The allowed MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path (RFC 791) to the
+/// The allowed MTU of a tunnel's path in bytes: from the smallest MTU that IPv4 allows for a path (RFC 791) to the
 /// largest IP packet.
 const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
 /// The largest IP packet, bytes (RFC 791).
@@ -93,9 +94,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// Refuses a path whose links have neither a rate limit nor a delay. Packets and acknowledgements would take no
-    /// time on it, so the virtual time would never advance. UDP outside tunnels may use such a path, because its sender
-    /// has a clock of its own.
+    /// Refuses a path on which no link has a rate limit or a delay. Packets and acknowledgements would take no time on
+    /// such a path, so the virtual time would never advance. UDP outside tunnels may use such a path, because a UDP
+    /// source has a clock of its own.
     fn check_time_passes(&self, index: usize, way: &[Vec<Leg>; 2]) -> Result<(), ScenarioError> {
         let takes_time = |leg: &Leg| match leg {
             Leg::Wired(k) => {
@@ -131,7 +132,8 @@ impl Scenario {
         Ok(if backwards { [back, there] } else { [there, back] })
     }
 
-    /// The number of the tunnel that carries flow `index`, and whether the flow enters it at its second end.
+    /// The number of the tunnel that carries flow `index`, and whether the flow enters the tunnel at the tunnel's
+    /// second end.
     pub(super) fn tunnel_of(&self, index: usize, name: &str) -> Result<(usize, bool), ScenarioError> {
         let flow = &self.flow[index];
         let field = |name: &str| format!("flow[{index}].{name}");
@@ -157,7 +159,7 @@ impl Scenario {
             (from, to) if from == b && to == a => Ok((k, true)),
             _ => refuse(
                 field("tunnel"),
-                format!("the tunnel joins `{a}` and `{b}`, not `{}` and `{}`; name another", flow.from, flow.to),
+                format!("the tunnel joins `{a}` and `{b}`, not `{}` and `{}`; name another tunnel", flow.from, flow.to),
             ),
         }
     }
@@ -255,7 +257,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     }
     match flow.vegas {
         Some(_) if flow.tcp != Variant::Vegas => {
-            return Err(("vegas", format!("{} has no such thresholds; remove them", name_of(flow.tcp))));
+            return Err(("vegas", format!("{} does not use the thresholds of Vegas; remove them", name_of(flow.tcp))));
         }
         Some(vegas) if vegas.alpha > vegas.beta => {
             let problem = format!("alpha, {}, is above beta, {}; write alpha at most beta", vegas.alpha, vegas.beta);
@@ -268,7 +270,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         return wrong("acks-out-of-band", problem);
     }
     if flow.ack_every == 0 {
-        return wrong("ack-every", "0 acknowledges nothing; write 1 for every packet");
+        return wrong("ack-every", "0 acknowledges nothing; write 1 to acknowledge every packet");
     }
     if flow.nc.is_some() && flow.ack_every > 1 {
         return wrong("ack-every", "TCP/NC acknowledges every combination; remove `ack-every` or `nc`");
@@ -298,7 +300,10 @@ impl Scenario {
             let wrong = |name: &str, problem: String| refuse(format!("flow[{k}].{name}"), problem);
             let asks = |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
             let Some(other) = self.flow.iter().position(asks) else {
-                return wrong("source.answers.to", format!("no flow `{to}` has `source.requests`; name one"));
+                return wrong(
+                    "source.answers.to",
+                    format!("no flow `{to}` has `source.requests`; name a flow that has it"),
+                );
             };
             let asking = &self.flow[other];
             if request_answer_pairs.iter().any(|(answered, _)| *answered == other) {
@@ -311,7 +316,7 @@ impl Scenario {
             }
             if asking.count != flow.count {
                 let problem =
-                    format!("{} connections for the {} of `{to}`; write equal numbers", flow.count, asking.count);
+                    format!("{} connections, but `{to}` has {}; write equal numbers", flow.count, asking.count);
                 return wrong("count", problem);
             }
             request_answer_pairs.push((other, k));
@@ -320,7 +325,7 @@ impl Scenario {
             let asks = matches!(flow.source, SourceSpec::Requests { .. });
             if asks && !request_answer_pairs.iter().any(|(asking, _)| *asking == k) {
                 let problem = format!(
-                    "no flow answers; add one the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
+                    "no flow answers these requests; add a flow in the other direction with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
                     flow.name
                 );
                 return refuse(format!("flow[{k}].source.requests"), problem);

@@ -1,4 +1,4 @@
-//! Scenarios as TOML text: reading with the place of each error, and writing.
+//! Reads scenarios from TOML text, with the place of each error, and writes scenarios as TOML text.
 
 use super::{Scenario, ScenarioError};
 use ripstop_base::Place;
@@ -20,7 +20,7 @@ impl Scenario {
     /// Reads and checks a scenario.
     ///
     /// # Errors
-    /// Line, column, field, what is wrong, and what would be right.
+    /// The first error: its line, column and field, what is wrong, and what would be right.
     pub fn parse(text: &str) -> Result<Scenario, FileError> {
         let scenario: Scenario = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -45,8 +45,8 @@ fn place(text: &str, at: usize, problem: String) -> FileError {
     FileError { line, column, problem }
 }
 
-/// The position in the text of an error's field. If the text lacks the last parts of the field's path, it is the
-/// position of the part before them.
+/// The position in the text of an error's field. If the text lacks the last parts of the field's path, the result is
+/// the position of the part before these parts.
 fn position(text: &str, error: &ScenarioError) -> usize {
     let Ok(table) = DeTable::parse(text) else { return 0 };
     let mut at = table.span().start;

@@ -4,7 +4,7 @@
 //!   `preset` makes the scenarios of the papers.
 //! - `routes` finds the routes of flows, and `build` makes the simulated network, a [`World`](crate::world::World).
 //! - `run` runs the world, `totals` reads its counters, and `report` computes the figures.
-//! - `trace` and `capture` record single events. `timeline` records what the stations of a medium do.
+//! - `trace` and `capture` record single events. `timeline` records what the stations of the media do.
 
 mod build;
 mod capture;

@@ -5,7 +5,7 @@ use super::{FlowSpec, LinkSpec, RunSpec, Scenario, SourceSpec, TunnelSpec};
 use ripstop_base::{Bytes, QueueLimit, Rate, Span};
 use ripstop_link::{Fec, LinkConfig, Loss};
 
-/// Paper 000, fig. 8: sources at one end of a chain of equal links, sinks at the other.
+/// Paper 000, fig. 8: sources at one end of a chain of equal links, sinks at the other end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tandem {
     /// How the scenario is run and measured.
@@ -16,10 +16,10 @@ pub struct Tandem {
     pub forth: LinkConfig,
     /// The settings of every link in the other direction.
     pub back: LinkConfig,
-    /// The flows. Their ends are set to the ends of the chain. A flow of answers goes from the last node to the
-    /// first, and other flows go from the first to the last.
+    /// The flows. The preset sets the flows' ends to the ends of the chain. A flow of answers goes from the last node
+    /// to the first, and other flows go from the first node to the last.
     pub flows: Vec<FlowSpec>,
-    /// The tunnel that carries all flows between the ends of the chain. Its ends are set as well.
+    /// The tunnel that carries all flows between the ends of the chain. The preset also sets the tunnel's ends.
     pub tunnel: Option<TunnelSpec>,
 }
 
@@ -69,7 +69,7 @@ pub struct FecPath {
     pub other_loss: Loss,
     /// The number of code blocks that a packet fills.
     pub packet_blocks: u32,
-    /// The flow. The preset sets the flow's ends to those of the link. It sets the packet size so that a packet with
+    /// The flow. The preset sets the flow's ends to the ends of the link. It sets the packet size so that a packet with
     /// its headers fills `packet_blocks` blocks.
     pub flow: FlowSpec,
 }

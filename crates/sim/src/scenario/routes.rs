@@ -16,7 +16,7 @@ pub(super) enum Leg {
         medium: usize,
         /// The stations at the ends, by their numbers on the medium.
         ends: [usize; 2],
-        /// The number of hops on the shortest way. The number of stations if AODV runs and there is no way.
+        /// The number of hops on the shortest way. If AODV runs and there is no way, this is the number of stations.
         hops: u32,
     },
 }
@@ -44,8 +44,8 @@ impl Leg {
 }
 
 impl Scenario {
-    /// The ways over media that tunnels and flows take, each once, in the order in which they are first taken. Their
-    /// numbers as links follow those of the wired links.
+    /// The ways over media that tunnels and flows take. The list has each way only one time, in the order in which the
+    /// ways are first taken. The link numbers of these ways follow the numbers of the wired links.
     pub(super) fn radio_legs(&self, topology: &Topology<'_>) -> Result<Vec<Leg>, ScenarioError> {
         let mut legs = Vec::new();
         if self.medium.is_empty() {
@@ -108,7 +108,8 @@ impl<'a> Topology<'a> {
             let stations: Vec<usize> = spec.stations.iter().map(|station| topology.add_node(&station.name)).collect();
             for (from, counts) in hop_counts(&spec.config(), &spec.places()).iter().enumerate() {
                 for (to, hops) in counts.iter().enumerate() {
-                    // With AODV the leg exists even if no way leads to the station: AODV finds that out by itself.
+                    // With AODV the leg exists even if no way leads to the station: AODV itself finds out that there is
+                    // no way.
                     let unknown = (spec.routing == Routing::Aodv).then_some(spec.stations.len() as u32);
                     if let Some(hops) = hops.or(unknown).filter(|hops| *hops > 0) {
                         let leg = Leg::Radio { medium, ends: [from, to], hops };
@@ -147,12 +148,12 @@ impl<'a> Topology<'a> {
         self.both_ways([from, to], [0, 1].map(|k| format!("tunnel[{index}].between[{k}]")))
     }
 
-    /// The routes with the fewest links between two nodes, there and back.
+    /// The routes with the fewest hops between two nodes, there and back.
     fn both_ways(&self, [from, to]: [&str; 2], fields: [String; 2]) -> Result<[Vec<Leg>; 2], ScenarioError> {
         let (a, b) = (self.node(from, &fields[0])?, self.node(to, &fields[1])?);
         let [_, field] = fields;
         if a == b {
-            return refuse(field, "both ends are one node; name another");
+            return refuse(field, "both ends are one node; name another node");
         }
         let none = |from: &str, to: &str| {
             let problem = format!("no links lead from `{from}` to `{to}`; add a link, or remove `one-way`");
@@ -185,7 +186,7 @@ impl<'a> Topology<'a> {
                 let before = &flow.route[k - 1];
                 return refuse(
                     field,
-                    format!("no link leads from `{before}` to `{name}`; add one, or change the route"),
+                    format!("no link leads from `{before}` to `{name}`; add a link, or change the route"),
                 );
             }
             nodes.push(node);
@@ -223,11 +224,14 @@ impl<'a> Topology<'a> {
         self.out[from].iter().find(|(_, end)| *end == to).map(|(leg, _)| *leg)
     }
 
-    /// The route with the fewest hops. If several have the fewest, the one whose links come first in the file wins.
+    /// The route with the fewest hops. If several routes have the fewest hops, the route whose links come first in the
+    /// file wins.
     fn shortest(&self, from: usize, to: usize) -> Option<Vec<Leg>> {
-        // For each node that was reached: the hops to it, and the last leg with the node where the leg begins.
+        // For each node that was reached: the number of hops to the node, and the last leg with the node where this leg
+        // begins.
         let mut reached: Vec<Option<(u32, Edge)>> = vec![None; self.out.len()];
-        // Nodes whose legs are still to be followed, by their hops, then in the order in which they were reached.
+        // Nodes whose legs are still to be followed. They are sorted by the number of hops, then by the order in which
+        // they were reached.
         let mut waiting = BTreeSet::from([(0, 0, from)]);
         let mut order = 0;
         while let Some((hops, _, node)) = waiting.pop_first() {

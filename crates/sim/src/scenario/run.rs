@@ -1,4 +1,4 @@
-//! Runs a scenario as often as it says, on several threads.
+//! Runs a scenario `run.runs` times, on several threads.
 
 use super::build::build;
 use super::error::ScenarioError;

@@ -8,33 +8,33 @@ use ripstop_base::Time;
 /// What a station does during a span of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimelineKind {
-    /// It sends data of TCP or UDP.
+    /// The station sends data of TCP or UDP.
     Data,
-    /// It sends a TCP acknowledgement.
+    /// The station sends a TCP acknowledgement.
     TcpAck,
-    /// It sends two packets, XORed.
+    /// The station sends two packets, XORed.
     Xor,
-    /// It sends a MAC ACK.
+    /// The station sends a MAC ACK.
     MacAck,
-    /// It sends a request to send.
+    /// The station sends a request to send.
     Rts,
-    /// It sends a clear to send.
+    /// The station sends a clear to send.
     Cts,
-    /// It sends a message of the routing protocol: a broadcast, or a reply to one neighbour.
+    /// The station sends a message of the routing protocol: a broadcast, or a reply to one neighbour.
     Routing,
-    /// It senses a frame: the medium is busy. The frame may be for the station or for others.
+    /// The station senses a frame: the medium is busy. The frame may be for this station or for another station.
     Senses,
-    /// A frame is for it, and a collision destroys the frame here.
+    /// A frame is for the station, and a collision destroys the frame at the station.
     Collision,
-    /// A frame is for it, and it misses the frame, because it sends or follows another frame.
+    /// A frame is for the station, and the station misses the frame, because it sends or follows another frame.
     Missed,
-    /// Its back-off counts slots.
+    /// The station's back-off counts slots.
     Backoff,
-    /// Its back-off stands still, because the medium is busy or the station is in an exchange.
+    /// The station's back-off stands still, because the medium is busy or the station is in an exchange.
     Paused,
-    /// Its NAV or EIFS keeps it silent.
+    /// The station's NAV or EIFS keeps the station silent.
     Reserved,
-    /// Its protection timer runs (adaptive back-off).
+    /// The station's protection timer runs (adaptive back-off).
     Protection,
 }
 
@@ -61,9 +61,9 @@ impl TimelineKind {
 /// A part of a run, station by station. Times without a span are idle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// When it begins.
+    /// When the timeline begins.
     pub from: Time,
-    /// When it ends.
+    /// When the timeline ends.
     pub to: Time,
     /// The stations of all media, in the order of the scenario.
     pub rows: Vec<TimelineRow>,
@@ -74,7 +74,7 @@ pub struct Timeline {
 pub struct TimelineRow {
     /// The name of the station.
     pub name: String,
-    /// Its spans, cut to the timeline. Spans of different kinds may overlap.
+    /// The station's spans, cut to the timeline. Spans of different kinds may overlap.
     pub spans: Vec<TimelineSpan>,
 }
 
@@ -83,9 +83,9 @@ pub struct TimelineRow {
 pub struct TimelineSpan {
     /// What the station does.
     pub kind: TimelineKind,
-    /// From when on.
+    /// When the span begins.
     pub from: Time,
-    /// Until when. Later than `from`.
+    /// When the span ends; later than `from`.
     pub to: Time,
 }
 
@@ -100,9 +100,9 @@ impl Timeline {
 #[derive(Debug)]
 pub struct AirTimeline {
     timeline: Timeline,
-    /// For each medium, its first row.
+    /// For each medium, the index of its first row.
     first_rows: Vec<usize>,
-    /// For each row, since when the station waits, and why.
+    /// For each row, the time since which the station waits, and the reason.
     waits: Vec<Option<(Time, AirState)>>,
 }
 
@@ -181,8 +181,8 @@ impl AirTimeline {
     }
 }
 
-/// The spans in order of time. Spans of a wait that follow each other without a gap are joined: the record cuts them
-/// wherever another wait begins or ends.
+/// The spans in order of time. Spans of a wait that follow each other without a gap are joined, because the record cuts
+/// a span wherever another wait begins or ends.
 fn joined(mut spans: Vec<TimelineSpan>) -> Vec<TimelineSpan> {
     spans.sort_by_key(|span| (span.kind, span.from, span.to));
     spans.dedup_by(|next, span| {

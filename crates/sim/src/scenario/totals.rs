@@ -11,7 +11,7 @@ use ripstop_base::Time;
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
 
-/// The counters of one run at each time they were read.
+/// The counters of one run at each time at which they were read.
 #[derive(Clone, Debug)]
 pub struct RunTotals {
     /// The counters at each time.
@@ -48,7 +48,8 @@ pub(super) struct SpanTotals {
     pub(super) tunnels: Vec<TunnelSpan>,
     /// The stations of each medium.
     pub(super) media: Vec<MediumSpan>,
-    /// What the links of each medium with ideal access did, at the start and at the end. None for other media.
+    /// What the links of each medium with ideal access had done at the start and at the end of the span. None for other
+    /// media.
     pub(super) activities: Vec<Option<ActivitySpan>>,
 }
 
@@ -67,16 +68,16 @@ pub(super) type LinkSpan = (LinkTotals, LinkTotals);
 /// The status of a medium's stations at the start and at the end of a span of one run.
 pub(super) type MediumSpan = Vec<(StationStatus, StationStatus)>;
 
-/// What the links of a medium with ideal access did, at the start and at the end of a span of one run.
+/// What the links of a medium with ideal access had done at the start and at the end of a span of one run.
 pub(super) type ActivitySpan = (Activity, Activity);
 
-/// The status of each end at the start and at the end of a span of one run.
+/// The status of each end of a tunnel at the start and at the end of a span of one run.
 pub(super) type TunnelSpan = [(Status, Status); 2];
 
 /// The times at which counters are read.
 #[derive(Clone, Debug)]
 pub(super) struct ReadTimes {
-    /// Start and end of the whole measurement, then of the intervals.
+    /// Start and end of the whole measurement, then start and end of each interval.
     pub(super) spans: Vec<[Time; 2]>,
     /// All times at which counters are read, in ascending order.
     moments: Vec<Time>,
@@ -109,11 +110,11 @@ impl RunTotals {
     }
 }
 
-/// Ends the spans that end at `at`, and begins those that begin at `at`.
+/// Ends the spans that end at `at`, and begins the spans that begin at `at`.
 fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
     let flows = 0..world.flows();
-    // Delays were last taken at the previous start or end of a span. So the delays taken now belong to each span that
-    // contains the time since then.
+    // Delays were last taken at the previous start or end of a span. The delays that are taken now therefore belong to
+    // each span that contains the time since that start or end.
     for flow in flows.clone() {
         let delays = world.take_delays(flow);
         for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
@@ -181,7 +182,7 @@ impl ReadTimes {
     }
 }
 
-/// The times that cut a run into pieces, its start and end included.
+/// The times that cut a run into pieces. They include the start and the end of the run.
 pub(super) fn sample_times(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
     let cuts = (0..).map(move |k| sample * k).take_while(move |at| *at < duration);
     cuts.chain([duration]).map(|at| Time::ZERO + at)

@@ -6,17 +6,17 @@ use ripstop_base::Time;
 use ripstop_link::Fate;
 use std::io::{self, Write};
 
-/// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of packet, its number,
-/// its bytes, its fate, congestion window in packets, SRTT in seconds. A column that does not apply to the event is
-/// empty.
+/// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of packet, packet
+/// number, packet bytes, packet fate, congestion window in packets, SRTT in seconds. A column that does not apply to
+/// the event is empty.
 ///
 /// The events are:
 ///
 /// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss. On a medium the
 ///   fate is `sent`.
 /// * `arrived`: a packet arrived at the end of a link.
-/// * `window`: a sender handled an acknowledgement, a time-out or new data. The line has its window and SRTT.
-/// * `completed`: a transfer is complete. The line has its bytes and duration.
+/// * `window`: a sender handled an acknowledgement, a time-out or new data. The line has the sender's window and SRTT.
+/// * `completed`: a transfer is complete. The line has the transfer's bytes and duration.
 #[derive(Debug)]
 pub struct Trace<W: Write> {
     out: W,
@@ -52,7 +52,8 @@ impl<W: Write> Trace<W> {
     }
 
     fn write(&mut self, now: Time, happening: &Happening<'_>) -> io::Result<()> {
-        // These events get no line. The arrivals in the trace imply the first, and the air has files of its own.
+        // `Received` and `Air` get no line. The arrivals in the trace imply `Received`, and the frames on the air have
+        // files of their own.
         if matches!(happening, Happening::Received { .. } | Happening::Air { .. }) {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows the greatest
-//! delivery rate of the last ten rounds (round trips). The window follows the bandwidth-delay product. Losses matter
-//! little.
+//! delivery rate of the last ten rounds (round trips). The window follows the bandwidth-delay product. Losses have
+//! little effect.
 //!
 //! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains. The pacing gain is the sending rate divided by the
 //! path's estimated rate. The window gain is the window divided by the bandwidth-delay product.
@@ -23,7 +23,7 @@ const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// acknowledgements.
 const CWND_GAIN: f64 = 2.0;
 /// The pacing gains of a cycle, by phase. The first phase probes for more rate, the second drains the queue of the
-/// probe, and the others keep the estimated rate.
+/// probe, and the other phases keep the estimated rate.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The number of phases in which a cycle may begin: all but the draining phase.
 const CYCLE_STARTS: u64 = 7;
@@ -41,7 +41,7 @@ const INITIAL_CWND: f64 = 10.0;
 /// full.
 const FULL_GROWTH: f64 = 1.25;
 /// Successive rounds with less growth than [`FULL_GROWTH`] after which the path counts as full. Rounds that the
-/// application limited are left out.
+/// application limited do not count.
 const FULL_ROUNDS: u32 = 3;
 /// How long a least round-trip time is kept before it is measured again.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
@@ -51,11 +51,12 @@ const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const AGGREGATION_ROUNDS: u32 = 5;
 /// The most that aggregation adds to the window, in seconds at the path's rate.
 const AGGREGATION_TIME: f64 = 0.1;
-/// Packets acknowledged after which aggregation is counted from 0 again.
+/// Number of acknowledged packets after which the count for the aggregation restarts from 0.
 const AGGREGATION_RESET: u64 = 1 << 20;
-/// The duration of a paced burst in seconds at the pacing rate, within the bounds on its packets ([`set_rate`]).
+/// The duration of a paced burst in seconds at the pacing rate, within the bounds on the number of packets
+/// ([`set_rate`]).
 const BURST_TIME: f64 = 1.0 / 1024.0;
-/// The most packets of a paced burst.
+/// The largest number of packets in a paced burst.
 const BURST_MOST: f64 = 44.0;
 /// The rate in packets per second from which a burst has at least two packets: 1.2 Mbit/s for packets of 1500 bytes.
 const TWO_PACKETS_FROM: f64 = 100.0;
@@ -68,7 +69,7 @@ enum Mode {
     Drain,
     /// Goes through the gain cycle ([`CYCLE`]).
     ProbeBw,
-    /// Keeps the least window to measure the round-trip time without a queue.
+    /// Keeps the window at [`LEAST_CWND`] or below, to measure the round-trip time without a queue.
     ProbeRtt,
 }
 
@@ -107,7 +108,7 @@ pub(in crate::tcp) struct Bbr {
     prior_phase: Phase,
     /// The window in packets before a recovery or a probe of the round-trip time reduced it.
     prior_cwnd: f64,
-    /// Whether this is the first round of a recovery, which sends one packet for each delivered.
+    /// Whether this is the first round of a recovery, in which the sender sends one packet for each packet delivered.
     conserves: bool,
     policer: Policer,
     aggregation: Aggregation,
@@ -314,7 +315,7 @@ impl Bbr {
         }
     }
 
-    /// The packets that may be in flight with this rate and gain, including room for bursts.
+    /// The number of packets that may be in flight with this rate and gain, including room for bursts.
     fn inflight(&self, flow: &FlowState, rate: f64, gain: f64) -> f64 {
         self.with_bursts(flow, self.bdp(rate, gain))
     }
@@ -327,15 +328,15 @@ impl Bbr {
         }
     }
 
-    /// Adds three paced bursts to a window, and rounds it up to an even number of packets. The probing phase gets two
-    /// packets more.
+    /// Adds three paced bursts to a window, and rounds it up to an even number of packets. In the probing phase of the
+    /// cycle, adds two packets more.
     fn with_bursts(&self, flow: &FlowState, cwnd: f64) -> f64 {
         let cwnd = cwnd + 3.0 * f64::from(flow.burst);
         let even = 2.0 * ((cwnd + 1.0) / 2.0).floor();
         if self.mode == Mode::ProbeBw && self.phase == 0 { even + 2.0 } else { even }
     }
 
-    /// Estimates the packets in flight at the moment when the pacer releases the next packet.
+    /// Estimates the number of packets in flight at the moment when the pacer releases the next packet.
     fn inflight_at_departure(&self, flow: &FlowState, now: Time, in_flight: u64) -> f64 {
         let leaves = if self.pacing_gain > 1.0 { f64::from(flow.burst) } else { 0.0 };
         let arrives = (self.rate() * flow.next_departure.since(now).as_secs_f64()).floor();
@@ -391,8 +392,8 @@ impl Bbr {
         }
         let in_flight = self.inflight_at_departure(flow, now, acked.prior_in_flight);
         if self.pacing_gain > 1.0 {
-            // The probe lasts for the least round-trip time. Then it lasts until enough packets are in flight, or until
-            // a loss shows that the queue overflows.
+            // The probe lasts for at least the least round-trip time. After this time, the probe ends when enough
+            // packets are in flight, or when a loss shows that the queue overflows.
             let enough = in_flight >= self.inflight(flow, self.max_rate(), self.pacing_gain);
             return full_length && (acked.lost > 0 || enough);
         }
@@ -437,7 +438,7 @@ impl Bbr {
         let (before, phase) = (self.prior_phase, flow.phase);
         self.prior_phase = phase;
         if phase == Phase::Recovery && before != Phase::Recovery {
-            // The first round of a recovery sends one packet for each that was delivered.
+            // In the first round of a recovery, the sender sends one packet for each packet delivered.
             self.conserves = true;
             self.round_end = flow.delivery.delivered;
             cwnd = flow.in_flight() as f64 + delivered;

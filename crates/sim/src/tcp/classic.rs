@@ -1,5 +1,5 @@
-//! The sender of the ns-2 algorithms. It has the state that all of them share (`core`), and passes each event to the
-//! algorithm in use.
+//! The sender of the ns-2 algorithms. It has the state that all ns-2 algorithms share (`core`), and passes each event
+//! to the algorithm in use.
 
 use super::reno::{NewReno, Reno, tahoe_on_ack};
 use super::sack::Sack;
@@ -13,7 +13,7 @@ use ripstop_base::{Stream, Time};
 pub(super) struct Classic {
     /// The state that all ns-2 algorithms share.
     pub(super) core: Core,
-    /// The algorithm, with the state that it alone has.
+    /// The algorithm in use, with the state that only this algorithm has.
     pub(super) algorithm: Algorithm,
 }
 

@@ -4,8 +4,8 @@
 //! Linux differs in three visible ways, which [`Flavour`] selects:
 //!
 //! - The older HyStart ends slow start.
-//! - The estimate of Reno's window keeps the slow growth of figure 4 of RFC 9438. The RFC lets the estimate grow as
-//!   fast as Reno once it reaches the window before the last loss.
+//! - The estimate of Reno's window keeps the slow growth of figure 4 of RFC 9438. In the RFC, the estimate grows as
+//!   fast as Reno's window as soon as the estimate has reached the window before the last loss.
 //! - In congestion avoidance before the first loss, the window grows by at least 5 % in each round trip. The same holds
 //!   after a time-out, until the next loss.
 
@@ -15,8 +15,8 @@ use ripstop_base::Time;
 use std::time::Duration;
 
 /// C in packets/s^3: the steepness of the cubic (RFC 9438, section 5). The time to reach the old window after a loss
-/// grows with the cube root of 1/C. So half the value takes longer. Double the value takes less time, and takes more
-/// from other flows.
+/// grows with the cube root of 1/C. With half the value, the time is therefore longer. With double the value, the time
+/// is shorter, but other flows get less.
 const C: f64 = 0.4;
 /// The share of the window kept after a loss (RFC 9438, section 4.6). A smaller share gives room to other flows, but
 /// may leave the path idle. A share close to 1 keeps the queue full.
@@ -59,7 +59,7 @@ struct Epoch {
     start: Time,
     /// K: seconds from `start` until the curve reaches `w_max`.
     k: f64,
-    /// The window where the curve is flat, packets.
+    /// The window in packets where the curve is flat.
     w_max: f64,
     /// Estimate of Reno's window.
     w_est: f64,
@@ -79,8 +79,7 @@ impl CongestionControl for Cubic {
         if slow_start {
             self.hystart.on_ack(flow, now, acked.rtt);
         }
-        // An acknowledgement without new packets in order does not raise the window. Nor does any acknowledgement while
-        // the sender does not use its window.
+        // The window grows only if the acknowledgement covers new packets in order, and the sender uses its window.
         if !acked.in_order || packets == 0.0 || !flow.uses_window() {
             return;
         }
@@ -105,7 +104,8 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {
-        // The next stage begins with K = 0, at the window of that moment (RFC 9438, section 4.8).
+        // The next stage begins with K = 0, and with the window that the sender has when the stage begins (RFC 9438,
+        // section 4.8).
         self.state = State { w_max: 0.0, ..self.state };
         self.state.epoch = None;
     }
@@ -127,12 +127,12 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, figure 2. K is 0 if the window is already at the old window or above. It is also 0 before the
-            // first loss and after a time-out, when `w_max` is 0.
+            // RFC 9438, figure 2. K is 0 if the window has already reached the old window. K is also 0 before the first
+            // loss and after a time-out, when `w_max` is 0.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });
-        // RFC 9438, figure 1: evaluated now and one round trip later.
+        // The curve of RFC 9438, figure 1. It is evaluated for now and for one round trip later.
         let curve = |t: f64| {
             let away = t - epoch.k;
             C * away * away * away + epoch.w_max
@@ -140,8 +140,8 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
         let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
-        // RFC 9438, figure 4. First the estimate grows so that its average window is Reno's in spite of the larger
-        // `BETA`. Later it grows as fast as Reno, but in Linux it never does.
+        // RFC 9438, figure 4. First the estimate grows so slowly that its average equals Reno's in spite of the larger
+        // `BETA`. Later the estimate grows as fast as Reno's window. Linux leaves out this second part.
         let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
         let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * packets / cwnd;
@@ -152,8 +152,8 @@ impl Cubic {
             flow.cwnd += ((target - cwnd) / cwnd * packets).min(packets / 2.0);
         }
         if self.flavour == Flavour::Linux && w_max == 0.0 {
-            // Before the first loss and after a time-out nothing is known of the path. So the window grows by at least
-            // 5 % in a round trip.
+            // Before the first loss and after a time-out, the sender does not know the window that the path allows. The
+            // window therefore grows by at least 5 % in a round trip.
             flow.cwnd = flow.cwnd.max(cwnd + packets / 20.0);
         }
     }

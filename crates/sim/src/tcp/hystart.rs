@@ -5,20 +5,20 @@ use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The smallest rise of the delay that counts as a sign of a queue. This and the next five are the constants of RFC
-/// 9406, section 4.3. With a smaller value jitter can end slow start. A larger value lets the queue grow more.
+/// The smallest rise of the delay that counts as a sign of a queue. This constant and the next five constants are from
+/// RFC 9406, section 4.3. With a smaller value, jitter can end slow start. A larger value lets the queue grow more.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-/// A rise of the delay that counts on every path. A smaller value ends slow start earlier on long paths, and a larger
-/// value ends it later.
+/// A rise of the delay that counts as a sign of a queue on every path. A smaller value ends slow start earlier on long
+/// paths, and a larger value ends it later.
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 /// Between [`MIN_RTT_THRESH`] and [`MAX_RTT_THRESH`], the rise that counts is the round-trip time divided by this
 /// number. Half the value tolerates twice the rise.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// How many round-trip times a round must measure before its delay counts; Linux's HyStart needs one more. With fewer
-/// samples noise can decide. More samples delay the decision.
+/// Number of round-trip times that a round must measure before the delay of the round counts. Linux's HyStart needs one
+/// more sample. With fewer samples, noise can decide. More samples delay the decision.
 const N_RTT_SAMPLE: u32 = 8;
-/// Conservative slow start grows the window more slowly than slow start by this factor. Half the value overshoots more.
-/// Double the value takes longer to fill the path if the rise was no sign of a queue.
+/// Conservative slow start grows the window more slowly than slow start by this factor. With half the value, the window
+/// overshoots more. With double the value, filling the path takes longer if the rise was no sign of a queue.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 /// Rounds of conservative slow start after which slow start ends. Half the value ends slow start sooner. Double the
 /// value gives a passing rise more time to go away.
@@ -27,7 +27,7 @@ const CSS_ROUNDS: u32 = 5;
 /// acknowledgements to judge by.
 const LEAST_WINDOW: f64 = 16.0;
 /// The longest gap between two acknowledgements of one train, a series of acknowledgements that arrive close together
-/// (Linux's value). With half the value trains are shorter, and slow start ends less often. With double the value
+/// (Linux's value). With half the value, trains are shorter, and slow start ends less often. With double the value,
 /// trains are longer, and slow start ends more often.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
@@ -56,33 +56,34 @@ impl HyStart {
     }
 }
 
-/// The rise over `rtt` that counts: it ends slow start in Linux's HyStart, and starts conservative slow start in
-/// HyStart++.
+/// The rise over `rtt` that counts as a sign of a queue. Such a rise ends slow start in Linux's HyStart. In HyStart++,
+/// it starts conservative slow start.
 fn allowance(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// HyStart++ (RFC 9406, section 4.2): a rise of the delay starts conservative slow start, which grows more slowly. A
-/// rise that lasts for [`CSS_ROUNDS`] rounds ends slow start.
+/// HyStart++ (RFC 9406, section 4.2): a rise of the delay starts conservative slow start, in which the window grows
+/// more slowly. A rise that lasts for [`CSS_ROUNDS`] rounds ends slow start.
 ///
 /// The RFC's limit L on the growth per acknowledgement is left out, because offload merges acknowledgements. Linux's
 /// HyStart has no limit either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlusPlus {
-    /// The round ends when all packets before this one are acknowledged.
+    /// The round ends when all packets before this packet are acknowledged.
     window_end: u64,
     last_round_min: Option<Duration>,
     round_min: Option<Duration>,
     /// Round-trip times measured in this round.
     samples: u32,
-    /// In conservative slow start: the least round-trip time measured so far in the round that started it, and the
-    /// rounds ended since.
+    /// The state of conservative slow start; None outside conservative slow start. The first value is the least
+    /// round-trip time of the round that started conservative slow start, measured until this start. The second value
+    /// is the number of rounds that have ended since.
     conservative: Option<(Duration, u32)>,
 }
 
 impl PlusPlus {
     fn on_ack(&mut self, flow: &mut FlowState, rtt: Option<Duration>) {
-        // HyStart++ acts in the first slow start only.
+        // HyStart++ acts only in the first slow start.
         if flow.ssthresh.is_finite() || flow.phase > Phase::Disorder {
             return;
         }
@@ -142,10 +143,11 @@ pub(super) struct LinuxHyStart {
 impl LinuxHyStart {
     fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.una_and_nxt();
-        // Packet `window_end` is the first one sent after the round began. Its acknowledgement begins the next round:
-        // it is the first acknowledgement of a flight, and the whole flight has been sent by then. With `>=` rounds
-        // would begin one acknowledgement earlier, and after a few rounds in the middle of a flight. The delay of the
-        // flight's later packets would then look like a rise.
+        // Packet `window_end` is the first packet sent after the round began. The acknowledgement of this packet begins
+        // the next round. It is the first acknowledgement of a flight, and the whole flight has been sent when this
+        // acknowledgement arrives. With `>=`, each round would begin one acknowledgement earlier. After a few rounds, a
+        // round would begin in the middle of a flight. The delay of the flight's later packets would then look like a
+        // rise.
         if una > self.window_end {
             *self = LinuxHyStart { window_end: nxt, round_start: now, last_ack: now, round_min: None, samples: 0 };
         }

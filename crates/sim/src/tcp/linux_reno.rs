@@ -1,14 +1,15 @@
-//! Reno as in Linux: the window of RFC 5681 on the modern sender, which detects losses by time and by selective
-//! acknowledgements. ns-2's Reno and SACK are in `reno` and `sack`.
+//! Reno as in Linux: the window of RFC 5681 on the modern sender. The modern sender detects losses by time and by
+//! selective acknowledgements. ns-2's Reno and SACK are in `reno` and `sack`.
 
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
 /// The part of the congestion window that is kept after a loss. RFC 5681, equation (4), takes half of the data in
-/// flight; this takes half of the window. With a larger value a flow gets more of a shared path than a Reno flow.
+/// flight. This sender takes half of the window. With a larger value, a flow gets more of a shared path than a Reno
+/// flow.
 const BETA: f64 = 0.5;
-/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only when the window is below
-/// about twice this value.
+/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). This bound matters only when the window is
+/// below about twice the bound.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 #[derive(Clone, Debug, Default)]

@@ -7,8 +7,9 @@
 //! CUBIC, BBR and `linux-reno` run on the modern sender, which works as in today's kernels ([`SenderConfig::linux`]).
 //! Both kinds of sender have the same interface.
 //!
-//! A sender has neither clock nor timer. The caller passes each input with the time, drains [`Sender::poll_transmit`],
-//! and calls again at [`Sender::timeout`]. [`TrafficSource`] says when a connection has something to send.
+//! A sender has no clock and no timer. The caller passes each input with the time, drains [`Sender::poll_transmit`],
+//! and calls [`Sender::on_timeout`] at [`Sender::timeout`]. [`TrafficSource`] says when a connection has something to
+//! send.
 
 mod bbr;
 mod classic;
@@ -45,8 +46,9 @@ use std::str::FromStr;
 use std::time::Duration;
 use vegas::Vegas;
 
-/// The most SACK blocks in an acknowledgement. Three fit beside time stamps (RFC 2018, section 3). With one block, no
-/// later acknowledgement repeats the block of a lost acknowledgement. Six blocks do not fit into the header.
+/// The largest number of SACK blocks in an acknowledgement. Three blocks fit into a header with time stamps (RFC 2018,
+/// section 3). With one block, no later acknowledgement repeats the block of a lost acknowledgement. Six blocks do not
+/// fit into the header.
 pub const MAX_BLOCKS: usize = 3;
 
 /// A congestion control algorithm.
@@ -66,8 +68,8 @@ pub enum Variant {
     Vegas,
     /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern sender.
     Cubic,
-    /// CUBIC as in Linux: HyStart instead of HyStart++, slower growth of the estimate of Reno's window, and faster
-    /// growth while no loss is known. Modern sender.
+    /// CUBIC as in Linux, with HyStart instead of HyStart++. The estimate of Reno's window grows more slowly. Before
+    /// the first loss, the window grows faster. Modern sender.
     #[serde(rename = "linux-cubic")]
     LinuxCubic,
     /// The sending rate follows the delivery rate of the path. Modern sender.
@@ -107,7 +109,7 @@ impl Variant {
     /// Bytes of packet `number` on the wire. `payload` is the payload of a full packet. The first packet, the SYN, is a
     /// header alone.
     ///
-    /// With Vegas every packet, also the first one, has `payload` bytes and no header, as in ns-2.
+    /// With Vegas every packet, also the first packet, has `payload` bytes and no header, as in ns-2.
     pub fn packet_bytes(self, number: u64, payload: usize) -> usize {
         match (self, number) {
             (Variant::Vegas, _) => payload,
@@ -154,8 +156,8 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. The first [`MAX_BLOCKS`] of them are
-    /// kept; they are cut off 2^32 - 1 packets after `next`.
+    /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. Only the first [`MAX_BLOCKS`] blocks are
+    /// kept. A block that extends further than 2^32 - 1 packets beyond `next` is cut off at this distance.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
@@ -187,8 +189,8 @@ enum Family {
     Modern(Box<Modern>),
 }
 
-/// Evaluates an expression on the sender in use. The caller gives one expression for both families, or one for each
-/// family.
+/// Evaluates an expression on the sender in use. The caller gives one expression for both families, or one expression
+/// for each family.
 macro_rules! dispatch {
     ($family:expr, $sender:ident => $call:expr) => {
         dispatch!($family, $sender => $call, $sender => $call)
@@ -228,7 +230,7 @@ impl Sender {
         dispatch!(&mut self.family, sender => sender.offer(now, packets));
     }
 
-    /// Stops sending new packets. Packets already sent are still repaired.
+    /// Stops sending new packets. Lost packets are still retransmitted.
     pub fn stop(&mut self) {
         dispatch!(&mut self.family, sender => sender.stop());
     }
@@ -262,12 +264,12 @@ impl Sender {
         dispatch!(&self.family, classic => classic.core.cwnd, modern => modern.flow.cwnd)
     }
 
-    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to clock ticks.
+    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round this time to clock ticks.
     pub fn srtt(&self) -> Option<Duration> {
         dispatch!(&self.family, classic => classic.core.rto.srtt(), modern => modern.flow.rtt.smoothed())
     }
 
-    /// Packets acknowledged in order, including the first one without data.
+    /// Packets acknowledged in order, including the first packet, which carries no data.
     pub fn acknowledged(&self) -> u64 {
         dispatch!(&self.family, classic => classic.core.una, modern => modern.flow.una_and_nxt().0)
     }
@@ -286,7 +288,7 @@ impl Sender {
         }
     }
 
-    /// How often the modern sender's mechanisms acted; all zero for the ns-2 algorithms.
+    /// How many times each mechanism of the modern sender acted. All counters are 0 for the ns-2 algorithms.
     pub fn mechanisms(&self) -> Mechanisms {
         dispatch!(&self.family, _classic => Mechanisms::default(), modern => modern.flow.mechanisms)
     }

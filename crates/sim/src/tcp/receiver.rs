@@ -9,10 +9,10 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reassembly {
-    /// Keeps them until the gap is filled.
+    /// Keeps the packets until the gap is filled.
     #[default]
     Buffer,
-    /// Drops them: the go-back-N receiver of paper 000, section III.
+    /// Drops the packets, as the go-back-N receiver of paper 000, section III, does.
     GoBackN,
 }
 
@@ -20,7 +20,7 @@ pub enum Reassembly {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     reassembly: Reassembly,
-    /// One acknowledgement is sent for this many packets in order.
+    /// One acknowledgement is sent for this number of packets in order.
     ack_every: u32,
     /// The first packet that has not arrived.
     next: u64,
@@ -38,8 +38,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. It acknowledges without delay the SYN,
-    /// packets out of order, and packets that fill a gap.
+    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. Three kinds of packets are acknowledged
+    /// without delay: the SYN, packets out of order, and packets that fill a gap.
     pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
         Receiver {
             reassembly,
@@ -53,10 +53,11 @@ impl Receiver {
         }
     }
 
-    /// Handles packet `number`. Returns the acknowledgement to send for it, if any.
+    /// Handles packet `number`. Returns the acknowledgement to send for this packet, if any.
     pub fn on_packet(&mut self, number: u64) -> Option<Ack> {
         if number == self.next {
-            // A packet that fills a gap is acknowledged without delay (RFC 5681, section 4.2). So is the SYN.
+            // A packet that fills a gap is acknowledged without delay (RFC 5681, section 4.2). The SYN is acknowledged
+            // without delay too.
             let at_once = number == 0 || !self.beyond.is_empty();
             self.next += 1;
             while let Some(arrived) = self.beyond.pop_front() {
@@ -75,8 +76,8 @@ impl Receiver {
         } else if number < self.next {
             self.duplicates += 1;
             self.duplicate = Some(number);
-            // A copy of the last packet in order is no sign of a loss while nothing beyond it has arrived. Its
-            // acknowledgement may be delayed.
+            // A copy of the last packet in order is no sign of a loss while nothing beyond it has arrived. The
+            // acknowledgement of such a copy may be delayed.
             let in_order = number + 1 == self.next && number > 0 && self.beyond.is_empty();
             if in_order && self.unacknowledged + 1 < self.ack_every {
                 self.unacknowledged += 1;

@@ -4,8 +4,8 @@ use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 
-/// The most new packets that one duplicate acknowledgement releases in NewReno's recovery (ns-2's value). With 1 a
-/// recovery sends more smoothly; with 4 it may burst more.
+/// The largest number of new packets that one duplicate acknowledgement releases in NewReno's recovery (ns-2's value).
+/// With 1, a recovery sends more smoothly. With 4, a recovery may send larger bursts.
 const RECOVERY_BURST: u32 = 2;
 
 /// Handles an acknowledgement for Tahoe. Every sign of a loss restarts slow start with one packet (Jacobson 1988).
@@ -101,7 +101,8 @@ impl NewReno {
         core.restart(now);
     }
 
-    /// Removes the acknowledged packets from the window, except one: the packet that is sent for the acknowledgement.
+    /// Reduces the window by one packet less than the number of acknowledged packets. The difference makes room for the
+    /// packet that is sent in response to the acknowledgement.
     fn deflate(&mut self, core: &mut Core, acked: u64) {
         if self.inflation > acked {
             self.inflation -= acked - 1;

@@ -9,11 +9,11 @@ const SRTT_BITS: u32 = 3;
 /// Fraction bits of the variation in ticks. They also set its gain: 2^-2 = 1/4 (RFC 6298). Another value gives other
 /// time-outs than ns-2's.
 const RTTVAR_BITS: u32 = 2;
-/// The exponent e in the time-out, srtt + 2^e rttvar, where rttvar is the variation. RFC 6298 has 4 rttvar. One more
-/// doubles the margin above the round-trip time, and one less halves it.
+/// The exponent e in the time-out, srtt + 2^e rttvar, where rttvar is the variation. RFC 6298 has 4 rttvar, so the
+/// exponent is 2. An exponent of 3 doubles the margin above the round-trip time. An exponent of 1 halves the margin.
 const RTTVAR_EXPONENT: u32 = 2;
 
-/// The bounds of the retransmission time-out, and the clock.
+/// The bounds of the retransmission time-out, and the tick of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
     /// The time-out before the first sample.
@@ -27,7 +27,7 @@ pub struct RtoConfig {
 }
 
 impl Default for RtoConfig {
-    /// 3 s at first, then 0.2 s to 60 s, in ticks of 10 ms, as in ns-2.
+    /// As in ns-2: the time-out is 3 s at first and 0.2 s to 60 s later, and the clock has ticks of 10 ms.
     fn default() -> RtoConfig {
         RtoConfig {
             initial: Duration::from_secs(3),
@@ -38,7 +38,7 @@ impl Default for RtoConfig {
     }
 }
 
-/// Estimates the round-trip time, and the time-out from it (RFC 6298, in ticks).
+/// Estimates the round-trip time, and computes the time-out from this estimate (RFC 6298, in ticks).
 #[derive(Clone, Debug)]
 pub(super) struct Rto {
     config: RtoConfig,
@@ -54,13 +54,13 @@ pub(super) struct Rto {
     backoff: u32,
     /// `srtt` as a duration, cached: reads are far more frequent than changes.
     smoothed: Option<Duration>,
-    /// The time-out with back-off and bounds, at least two ticks; cached for the same reason.
+    /// The time-out with back-off and bounds, at least two ticks. This value is cached for the same reason.
     timeout: Duration,
 }
 
 impl Rto {
-    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time zero. It differs
-    /// between hosts, because their clocks do not tick at the same times.
+    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time zero. The phase
+    /// differs between hosts, because the hosts' clocks do not tick at the same times.
     pub(super) fn new(config: RtoConfig, phase: f64) -> Rto {
         let tick = config.tick.as_nanos() as u64;
         let mut rto = Rto {
@@ -113,7 +113,7 @@ impl Rto {
         self.update_cached();
     }
 
-    /// Ends the back-off: a packet that was sent once is acknowledged (Karn's algorithm).
+    /// Ends the back-off, because a packet that was sent only once is acknowledged (Karn's algorithm).
     pub(super) fn end_back_off(&mut self) {
         if self.backoff != 1 {
             self.backoff = 1;
@@ -144,7 +144,7 @@ mod tests {
         let mut rto = Rto::new(RtoConfig::default(), 0.0);
         assert_eq!(rto.timeout(), Duration::from_secs(3));
         rto.sample(Time::ZERO, Time::from_millis(805));
-        // The sample is 80 ticks. The variation is half of that, and counts four times.
+        // The sample is 80 ticks. The variation is half of the sample, and counts four times.
         assert_eq!(rto.srtt(), Some(Duration::from_millis(800)));
         assert_eq!(rto.timeout(), Duration::from_millis(2400));
         for _ in 0..100 {

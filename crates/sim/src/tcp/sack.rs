@@ -1,19 +1,20 @@
-//! SACK as in ns-2 (Fall and Floyd 1996; ns-2's Sack1). Acknowledgements report what arrived beyond a gap. An estimate
-//! of the packets on the path, the "pipe", decides when to send.
+//! SACK as in ns-2 (Fall and Floyd 1996; ns-2's Sack1). Acknowledgements report which packets arrived beyond a gap. An
+//! estimate of the number of packets on the path, the "pipe", decides when to send.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 use std::ops::Range;
 
-/// The state of SACK beyond what all ns-2 algorithms share.
+/// The state of SACK that the other ns-2 algorithms do not have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack {
     /// Whether a recovery is in progress.
     recovering: bool,
-    /// Whether nothing new was acknowledged since the last time-out. Duplicate acknowledgements are then ignored.
+    /// Whether nothing new was acknowledged since the last time-out. While this is true, duplicate acknowledgements are
+    /// ignored.
     timed_out: bool,
-    /// Estimate of the packets on the path.
+    /// Estimate of the number of packets on the path.
     pipe: i64,
     /// The first unacknowledged packet at the start of the recovery; equal to `una` outside a recovery.
     begun: u64,
@@ -56,7 +57,7 @@ impl Sack {
             self.forget();
         } else if ack.next > core.una {
             // A partial acknowledgement shows that two packets have left the path: the original and its retransmission.
-            // So recovery is never slower than slow start.
+            // A recovery is therefore never slower than slow start.
             self.pipe -= 1;
             core.una = ack.next;
             self.learn(core, ack);
@@ -91,7 +92,7 @@ impl Sack {
         core.transmit(now, core.una);
     }
 
-    /// Records the blocks of an acknowledgement. Returns whether they contained anything new.
+    /// Records the blocks of an acknowledgement. Returns whether the blocks contained anything new.
     fn learn(&mut self, core: &Core, ack: &Ack) -> bool {
         self.sacked.retain(|run| run.start > core.una);
         let mut new = false;

@@ -3,16 +3,16 @@
 //! Packets are numbered from 0. The first packet stands for the SYN: it carries no data, and its acknowledgement opens
 //! the initial window.
 //!
-//! The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is the next packet to
-//! send; a time-out, and in Tahoe any reduction, sets it back to `una`. `max` is one past the highest packet ever sent.
+//! The names are from RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is the next packet to send;
+//! a time-out, and in Tahoe any reduction, sets it back to `una`. `max` is one past the highest packet ever sent.
 
 use super::rto::{Rto, RtoConfig};
 use ripstop_base::{Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). A smaller value mistakes reordering for
-/// loss. A larger value repairs later, and losses in small windows wait for the time-out.
+/// Number of duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). A smaller value mistakes
+/// reordering for loss. A larger value repairs later, and losses in small windows wait for the time-out.
 pub(super) const DUPLICATES: u32 = 3;
 
 /// The settings of a sender.
@@ -31,7 +31,8 @@ pub struct SenderConfig {
 }
 
 impl Default for SenderConfig {
-    /// A window of 50 packets, 2 at first, with limited transmit. Time-out and Vegas are as in ns-2.
+    /// The receiver's window is 50 packets, and the initial window is 2 packets. Limited transmit is on. Time-out and
+    /// Vegas are as in ns-2.
     fn default() -> SenderConfig {
         SenderConfig {
             window: 50,
@@ -43,7 +44,8 @@ impl Default for SenderConfig {
     }
 }
 
-/// The thresholds of Vegas: how many packets of a connection are queued on its path.
+/// The thresholds of Vegas, in packets. Vegas compares them with the number of the connection's packets that are queued
+/// on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
@@ -56,12 +58,12 @@ pub struct VegasConfig {
 }
 
 impl VegasConfig {
-    /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over Vegas.
+    /// 28, 30 and 2, as in the work of Sundararajan et al. That work introduced TCP/NC, and runs TCP/NC below Vegas.
     ///
-    /// After a loss fewer packets than the window arrive in a round trip, which looks like a queue. Thresholds this
-    /// high do not mistake losses for a queue. ns-2's figures for paper 000 were made with them, and the simulator
-    /// agrees with all these figures. With its own default thresholds, ns-2 itself is 5 % below the figures where each
-    /// link loses q = .005 of the packets.
+    /// After a loss, fewer packets than the window arrive in a round trip. To Vegas, this looks like a queue. With
+    /// thresholds this high, Vegas does not mistake losses for a queue. ns-2's figures for paper 000 were made with
+    /// these thresholds, and the simulator agrees with all these figures. With ns-2's default thresholds, ns-2's own
+    /// results are 5 % below the figures where each link loses q = .005 of the packets.
     pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
 }
 
@@ -111,8 +113,8 @@ pub(super) struct Core {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
     pub(super) duplicates: u32,
-    /// `max` when the window was last reduced. Losses below it cause no further reduction, so one flight causes one
-    /// reduction ("bugfix" in ns-2, RFC 6582).
+    /// `max` when the window was last reduced. Losses of packets below this number cause no further reduction, so one
+    /// flight causes one reduction ("bugfix" in ns-2, RFC 6582).
     pub(super) recover: u64,
     pub(super) last_reduction: LastReduction,
     pub(super) rto: Rto,
@@ -161,8 +163,8 @@ impl Core {
         self.out.iter().copied()
     }
 
-    /// The most unacknowledged packets allowed: the smaller of congestion window and receiver's window, in whole
-    /// packets.
+    /// The largest allowed number of unacknowledged packets: the smaller of congestion window and receiver's window, in
+    /// whole packets.
     pub(super) fn window(&self) -> u64 {
         self.cwnd.min(f64::from(self.config.window)) as u64
     }
@@ -178,7 +180,7 @@ impl Core {
         }
     }
 
-    /// Sends packet `number`, new or again.
+    /// Sends packet `number`, which is new or is sent again.
     pub(super) fn transmit(&mut self, now: Time, number: u64) {
         // With nothing in flight the timer restarts, even if it is running.
         let idle = self.una == self.max;
@@ -202,7 +204,7 @@ impl Core {
     pub(super) fn limited_transmit(&mut self, now: Time) {
         let room = (self.una + u64::from(self.config.window)).min(self.end);
         let inflated = self.cwnd + f64::from(self.duplicates);
-        // The packet must fit whole: a fraction of a packet in the window does not allow one more.
+        // The whole packet must fit into the window: room for a fraction of a packet is not enough.
         let flight = (self.nxt + 1 - self.una) as f64;
         if self.config.limited_transmit && self.nxt < room && flight <= inflated {
             self.transmit(now, self.nxt);
@@ -225,8 +227,8 @@ impl Core {
         }
     }
 
-    /// The window in fast recovery. The receiver's window bounds it, so at a full window no new packet leaves during
-    /// recovery.
+    /// The window in fast recovery. The receiver's window bounds this window. At a full window, no new packet therefore
+    /// leaves during recovery.
     pub(super) fn inflated_window(&self, inflation: u64) -> u64 {
         (self.cwnd as u64 + inflation).min(u64::from(self.config.window))
     }
@@ -252,12 +254,12 @@ impl Core {
             self.rto.end_back_off();
             self.rto.sample(sent, now);
         }
-        // The timer restarts even if nothing is in flight. When it expires, the sender is idle, and later restarts with
-        // one packet (RFC 2581, section 4.1).
+        // The timer restarts even if nothing is in flight. If the timer expires while the sender is idle, the sender
+        // later restarts with one packet (RFC 2581, section 4.1).
         self.set_timer(now);
     }
 
-    /// Handles an acknowledgement of new data in a recovery that goes on: takes no round-trip sample.
+    /// Handles an acknowledgement of new data in a recovery that continues. Takes no round-trip sample.
     pub(super) fn take_partial_ack(&mut self, una: u64) {
         self.advance(una);
         if self.timed.is_some_and(|(number, _)| una > number) {
@@ -266,8 +268,8 @@ impl Core {
         }
     }
 
-    /// Grows the window: slow start below the threshold, one packet a round trip above it. The receiver's window does
-    /// not limit the growth.
+    /// Grows the window. Below the threshold, the window grows by slow start. From the threshold on, the window grows
+    /// by one packet per round trip. The receiver's window does not limit the growth.
     pub(super) fn open_window(&mut self) {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }
@@ -304,8 +306,8 @@ impl Core {
         half.max(1.0)
     }
 
-    /// Whether duplicate acknowledgements may reduce the window. They may do so once per flight, and always while the
-    /// first packet with data is unacknowledged.
+    /// Whether duplicate acknowledgements may reduce the window. One flight may cause one reduction. While the first
+    /// packet with data is unacknowledged, reductions are always allowed.
     pub(super) fn may_reduce(&self) -> bool {
         self.una > self.recover || self.una == 1
     }

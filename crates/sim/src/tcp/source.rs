@@ -1,5 +1,5 @@
-//! The traffic source of a connection: what it has to send, and when. It sends data without end, a file, bursts, or
-//! requests and their answers.
+//! The traffic source of a connection decides what the connection has to send, and when. A source has data without end,
+//! a file, bursts, requests, or answers to requests.
 //!
 //! A source has no clock. [`TrafficSource::next_due`] says when to call [`TrafficSource::poll`]. The caller reports
 //! arrivals to [`TrafficSource::on_delivered`], and takes complete transfers from [`TrafficSource::poll_completion`].
@@ -15,9 +15,10 @@ pub enum Pattern {
     /// Data without end (FTP in ns-2).
     #[default]
     Endless,
-    /// One file of this many bytes.
+    /// One file of this number of bytes.
     File(u64),
-    /// Data at a rate while on, nothing while off. The first period is on.
+    /// On periods and off periods alternate. In an on period the source has data at a rate. In an off period it has no
+    /// data. The first period is on.
     OnOff {
         /// Length of an on period.
         on: Period,
@@ -26,7 +27,7 @@ pub enum Pattern {
         /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests. Each is due a think time after the answer to the previous one has arrived
+    /// Requests. A request is due when a think time has passed since the answer to the previous request arrived
     /// ([`TrafficSource::on_arrival`]).
     Requests {
         /// Bytes of a request.
@@ -52,7 +53,8 @@ pub enum Packing {
     /// The last packet is padded and counts as full.
     #[default]
     Whole,
-    /// The last packet carries the rest of the transfer. Data that is written before the packet is sent fills it up.
+    /// The last packet carries the rest of the transfer. If more data is written before this packet is sent, the packet
+    /// carries some of this data too.
     Exact,
 }
 
@@ -90,7 +92,8 @@ pub struct SourceError {
 /// An instruction of a source to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` means data without end.
+    /// Send this number of bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` means data without
+    /// end.
     Offer(u64),
     /// Send nothing new any more ([`Sender::stop`]).
     Stop,
@@ -101,9 +104,9 @@ pub enum Demand {
 pub struct Completion {
     /// When the transfer was due to begin.
     pub began: Time,
-    /// When its last byte had arrived.
+    /// When the last byte of the transfer arrived.
     pub ended: Time,
-    /// Payload bytes of the transfer.
+    /// Payload bytes of the transfer. The bytes of the answer to a request do not count.
     pub bytes: u64,
 }
 
@@ -119,9 +122,10 @@ pub struct TrafficSource {
     stopped: bool,
     /// Bytes offered to the sender. A padded packet counts as full.
     offered: u64,
-    /// For each transfer in progress: the bytes offered up to its end, when it was due, and its own bytes.
+    /// For each transfer in progress: the number of bytes offered up to its end, the time when it was due, and the
+    /// number of its own bytes.
     under_way: VecDeque<(u64, Time, u64)>,
-    /// For each request that waits for its answer: when the request was due, and its bytes.
+    /// For each request that waits for its answer: the time when the request was due, and the number of its bytes.
     unanswered: VecDeque<(Time, u64)>,
     /// Requests that an answering source has not answered yet.
     unanswered_requests: u32,
@@ -160,7 +164,7 @@ impl TrafficSource {
         Ok(source)
     }
 
-    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in ascending order. Requests due before the
+    /// Adds times, in ascending order, at which requests of [`Pattern::Scheduled`] are due. Requests due before the
     /// start of the source are sent at the start.
     pub fn schedule(&mut self, scheduled: &[Time]) {
         self.scheduled.extend(scheduled);
@@ -174,7 +178,7 @@ impl TrafficSource {
         if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
     }
 
-    /// The next instruction to the sender at `now`. Call again until it is None.
+    /// The next instruction to the sender at `now`. The caller repeats the call until the result is None.
     pub fn poll(&mut self, now: Time) -> Option<Demand> {
         if self.stopped || now < self.next_due() {
             return None;

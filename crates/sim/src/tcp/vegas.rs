@@ -1,8 +1,9 @@
-//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path. The round-trip time shows how many are
-//! queued.
+//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path. The round-trip time shows how many
+//! packets are queued.
 //!
-//! The algorithm is that of Brakmo and Peterson 1995, as in ns-2. ns-2 keeps send times in a table indexed by the
-//! packet number modulo its length. This file has the same table with the same faults, so that results agree.
+//! The algorithm is from Brakmo and Peterson 1995, as ns-2 implements it. ns-2 keeps send times in a table. The index
+//! is the packet number modulo the length of the table. This file has the same table with the same faults, so that
+//! results agree.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES, LastReduction, VegasConfig};
@@ -14,7 +15,7 @@ const RESTART: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     config: VegasConfig,
-    /// When the first packet was last sent. The other times in this struct are seconds after it.
+    /// When the first packet was last sent. The other times in this struct are in seconds after this time.
     began: Time,
     /// Whether no acknowledgement has arrived yet.
     first: bool,
@@ -26,7 +27,8 @@ pub(super) struct Vegas {
     deviation: f64,
     /// The fine-grained time-out in seconds.
     timeout: f64,
-    /// How many of the next acknowledgements of new data check whether the first unacknowledged packet has expired.
+    /// How many of the next acknowledgements of new data check whether the first unacknowledged packet has waited
+    /// longer than the fine-grained time-out.
     expiry_checks: u64,
     /// The round trip ends when this packet is acknowledged.
     round_end: u64,
@@ -44,10 +46,10 @@ pub(super) struct Vegas {
     base_window: f64,
     /// When the window was last reduced.
     reduced_at: f64,
-    /// When each packet was last sent; negative once it is acknowledged. The index is the packet number modulo the
-    /// receiver's window.
+    /// When each packet was last sent; negative after the packet is acknowledged. The index is the packet number modulo
+    /// the receiver's window.
     sent: Vec<f64>,
-    /// How often each packet was sent; same index.
+    /// How many times each packet was sent, with the same index.
     transmissions: Vec<u32>,
 }
 
@@ -139,7 +141,7 @@ impl Vegas {
         if self.growth == 1.0 && core.cwnd >= core.ssthresh {
             self.growth = 0.0;
         }
-        // The window does not grow while the sender leaves more than two packets of it unused.
+        // The window does not grow while the sender leaves more than two packets of the window unused.
         if self.growth > 0.0 && core.cwnd - (core.nxt + 1 - core.una) as f64 <= 2.0 {
             core.cwnd += self.growth;
         }
@@ -168,7 +170,7 @@ impl Vegas {
             let expected = (core.nxt + 1 - core.una) as f64 / self.base_rtt;
             let queued = ((expected - actual) * self.base_rtt + 0.5) as i64;
             if core.cwnd < core.ssthresh {
-                // Slow start grows the window in every other round trip only.
+                // Slow start grows the window only in every other round trip.
                 self.grows = !self.grows;
                 self.growth = 0.0;
                 if self.grows && queued > i64::from(self.config.gamma) {
@@ -189,7 +191,7 @@ impl Vegas {
     }
 
     /// Clears the acknowledged packets from the tables. Samples the round-trip time of the newest acknowledged packet
-    /// if it was sent once, and not at time 0.
+    /// if this packet was sent only once, and not at time 0.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
         let (sent, transmissions) = (self.sent[last], self.transmissions[last]);

@@ -30,7 +30,7 @@ pub enum FlowError {
 /// What carries a flow's packets from host to host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carrier<'a> {
-    /// The links there, and the links back. If a list is empty, packets arrive without delay.
+    /// The links of the way there, and the links of the way back. If a list is empty, packets arrive without delay.
     Links(&'a [usize], &'a [usize]),
     /// Links as in [`Carrier::Links`], with a TCP/NC coding layer below TCP.
     Coded(&'a [usize], &'a [usize], &'a NcLayer),
@@ -38,7 +38,7 @@ pub enum Carrier<'a> {
     Tunnel {
         /// The number of the tunnel.
         tunnel: usize,
-        /// Whether data enters at the tunnel's second end and leaves at its first.
+        /// Whether data enters at the tunnel's second end and leaves at its first end.
         backwards: bool,
     },
     /// Two connected endpoints.
@@ -63,7 +63,7 @@ impl World {
     /// Adds a TCP flow, and returns its number among all flows. `name` selects the flow's own random streams.
     ///
     /// # Errors
-    /// If a setting of its coding layer or of its source is invalid.
+    /// If a setting of the flow's coding layer or of its traffic source is invalid.
     ///
     /// # Panics
     /// If `carrier` names a link, a tunnel or an endpoint that was not added.
@@ -91,7 +91,7 @@ impl World {
     /// Adds a source of UDP datagrams with its sink, and returns its number among all flows. `name` selects the
     /// source's own random stream.
     ///
-    /// With [`Carrier::Coded`] the coding layer is ignored, because it takes TCP segments only.
+    /// With [`Carrier::Coded`] the coding layer is ignored, because it takes only TCP segments.
     ///
     /// # Panics
     /// If `carrier` names a link, a tunnel or an endpoint that was not added.
@@ -118,14 +118,14 @@ impl World {
         number as usize
     }
 
-    /// Lets flow `answers` answer the requests of flow `requests`. Both are TCP or both are UDP.
+    /// Lets flow `answers` answer the requests of flow `requests`. Both flows are TCP flows, or both are UDP flows.
     ///
     /// - TCP: `answers` has the pattern [`Answers`](crate::tcp::Pattern::Answers), and `requests` has the pattern
     ///   [`Requests`](crate::tcp::Pattern::Requests) or [`Scheduled`](crate::tcp::Pattern::Scheduled).
     /// - UDP: the patterns are [`UdpPattern::Answers`] and [`UdpPattern::Requests`].
     ///
     /// # Panics
-    /// If a flow was not added, or if `answers` or a TCP `requests` has another pattern.
+    /// If a flow was not added, or if a flow has another pattern. For UDP, only the pattern of `answers` is checked.
     pub fn pair(&mut self, requests: usize, answers: usize) {
         match (self.flows[requests], self.flows[answers]) {
             (NodeId::Tcp(requests), NodeId::Tcp(answers)) => self.tcp.pair(requests, answers),
@@ -141,16 +141,16 @@ impl World {
     /// Joins two TCP flows into one connection. `requests` is the direction there, and `answers` the direction back.
     ///
     /// The flows are paired as by [`World::pair`]. In addition, `answers` opens when the SYN of `requests` arrives, and
-    /// the data of each flow carries the acknowledgements of the other.
+    /// the data of each flow carries the acknowledgements of the other flow.
     ///
     /// # Panics
-    /// As [`World::pair`]. Also if a flow is not between kernels ([`Hosts::Kernels`]), or if the data of one flow does
-    /// not take the path of the other's acknowledgements.
+    /// As [`World::pair`]. Also if a flow is not between kernels ([`Hosts::Kernels`]). Also if the data of one flow
+    /// does not take the path of the other flow's acknowledgements.
     pub fn join(&mut self, requests: usize, answers: usize) {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
             panic!("only two TCP flows can be joined into a connection");
         };
-        assert!(self.turns_back(a, b), "the two flows must share one way there and back, in opposite directions");
+        assert!(self.turns_back(a, b), "the data of each flow must take the path of the other flow's acknowledgements");
         self.tcp.join(a, b);
     }
 
@@ -206,7 +206,7 @@ impl World {
         number as usize
     }
 
-    /// Connects two endpoints. Each gets the other's public key and address.
+    /// Connects two endpoints. Each endpoint gets the other endpoint's public key and address.
     ///
     /// Datagrams of the first endpoint pass the links `there`, and datagrams of the second the links `back`.
     ///
@@ -288,7 +288,7 @@ impl World {
         Ok(Outlet::Coding(sender))
     }
 
-    /// Whether data of each of two TCP flows takes the path of the other's acknowledgements.
+    /// Whether the data of each of two TCP flows takes the path of the other flow's acknowledgements.
     fn turns_back(&self, a: u32, b: u32) -> bool {
         let outlet = |k: u32| self.tcp.flows[k as usize].outlet();
         match (outlet(a), outlet(b)) {

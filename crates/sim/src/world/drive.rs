@@ -1,19 +1,20 @@
 //! How the world calls its nodes: the steps 2 to 4 of the run loop that the module [`super`] describes.
 //!
 //! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts, UDP sinks and coding layers react
-//!    at once. A tunnel end or an endpoint only stores the packet in its inbox and becomes *ready*. This models a
+//!    immediately. A tunnel end or an endpoint only stores the packet in its inbox and becomes *ready*. This models a
 //!    daemon, which reads packets in batches.
 //! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready session. It repeats both
-//!    until there is neither a handoff nor a ready session.
-//! 3. **Call.** `World::call` runs the session at once. If the session has a late processor
-//!    ([`super::Incident::LateProcessor`]), it sets an alarm for a random later time instead.
-//! 4. **Run.** `World::run` gives the session its stored packets and its due time-out, then drains it.
-//! 5. **Drain.** `World::drain` is the only loop that drives a session, by the contract of [`Session`]. It feeds inner
-//!    packets, puts outgoing packets on links, passes deliveries on as handoffs, and repeats until the session has no
-//!    output. Then it records events and sets the session's timer.
+//!    steps until no handoff and no ready session is left.
+//! 3. **Call.** `World::call` runs the session immediately. If the session has a late processor
+//!    ([`super::Incident::LateProcessor`]), `World::call` sets an alarm for a random later time instead.
+//! 4. **Run.** `World::run` gives the session its stored packets and its time-out if the time-out is due. Then it
+//!    drains the session.
+//! 5. **Drain.** `World::drain` is the only loop that drives a session. It keeps the contract of [`Session`]. The loop
+//!    feeds inner packets, puts outgoing packets on links, passes deliveries on as handoffs, and repeats until the
+//!    session has no output. Then it records events and sets the session's timer.
 //!
-//! A host can answer a delivery while its session is being drained. The session is marked busy then, so the answer
-//! waits in its queue and the same loop takes it in.
+//! A host can answer a delivery while its session is being drained. The session is marked busy during the drain. The
+//! answer therefore waits in the session's queue, and the same loop takes the answer in.
 
 use super::World;
 use super::fabric::TimerKind;
@@ -51,14 +52,14 @@ impl World {
     /// Passes on handoffs and calls ready sessions, until there are none.
     #[inline]
     pub(super) fn settle(&mut self, observer: &mut impl Observer) {
-        // A fast path: most steps leave no handoff. A packet of a plain TCP goes from host to link and from link to
-        // host.
+        // A fast path: most steps leave no handoff. Without a session, a TCP packet goes from host to link and from
+        // link to host.
         if !self.fabric.handoffs.is_empty() || !self.ready.is_empty() {
             self.settle_all(observer);
         }
     }
 
-    /// [`World::settle`], once there is something to do.
+    /// The slow path of [`World::settle`]: there is a handoff or a ready session.
     fn settle_all(&mut self, observer: &mut impl Observer) {
         loop {
             self.pass_on(observer);
@@ -75,8 +76,8 @@ impl World {
         }
     }
 
-    /// Handles the timer of UDP source `k`. A greedy source sends nothing here. Its session is called instead, and asks
-    /// the source for packets from now on (`refill`).
+    /// Handles the timer of UDP source `k`. A greedy source sends nothing here. The session that carries the source is
+    /// called instead. From now on, the session asks the source for packets (`refill`).
     pub(super) fn wake_source(&mut self, k: u32, observer: &mut impl Observer) {
         let source = &mut self.udp[k as usize];
         source.wake(&mut self.fabric, observer);
@@ -146,8 +147,8 @@ impl World {
         }
     }
 
-    /// Gives a packet from the network to a session. A session that takes packets in batches stores it. Any other
-    /// session takes it in and is drained at once.
+    /// Gives a packet from the network to a session. A session that takes packets in batches stores the packet. Any
+    /// other session takes the packet in and is drained immediately.
     fn take_packet<N: SessionNode>(
         &mut self,
         number: u32,
@@ -168,8 +169,8 @@ impl World {
         }
     }
 
-    /// Gives a flow's packet to the session that carries it. A session that takes packets one by one takes it in and is
-    /// drained at once, unless it is being drained already.
+    /// Gives a flow's packet to the session that carries it. A session that takes packets one by one takes the packet
+    /// in and is drained immediately, unless it is being drained already.
     fn enter<N: SessionNode>(
         &mut self,
         number: u32,
@@ -190,7 +191,7 @@ impl World {
         }
     }
 
-    /// Calls a session that has input or a due time-out. The session runs at once, or after a random delay if its
+    /// Calls a session that has input or a due time-out. The session runs immediately, or after a random delay if its
     /// processor is late.
     fn call<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         let (node, fabric) = N::split(self, number);
@@ -205,7 +206,7 @@ impl World {
         }
     }
 
-    /// Gives a session its stored packets and its due time-out, then drains it.
+    /// Gives a session its stored packets, and its time-out if the time-out is due. Then drains the session.
     fn run<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         let (node, fabric) = N::split(self, number);
         node.end().take_arrived(fabric.now());
@@ -237,7 +238,8 @@ impl World {
                 let Some(delivered) = node.end().session.poll_deliver() else { break };
                 delivers = true;
                 match node.leave(delivered, fabric) {
-                    // No other handoff waits, so this one skips the queue. The handoffs that it causes enter the queue.
+                    // No other handoff waits, so this handoff skips the queue. The handoffs that it causes enter the
+                    // queue.
                     Some(Handoff::Leave { flow, body }) if !N::BATCHES && fabric.handoffs.is_empty() => {
                         self.leave(flow, body, observer);
                     }
@@ -291,7 +293,7 @@ impl World {
     }
 
     /// The session's backlog for the destination of flow `k`, in packets. `usize::MAX` while the session accepts no
-    /// packets, so that the source adds none.
+    /// packets, so that the source adds no packets.
     fn waiting<N: SessionNode>(&mut self, number: u32, k: u32) -> usize {
         let Outlet::Session([_, to]) = self.udp[k as usize].outlet() else { return usize::MAX };
         N::split(self, number).0.backlog(to).unwrap_or(usize::MAX)

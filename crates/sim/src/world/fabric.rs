@@ -1,5 +1,5 @@
-//! What all nodes share: the scheduler, the links, the routes, and the queue of handoffs. It moves packets from link to
-//! link.
+//! What all nodes share: the scheduler, the links, the routes, and the queue of handoffs. The fabric moves packets from
+//! link to link.
 
 use super::node::{Handoff, NodeId};
 use super::observer::{Happening, Observer};
@@ -34,7 +34,7 @@ pub(super) enum TimerKind {
     Main,
     /// A TCP receiver's delayed acknowledgement is due.
     DelayedAck,
-    /// A session with a late processor gets to run.
+    /// A session with a late processor may run now.
     Processor,
 }
 
@@ -52,17 +52,17 @@ pub(super) struct Fabric {
     pub(super) media: Vec<SharedMedium<NetworkPacket>>,
     /// The alarm of each medium.
     pub(super) media_alarms: Vec<Alarm>,
-    /// The radio links. Each leads from one station of a medium to another.
+    /// The radio links. Each radio link leads from one station of a medium to another.
     pub(super) radio_links: Vec<RadioLink>,
     pub(super) routes: Routes,
     /// Handoffs that are not passed on yet, oldest first.
     pub(super) handoffs: VecDeque<Handoff>,
     /// Inner packets inside tunnels and between endpoints.
     pub(super) under_way: UnderWay,
-    /// Boxes of combinations that have arrived or are lost. Later combinations reuse them.
+    /// Boxes of combinations that have arrived or are lost. Later combinations reuse these boxes.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     pub(super) spare: Vec<Box<Combination>>,
-    /// The end of the present run. No packet is moved ahead past this time.
+    /// The end of the present run. No packet is moved ahead beyond this time.
     pub(super) horizon: Time,
     /// Events that needed no alarm: arrivals of packets that [`Fabric::forward`] moved ahead, and steps of a medium.
     pub(super) passed: u64,
@@ -133,14 +133,14 @@ impl Fabric {
         self.routes.settle(&self.pipes);
     }
 
-    /// Takes the next alarm at or before `end`, and tells what it is for.
+    /// Takes the next alarm at or before `end`, and tells what the alarm is for.
     #[inline]
     pub(super) fn next_until(&mut self, end: Time) -> Option<(Alarm, Purpose)> {
         let alarm = self.scheduler.next_until(end)?;
         Some((alarm, self.purposes[alarm.index()]))
     }
 
-    /// Puts a new packet on a route. With `back`, it takes the way back.
+    /// Puts a new packet on a route. With `back`, the packet takes the way back.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -156,8 +156,8 @@ impl Fabric {
 
     /// Takes the packet that arrives over `link` now, and counts the link as passed.
     ///
-    /// Returns the packet, and the node that receives it: the end of the route, or a relay. If there is no such node,
-    /// the packet goes on to the next link.
+    /// Returns the packet, and the node that receives it: the end of the route, or a relay. The node is None if the
+    /// packet goes on to the next link.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -198,10 +198,10 @@ impl Fabric {
 
     /// Puts a packet on the next link of its route. If the route has no link left, the packet becomes a handoff.
     ///
-    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for each link. Three
-    /// conditions make sure that nothing else can happen to the packet in between. The next link gets all its packets
-    /// from the present link ([`Hop::through`]). No other packet is on the present link. The arrival lies within the
-    /// run.
+    /// If the observer ignores what it is told ([`Observer::LOOKS`]), a packet can pass several links in one step,
+    /// which saves an alarm for each link. Three conditions make sure that nothing else can happen to the packet in
+    /// between. The next link gets all its packets from the present link ([`Hop::through`]). No other packet is on the
+    /// present link. The arrival lies within the run.
     pub(super) fn forward<O: Observer>(&mut self, mut packet: NetworkPacket, observer: &mut O) {
         let mut now = self.scheduler.now();
         let route = self.routes.get(packet.route);

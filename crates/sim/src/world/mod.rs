@@ -4,30 +4,31 @@
 //!
 //! - A **node** is a TCP flow with its two hosts (`tcp`), a UDP source with its sink (`udp`), or a session (`session`).
 //! - A **session** is one end of a tunnel, a whole endpoint, or part of a TCP/NC coding layer (sender, receiver or
-//!   relay). A tunnel end exchanges datagrams as Rust values (*typed packets*). An endpoint exchanges them as encrypted
-//!   bytes (*sealed bytes*).
+//!   relay). A tunnel end exchanges datagrams as Rust values (*typed packets*). An endpoint exchanges datagrams as
+//!   encrypted bytes (*sealed bytes*).
 //! - A **link** is a [`ripstop_link::Link`], the same type that the real-time emulator uses.
-//! - A **route** is a list of links there and a list of links back. A packet passes the links one after another. The
-//!   node at the end of the list receives the packet.
+//! - A **route** has two lists of links. The *way there* leads from a first node to a second node, and the *way back*
+//!   leads from the second node to the first. A packet passes the links of one list one after another. The node at the
+//!   end of the list receives the packet.
 //! - A **handoff** is a packet that one node passes to another without a link. For example, a host's packet enters a
 //!   tunnel, or a tunnel delivers a packet to a host.
 //!
 //! # How to use it
 //!
 //! Add links, then flows and the sessions that carry them (`build`), and optionally incidents ([`Incident`]). Then call
-//! [`World::run_until`] with later and later times. Between the calls, read the results (`state`). An [`Observer`] sees
-//! each happening during the run.
+//! [`World::run_until`] with later and later times. Between the calls, read the results (`state`). An [`Observer`] is
+//! told of each [`Happening`] during the run.
 //!
-//! The result depends only on the seed, on what was added, and on the order in which it was added.
+//! The result depends only on the seed, on the parts that were added, and on the order in which they were added.
 //!
 //! # The run loop
 //!
-//! [`World::run_until`] repeats these steps. The clock stands still from step 2 on.
+//! [`World::run_until`] repeats these steps. The clock stands still during the steps 2 to 4.
 //!
 //! 1. **Take the next alarm.** The clock moves to the alarm's time. The alarm is an arrival at the end of a link, a
 //!    timer of a node, or an incident.
-//! 2. **Handle the alarm.** A packet that still has links ahead goes onto the next one. Otherwise one node is called:
-//!    the one that the packet, the timer or the incident belongs to.
+//! 2. **Handle the alarm.** A packet that still has links ahead goes onto the next link. In all other cases one node is
+//!    called: the node to which the packet, the timer or the incident belongs.
 //! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes never call each
 //!    other.
 //! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions that have input. It

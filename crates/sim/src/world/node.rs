@@ -69,11 +69,11 @@ pub(super) struct Entering {
 /// Where the packets of a flow's hosts go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlet {
-    /// Onto the links of this route: data on the way there, acknowledgements on the way back.
+    /// Packets go onto the links of this route: data on the way there, acknowledgements on the way back.
     Route(u32),
     /// Data goes into this coding layer. The layer acknowledges in place of the receiving TCP, so no acknowledgement
-    /// enters it.
+    /// enters the layer.
     Coding(SessionId),
-    /// Into a session: data into the first end, acknowledgements into the second.
+    /// Packets go into a session: data into the first end, acknowledgements into the second end.
     Session([SessionId; 2]),
 }

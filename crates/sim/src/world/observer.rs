@@ -1,4 +1,4 @@
-//! Observers: they are told what happens in a world while it runs.
+//! Observers, which are told what happens in a world while the world runs.
 
 use super::packet::NetworkPacket;
 use crate::tcp::Completion;
@@ -13,7 +13,7 @@ pub enum Owner {
     Flow(u32),
     /// The tunnel with this number.
     Tunnel(u32),
-    /// The connection of two endpoints. The number is the first endpoint's.
+    /// The connection of two endpoints. The number is the number of the first endpoint.
     Endpoints(u32),
 }
 
@@ -48,9 +48,9 @@ pub enum Happening<'a> {
     Window {
         /// Number of the flow.
         flow: usize,
-        /// Its congestion window, packets. It may exceed the receiver's window.
+        /// The flow's congestion window, packets. It may exceed the receiver's window.
         cwnd: f64,
-        /// Its smoothed round-trip time, s.
+        /// The flow's smoothed round-trip time, s.
         srtt: Option<f64>,
     },
     /// A receiver has processed a packet.
@@ -71,9 +71,11 @@ pub enum Happening<'a> {
     Air {
         /// Number of the medium.
         medium: usize,
-        /// What happened. It has its own time, which may be earlier than the call's time.
+        /// What happened. The event has its own time, which may be earlier than the time of the call to
+        /// [`Observer::note`].
         event: &'a AirEvent<NetworkPacket>,
-        /// The flows or sessions that the packets of a frame belong to, where the record has the packets.
+        /// For each packet of a sent frame, the flow or session that the packet belongs to. None where the record has
+        /// no packet.
         owners: [Option<Owner>; 2],
     },
 }
@@ -85,12 +87,13 @@ pub trait Observer {
     /// time. The results are the same.
     const LOOKS: bool = true;
 
-    /// Whether the observer wants to be told of [`Happening::Air`]. Asked at the start of [`super::World::run_until`].
+    /// Whether the observer wants to be told of [`Happening::Air`]. [`super::World::run_until`] asks this when it
+    /// starts.
     fn hears_air(&self) -> bool {
         false
     }
 
-    /// Called for each happening, in the order in which they happen.
+    /// The world calls this method for each happening, in the order of the happenings.
     fn note(&mut self, now: Time, happening: Happening<'_>);
 }
 
@@ -116,7 +119,7 @@ impl<A: Observer> Observer for Option<A> {
     }
 }
 
-/// Two observers.
+/// Two observers, which are both told of everything.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const LOOKS: bool = A::LOOKS || B::LOOKS;
 

@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 
 use super::session::LabelledPacket;
 
-/// IPv4 and TCP headers without options, bytes (RFC 791, RFC 9293). Each segment has them in addition to its payload.
+/// IPv4 and TCP headers without options, bytes (RFC 791, RFC 9293). Each segment has these headers in addition to its
+/// payload.
 pub const TCP_IP_HEADERS: u32 = 40;
 
 /// IPv4 and UDP headers, bytes (RFC 791, RFC 768).
@@ -17,29 +18,29 @@ pub const UDP_IP_HEADERS: u32 = 28;
 /// A packet on its route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkPacket {
-    /// The number of its route.
+    /// The number of the packet's route.
     pub(super) route: u32,
-    /// How many links of the route it has passed.
+    /// How many links of the route the packet has passed.
     pub(super) hop: u16,
-    /// Whether it travels on the route's way back.
+    /// Whether the packet travels on the route's way back.
     pub back: bool,
-    /// Its ECN field.
+    /// The packet's ECN field.
     pub ecn: Ecn,
-    /// Its size in bytes, IP headers included.
+    /// The packet's size in bytes, IP headers included.
     pub bytes: u32,
-    /// Its content.
+    /// The packet's content.
     pub body: Body,
 }
 
 /// The ECN field of a packet's IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not ECN-capable. A link never marks it.
+    /// Not ECN-capable. A link never marks such a packet.
     #[default]
     NotCapable,
     /// ECN-capable, ECT(0), and not marked.
     Capable,
-    /// Congestion Experienced: a link has marked it.
+    /// Congestion Experienced: a link has marked the packet.
     Marked,
 }
 
@@ -64,7 +65,7 @@ pub enum Body {
     Sealed(Box<SealedDatagram>),
 }
 
-/// A combination of TCP segments. It carries their lengths instead of their bytes.
+/// A combination of TCP segments. It carries the lengths of the segments instead of their bytes.
 pub type Combination = NcPacket<Length>;
 
 /// A datagram of a tunnel as a Rust value. Its inner packets are labels ([`LabelledPacket`]) instead of bytes.

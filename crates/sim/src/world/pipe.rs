@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// One direction of a link, and the packets that are on it.
 ///
-/// Packets arrive in the order in which they were offered, except those that the link reorders. So the pipe keeps them
-/// in a queue sorted by arrival, and sets one alarm, for the first of them.
+/// Packets arrive in the order in which they were offered, except packets that the link reorders. The pipe therefore
+/// keeps all packets in a queue sorted by arrival. It sets one alarm, for the first packet of the queue.
 #[derive(Debug)]
 pub(super) struct Pipe {
     /// The model of the link, which decides the fate of each packet.
@@ -43,7 +43,7 @@ pub struct LinkTotals {
 }
 
 impl Pipe {
-    /// A pipe without packets, for link number `number`. `alarm` will ring when its next packet arrives.
+    /// A pipe without packets, for link number `number`. `alarm` will ring when the next packet of the pipe arrives.
     pub(super) fn new(link: Link, number: u32, alarm: Alarm) -> Pipe {
         Pipe {
             link,
@@ -87,16 +87,16 @@ impl Pipe {
     /// `departure`.
     #[inline]
     fn sends_until(&mut self, now: Time, departure: Time) {
-        // Packets leave one after another, in the order in which they were offered. So the sum is at most the last
-        // departure, and does not overflow.
+        // Packets leave one after another, in the order in which they were offered. The sum is therefore at most the
+        // time of the last departure, and does not overflow.
         self.busy += departure.nanos_since(now.max(self.free));
         self.free = departure;
     }
 
     /// Carries a packet that was offered at `now` and that the link delivers.
     ///
-    /// If the link corrupts a packet of sealed bytes, one bit is flipped, and the receiver has to notice. Any other
-    /// corrupted packet is dropped.
+    /// If the link corrupts a packet of sealed bytes, one bit is flipped, and the receiver has to notice the error. Any
+    /// other corrupted packet is dropped.
     #[inline]
     pub(super) fn carry(
         &mut self,
@@ -123,7 +123,7 @@ impl Pipe {
         }
     }
 
-    /// Takes the packet that arrives now, and sets the alarm for the next one.
+    /// Takes the packet that arrives now, and sets the alarm for the next packet.
     #[inline]
     pub(super) fn arrive(&mut self, scheduler: &mut Scheduler) -> Option<NetworkPacket> {
         let (_, _, packet) = self.travelling.pop_front()?;
@@ -169,7 +169,8 @@ impl Pipe {
 
 /// Flips one bit in a packet of sealed bytes. If the bit lies in the IP and UDP headers, nothing changes.
 ///
-/// False if the packet is not sealed bytes: its checksum would fail, and the caller drops it.
+/// Returns false if the packet is not sealed bytes. A checksum of such a packet would fail, so the caller drops the
+/// packet.
 fn damage(packet: &mut NetworkPacket, mut corruption: Corruption) -> bool {
     let Body::Sealed(sealed) = &mut packet.body else { return false };
     if let Some(byte) = corruption.byte.checked_sub(UDP_IP_HEADERS as usize) {

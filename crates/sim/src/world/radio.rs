@@ -1,4 +1,4 @@
-//! Shared media in a world: the ways between their stations are links of routes.
+//! Shared media in a world. The way from one station of a medium to another is a link that routes can use.
 
 use super::World;
 use super::fabric::{Fabric, Purpose};
@@ -13,7 +13,7 @@ use crate::wifi::{
 };
 use ripstop_link::LinkCounters;
 
-/// The way from one station of a medium to another. It is a link of routes like a wired link.
+/// The way from one station of a medium to another. Routes use it like a wired link.
 #[derive(Clone, Debug)]
 pub(super) struct RadioLink {
     medium: u32,
@@ -27,7 +27,7 @@ pub(super) struct RadioLink {
 }
 
 impl RadioLink {
-    /// The packets in the queue of the link's first station, for all its links.
+    /// The number of packets in the queue of the link's first station, for all links of this station.
     pub(super) fn waiting(&self, media: &[SharedMedium<NetworkPacket>]) -> u64 {
         media[self.medium as usize].waiting(self.from as usize) as u64
     }
@@ -36,11 +36,12 @@ impl RadioLink {
 /// The state of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationStatus {
-    /// Its counters since the start.
+    /// The station's counters since the start.
     pub counters: StationCounters,
-    /// What its routing protocol has counted since the start.
+    /// What the station's routing protocol has counted since the start.
     pub routing: RoutingCounters,
-    /// The hops over which its adaptive back-off protects a packet at present. With ideal access, the interference range.
+    /// The number of hops over which the station's adaptive back-off protects a packet at present. With ideal access,
+    /// this is the interference range.
     pub k: u32,
 }
 
@@ -157,14 +158,14 @@ impl World {
         self.fabric.report_air(medium, observer);
     }
 
-    /// Lets the media record the air if the observer wants to know.
+    /// Lets the media record what happens on the air if the observer wants to be told of it.
     pub(super) fn begin_air(&mut self, observer: &impl Observer) {
         if observer.hears_air() {
             self.fabric.media.iter_mut().for_each(SharedMedium::record_air);
         }
     }
 
-    /// Applies to all stations what has reached them, so that their counters are up to date.
+    /// Lets all stations process everything that has reached them, so that the stations' counters are up to date.
     pub(super) fn settle_media(&mut self, observer: &mut impl Observer) {
         let now = self.fabric.scheduler.now();
         for medium in 0..self.fabric.media.len() {

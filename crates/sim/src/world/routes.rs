@@ -19,22 +19,22 @@ pub(super) enum LinkId {
 pub(super) struct Hop {
     /// The link.
     pub(super) link: LinkId,
-    /// Whether a packet on this link can be offered to the next link before it reaches that link. [`Routes::settle`]
-    /// decides this.
+    /// Whether a packet on this link can be offered to the next link early, before the packet arrives there.
+    /// [`Routes::settle`] decides this.
     pub(super) through: bool,
 }
 
-/// A list of links there, a list of links back, and the nodes at their ends.
+/// The links of the way there, the links of the way back, and the nodes at the ends of both ways.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
-    /// The links there, and the links back.
+    /// The links of the way there, and the links of the way back.
     pub(super) ways: [Vec<Hop>; 2],
     /// The node at the end of the way there, and the node at the end of the way back.
     pub(super) ends: [NodeId; 2],
     /// Relays on the way there, which take packets off the route. Each entry has the number of links before the relay,
-    /// and the relay.
+    /// and the relay's node.
     pub(super) relays: Vec<(usize, NodeId)>,
-    /// The flow or session that observers are told as the owner of the route's packets.
+    /// The flow or session that owns the route's packets. Observers are told this owner.
     pub(super) owner: Owner,
 }
 
@@ -53,12 +53,12 @@ enum Feeder {
     Nobody,
     /// All packets come from this wired link.
     Link(u32),
-    /// From hosts, sessions or relays, or from more than one link.
+    /// Packets come from hosts, sessions or relays, or from more than one link.
     Others,
 }
 
 impl Route {
-    /// A route there over the links `there`, and back over the links `back`.
+    /// A route whose way there has the links `there`, and whose way back has the links `back`.
     pub(super) fn new(there: &[LinkId], back: &[LinkId], ends: [NodeId; 2], owner: Owner) -> Route {
         let hop = |link: &LinkId| Hop { link: *link, through: false };
         Route { ways: [there, back].map(|way| way.iter().map(hop).collect()), ends, relays: Vec::new(), owner }
@@ -79,7 +79,7 @@ impl Routes {
         &self.routes[number as usize]
     }
 
-    /// The links of a route: back if `back`, else there.
+    /// The links of a route's way back if `back` is true. Otherwise the links of its way there.
     #[inline]
     pub(super) fn way(&self, route: u32, back: bool) -> &[Hop] {
         &self.routes[route as usize].ways[usize::from(back)]
@@ -87,8 +87,8 @@ impl Routes {
 
     /// Finds the links that get all their packets from a single other link, in that link's order.
     ///
-    /// A packet for such a link can be offered to it early, with its future arrival time as the time of the offer. No
-    /// other packet can be offered in between.
+    /// A packet for such a link can be offered to the link early. The time of the offer is then the packet's future
+    /// arrival time at the link. No other packet can be offered in between.
     pub(super) fn settle(&mut self, pipes: &[Pipe]) {
         if self.settled {
             return;

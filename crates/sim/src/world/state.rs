@@ -2,7 +2,7 @@
 //! the world, unless their method says otherwise.
 //!
 //! # Panics
-//! All methods that take a number panic if no flow, link, tunnel or endpoint has it.
+//! All methods that take a number panic if no flow, link, tunnel or endpoint has this number.
 
 use super::World;
 use super::node::{NodeId, Outlet, SessionId};
@@ -43,7 +43,8 @@ impl World {
         }
     }
 
-    /// Drops the delays of flow `flow` so far. Packets that were sent before now do not count later either.
+    /// Drops the delays of flow `flow` so far. Delays of packets that were sent before now are not recorded later
+    /// either.
     pub fn forget_delays(&mut self, flow: usize) {
         let now = self.now();
         match self.flows[flow] {
@@ -53,7 +54,8 @@ impl World {
         }
     }
 
-    /// How often each mechanism of flow `flow`'s sender has acted so far. None if its variant has no such mechanisms.
+    /// How many times each mechanism of flow `flow`'s sender has acted so far. None if the sender's TCP variant has no
+    /// such mechanisms.
     pub fn mechanisms(&self, flow: usize) -> Option<Mechanisms> {
         match self.flows[flow] {
             NodeId::Tcp(k) => self.tcp.flows[k as usize].mechanisms(),
@@ -62,7 +64,7 @@ impl World {
     }
 
     /// The time from each request of UDP flow `flow` until its answer, in the order of the requests. An entry is None
-    /// until its answer arrives. Empty for other flows.
+    /// until the answer arrives. The list is empty for other flows.
     pub fn latencies(&self, flow: usize) -> &[Option<Duration>] {
         match self.flows[flow] {
             NodeId::Udp(k) => self.udp[k as usize].latencies(),
@@ -70,7 +72,7 @@ impl World {
         }
     }
 
-    /// The counters of flow `flow`'s coding layer. None if it has no coding layer.
+    /// The counters of flow `flow`'s coding layer. None if the flow has no coding layer.
     pub fn coding(&self, flow: usize) -> Option<NcStatus> {
         let k = self.coding_layer(flow)?;
         let (sender, receiver) = (&self.nc_senders[k], &self.nc_receivers[k].end.session);
@@ -84,14 +86,14 @@ impl World {
         })
     }
 
-    /// What the coding layer of flow `flow` holds at the moment. None if it has no coding layer.
+    /// What the coding layer of flow `flow` holds at the moment. None if the flow has no coding layer.
     pub fn coding_now(&self, flow: usize) -> Option<NcMoment> {
         let k = self.coding_layer(flow)?;
         let (sender, receiver) = (&self.nc_senders[k].end.session, &self.nc_receivers[k].end.session);
         Some(NcMoment { window: sender.held(), rows: receiver.rows(), deficit: receiver.deficit() })
     }
 
-    /// The place of flow `flow`'s coding layer in the lists of its senders and receivers.
+    /// The index of flow `flow`'s coding layer in `nc_senders` and in `nc_receivers`.
     fn coding_layer(&self, flow: usize) -> Option<usize> {
         let NodeId::Tcp(k) = self.flows[flow] else { return None };
         match self.tcp.flows[k as usize].outlet() {
@@ -103,12 +105,12 @@ impl World {
 
 /// The state of links.
 impl World {
-    /// The number of links. Each direction counts as one.
+    /// The number of links. Each direction counts as one link.
     pub fn links(&self) -> usize {
         self.fabric.links.len()
     }
 
-    /// The number of packets in the queue of link `link`, without the one that is being sent.
+    /// The number of packets in the queue of link `link`, without the packet that is being sent.
     pub fn queue(&mut self, link: usize) -> u64 {
         let now = self.now();
         match self.fabric.links[link] {
@@ -177,8 +179,8 @@ impl World {
         &self.tunnels[2 * tunnel + side].events
     }
 
-    /// Packets that came out of tunnels or endpoints wrongly. Such a packet never went in, came out twice, or came out
-    /// after a later packet of its flow. Must be 0.
+    /// The number of packets that came out of tunnels or endpoints wrongly. Such a packet never went in, came out
+    /// twice, or came out after a later packet of its flow. The number must be 0.
     pub fn strays(&self) -> u64 {
         self.fabric.under_way.strays()
     }

@@ -1,8 +1,8 @@
-//! Counters of what a flow has done. The difference of two readings tells what it did in between.
+//! Counters of what a flow has done. The difference of two readings tells what the flow did between the readings.
 
 use ripstop_base::DelayHistogram;
 
-/// The delays of a flow since the last time they were taken.
+/// The delays of a flow since the delays were last taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowDelays {
     /// Delays of packets, from first transmission to delivery in order.
@@ -24,7 +24,8 @@ pub struct FlowTotals {
     /// The integral of the window over time, packets times seconds. The window is the smaller of the congestion window
     /// and the receiver's window.
     pub window: f64,
-    /// Sum of the smoothed round-trip times, s, and how many were added. Each acknowledgement adds one.
+    /// Sum of the smoothed round-trip times, s, and the number of summands. Each acknowledgement adds one smoothed
+    /// round-trip time.
     pub srtt: (f64, u64),
     /// Sum of the delays from first transmission to delivery in order, s, and the number of packets.
     pub delay: (f64, u64),
@@ -42,12 +43,13 @@ pub struct FlowTotals {
     pub begun: u64,
     /// How many of the transfers begun are complete.
     pub completed: u64,
-    /// Acknowledgements that were merged with the following one ([`Hosts::Kernels`](super::Hosts::Kernels)).
+    /// Acknowledgements that were merged with the following acknowledgement
+    /// ([`Hosts::Kernels`](super::Hosts::Kernels)).
     pub merged_acks: u64,
 }
 
 impl FlowTotals {
-    /// The counters between the reading `earlier` and this one.
+    /// The counters between the reading `earlier` and this reading.
     pub fn less(&self, earlier: &FlowTotals) -> FlowTotals {
         let pair = |a: (f64, u64), b: (f64, u64)| (a.0 - b.0, a.1 - b.1);
         FlowTotals {

@@ -12,21 +12,21 @@ use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The most packets that a flow keeps a record of. The record begins with the oldest packet that has not arrived. When
-/// the record is full, the oldest packet is forgotten, and does not count if it arrives later.
+/// The largest number of packets of which a flow keeps a record. The record begins with the oldest packet that has not
+/// arrived. When the record is full, the oldest packet is forgotten, and does not count if it arrives later.
 ///
-/// No path holds this many packets. Half the value would forget packets only on a path that holds more than 65 536.
-/// Double the value costs memory only.
+/// No path holds this many packets. With half the value, the flow would forget packets only on a path that holds more
+/// than 65 536 packets. Double the value costs only memory.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// The shortest interval between bursts, or between packets of an on period: 1 ns, the resolution of [`Time`]. With
-/// zero, virtual time would not advance. Twice the value changes nothing at any realistic rate.
+/// The shortest interval between bursts, or between packets of an on period: 1 ns, the resolution of [`Time`]. With an
+/// interval of zero, virtual time would not advance. Twice the value changes nothing at any realistic rate.
 const SHORTEST_INTERVAL: Duration = Duration::from_nanos(1);
 
 /// When a source sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UdpPattern {
-    /// Always has more to send, and keeps `backlog` packets queued in the session that carries it. Over links alone it
-    /// sends nothing, because nothing would limit its rate.
+    /// The source always has more to send. It keeps `backlog` packets queued in the session that carries the source. If
+    /// no session carries the source, it sends nothing, because nothing would limit its rate.
     Greedy {
         /// Packets kept in the queue.
         backlog: usize,
@@ -52,8 +52,8 @@ pub enum UdpPattern {
         /// Time from packet to packet during an on period.
         every: Duration,
     },
-    /// One request at each of these times, in ascending order. A request's latency counts from its time to the arrival
-    /// of its answer.
+    /// One request at each of these times, in ascending order. The latency of a request begins when the request is due,
+    /// and ends when its answer arrives.
     Requests(Vec<Time>),
     /// One packet for each request that arrives over the paired flow ([`super::World::pair`]).
     Answers,
@@ -62,7 +62,7 @@ pub enum UdpPattern {
 /// The settings of a source of UDP datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UdpConfig {
-    /// When it sends.
+    /// When the source sends.
     pub pattern: UdpPattern,
     /// Lengths of the smallest and of the largest packet, IP bytes. All lengths between are equally likely.
     pub len: (u32, u32),
@@ -70,7 +70,7 @@ pub struct UdpConfig {
     pub header: u32,
     /// Whether a session delivers the packets as they arrive, instead of in order.
     pub immediate: bool,
-    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] send regardless of it.
+    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] send regardless of this time.
     pub start: Time,
     /// When the source ends.
     pub stop: Time,
@@ -96,29 +96,30 @@ impl UdpConfig {
 /// A source of UDP datagrams with its sink, and what is measured at both.
 #[derive(Debug)]
 pub(super) struct UdpFlow {
-    /// Its number among all flows of the world.
+    /// The flow's number among all flows of the world.
     number: u32,
     config: UdpConfig,
     outlet: Outlet,
     /// Random lengths and intervals.
     draws: Stream,
     pub(super) timer: Alarm,
-    /// The paired UDP flow, by its place among the UDP flows. One of the two sends requests, and the other answers
-    /// them.
+    /// The paired UDP flow, by its place among the UDP flows. One of the two flows sends requests, and the other flow
+    /// answers them.
     pub(super) peer: Option<u32>,
     /// Whether the source's timer has rung for the first time.
     started: bool,
-    /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet begins a new one.
+    /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet begins a new on
+    /// period.
     on_until: Time,
     /// Requests sent so far ([`UdpPattern::Requests`]).
     asked: usize,
-    /// For each request, the time from its due time to its answer. None until the answer arrives.
+    /// For each request, the time from its due time to the arrival of its answer. None until the answer arrives.
     latencies: Vec<Option<Duration>>,
     /// For each answer sent, the number of its request ([`UdpPattern::Answers`]).
     answered: Vec<usize>,
     /// The number of the first packet in `under_way`.
     first: u64,
-    /// When each packet was sent, and its length in bytes. None once it has arrived.
+    /// When each packet was sent, and its length in bytes. None after the packet has arrived.
     under_way: VecDeque<Option<(Time, u32)>>,
     sent: u64,
     delivered: u64,
@@ -130,7 +131,7 @@ pub(super) struct UdpFlow {
 }
 
 impl UdpFlow {
-    /// A source with its settings. `draws` is its random stream.
+    /// A source with the settings `config`. `draws` is the source's random stream.
     pub(super) fn new(number: u32, config: UdpConfig, outlet: Outlet, timer: Alarm, draws: Stream) -> UdpFlow {
         let requests = if let UdpPattern::Requests(due) = &config.pattern { due.len() } else { 0 };
         UdpFlow {
@@ -165,7 +166,7 @@ impl UdpFlow {
         }
     }
 
-    /// Sends the packets that are due, and sets the timer for the next ones.
+    /// Sends the packets that are due, and sets the timer for the next packets.
     pub(super) fn wake(&mut self, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
         self.started = true;
@@ -216,7 +217,7 @@ impl UdpFlow {
         }
     }
 
-    /// Where its packets go.
+    /// Where the source's packets go.
     pub(super) fn outlet(&self) -> Outlet {
         self.outlet
     }
@@ -257,8 +258,8 @@ impl UdpFlow {
         (self.sent - 1, bytes)
     }
 
-    /// Records that packet `number` has reached the sink. False if it is a duplicate, or if it arrives so late that its
-    /// record is gone.
+    /// Records that packet `number` has reached the sink. Returns false if the packet is a duplicate, or if it arrives
+    /// so late that its record is gone.
     pub(super) fn receive<O: Observer>(&mut self, number: u64, now: Time, observer: &mut O) -> bool {
         let at = number.checked_sub(self.first).and_then(|ahead| usize::try_from(ahead).ok());
         let entry = at.and_then(|at| self.under_way.get_mut(at)).and_then(Option::take);

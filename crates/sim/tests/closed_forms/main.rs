@@ -1,8 +1,8 @@
 //! The links, the coder and TCP in rounds, compared with theory: queueing theory, coding theory,
 //! and the equations of paper 000.
 //!
-//! Where an equation and the simulation differ, both are asserted. They agree under the equation's
-//! own assumptions. Without these they differ by a known amount.
+//! Under an equation's own assumptions, the equation and the simulation agree. Without these assumptions, they differ
+//! by a known amount. The tests assert both the agreement and the difference.
 
 mod rounds;
 mod tcp_in_rounds;
@@ -43,15 +43,14 @@ fn assert_mean((got, error): (f64, f64), want: f64, slack: f64, what: &str) {
 /// Asserts that `hits` of `n` independent trials have the probability `want`.
 fn assert_share(hits: u64, n: u64, want: f64, what: &str) {
     let error = (want * (1.0 - want) / n as f64).sqrt();
-    // The tolerance includes a quarter of a hit, because a nearly impossible event may still happen
-    // once.
+    // The tolerance includes a quarter of a hit, because a nearly impossible event may still happen one time.
     assert_mean((hits as f64 / n as f64, error + 0.25 / n as f64), want, 0.0, what);
 }
 
 // Queues.
 
-/// The M/D/1/K queue: `rho` Poisson arrivals per service time, and room for `k` packets, the one in
-/// service included.
+/// The M/D/1/K queue: `rho` Poisson arrivals per service time, and room for `k` packets, the packet in service
+/// included.
 struct Queue {
     /// Share of arrivals that find no room.
     loss: f64,
@@ -61,8 +60,9 @@ struct Queue {
     waiting: f64,
 }
 
-/// The exact M/D/1/K queue, from the Markov chain of the number of packets that each departure
-/// leaves behind. This number is the previous one, less one, plus the arrivals during a service.
+/// The exact M/D/1/K queue, from the Markov chain of the number of packets that each departure leaves behind. This
+/// number is the number at the previous departure, minus one unless it was 0, plus the number of arrivals during a
+/// service.
 fn m_d_1_k(rho: f64, k: usize) -> Queue {
     let mut arrivals = vec![(-rho).exp()];
     for n in 1..=k {
@@ -88,7 +88,8 @@ fn m_d_1_k(rho: f64, k: usize) -> Queue {
 
 #[test]
 fn the_exact_queue_matches_known_cases() {
-    // Erlang's loss formula for one server; Pollaczek and Khinchine's without a limit.
+    // The first case is Erlang's loss formula for one server. The second case is the formula of Pollaczek and Khinchine
+    // for a queue without limit.
     assert!((m_d_1_k(0.8, 1).loss - 0.8 / 1.8).abs() < 1e-12);
     let open = m_d_1_k(0.7, 200);
     assert!(open.loss.abs() < 1e-12 && (open.wait - 0.7 / 0.6).abs() < 1e-9);
@@ -119,8 +120,8 @@ fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64
 #[test]
 fn drop_tail_is_m_d_1_k() {
     const RUNS: u64 = 10;
-    // The service time is 2.5 ms with and without a block code. 1000 bytes take this time at 3.2
-    // Mbit/s, and 20 cells that are sent as 25 take it at 10 000 cells per second.
+    // The service time is 2.5 ms with and without a block code. 1000 bytes take this time at 3.2 Mbit/s, and 20 cells
+    // that are sent as 25 cells take this time at 10 000 cells per second.
     let plain = LinkConfig { rate: Rate::from_bps(3_200_000), ..LinkConfig::default() };
     let fec = Some(Fec::new(25, 20, Loss::None));
     let coded = LinkConfig { rate: Rate::from_bps(4_240_000), fec, ..LinkConfig::default() };
@@ -140,7 +141,7 @@ fn drop_tail_is_m_d_1_k() {
                     statistic.mean.expect("the mean is known"),
                     statistic.ci95.expect("there is a confidence interval"),
                 );
-                // Two half-widths of 95 % are four standard errors.
+                // Two half-widths of the 95 % interval are about four standard errors.
                 assert!(
                     (got - want).abs() <= 2.0 * ci + 1e-9,
                     "rho {rho}, K {k}, {bytes} bytes: {name} {got} +- {ci}, not {want}, seed {SEED}"
@@ -180,8 +181,8 @@ fn needs(k: u64, mut combine: impl FnMut() -> (Members, Coding)) -> usize {
     unreachable!("the loop ends by returning")
 }
 
-/// The probability that k + j random combinations of k symbols over a field of `q` elements decode
-/// them: the matrix has rank k.
+/// The probability that k + j random combinations of k symbols over a field of `q` elements decode the symbols. This is
+/// the probability that the matrix of coefficients has rank k.
 fn rank_probability(q: f64, k: i32, j: i32) -> f64 {
     (j + 1..=j + k).map(|i| 1.0 - q.powi(-i)).product()
 }
@@ -251,8 +252,8 @@ fn seeded_repairs_have_the_rank_of_theory() {
 
 #[test]
 fn a_symbol_costs_1_over_1_minus_the_loss() {
-    // A rateless code: combinations cross a lossy link until k symbols are decoded. The number that
-    // must arrive is k + sum 1/(256^i - 1), and each is sent 1/(1-p) times.
+    // A rateless code: combinations cross a lossy link until k symbols are decoded. The number that must arrive is k +
+    // sum 1/(256^i - 1). For each combination that arrives, 1/(1-p) combinations are sent on average.
     const K: u64 = 16;
     let must_arrive = K as f64 + (1..=K as i32).map(|i| 1.0 / (256f64.powi(i) - 1.0)).sum::<f64>();
     for p in [0.0, 0.05, 0.2, 0.5] {
@@ -307,14 +308,14 @@ fn coding_carries_the_smaller_of_c_minus_losses_and_c_over_r() {
         let want = (1.0_f64 - p).min(1.0 / redundancy);
         let rates = (0..RUNS).map(|run| streaming(p, redundancy, SLOTS, SEED.run(run)));
         let (got, _) = mean(rates);
-        // The tolerance is the spread of the arrivals. Where the source is the limit, the symbols
-        // still waiting at the end add some 1/(1-p-1/R).
+        // The tolerance is the spread of the arrivals. Where the source is the limit, about 1/(1-p-1/R) symbols still
+        // wait at the end.
         let error = 4.0 * (p * (1.0 - p) / (RUNS * SLOTS) as f64).sqrt();
         let tail = 3.0 / ((1.0 - p - 1.0 / redundancy).abs() * SLOTS as f64);
         assert!((got - want).abs() < error + tail, "p {p} R {redundancy}: {got}, not {want}, seed {SEED}");
     }
-    // At exactly R = 1/(1-p) the number waiting is a random walk: the rate is below both limits by
-    // some sqrt(p(1-p)/SLOTS).
+    // At exactly R = 1/(1-p) the number of waiting symbols is a random walk. The rate is then below both limits by
+    // about sqrt(p(1-p)/SLOTS).
     let (critical, _) = mean((0..RUNS).map(|run| streaming(0.2, 1.25, SLOTS, SEED.run(run))));
     assert!((0.77..0.8).contains(&critical), "{critical}");
 }

@@ -1,24 +1,24 @@
-//! A simulation of TCP in rounds, under the assumptions of paper 000, section III. The equations of
-//! its section IV describe this process.
+//! A simulation of TCP in rounds, under the assumptions of paper 000, section III. The equations of section IV of the
+//! paper describe this process.
 //!
-//! A round is one round-trip time. All W packets of the window are sent at its start.
+//! A round is one round-trip time. All W packets of the window are sent at the start of the round.
 //!
 //! - If every packet arrives, the next window is W + 1, and at most W_max.
-//! - In the round of the first loss, only the *a* packets before the loss count, because the
-//!   receiver keeps nothing out of order (go-back-N). The window becomes W + a/W, and one more
-//!   round is sent with it. Its arrivals are duplicate acknowledgements.
+//! - In the round of the first loss, only the *a* packets before the loss count, because the receiver keeps nothing out
+//!   of order (go-back-N). The window becomes W + a/W, and one more round is sent with this window. The packets of this
+//!   round that arrive cause duplicate acknowledgements.
 //! - Three duplicate acknowledgements make a triple-duplicate event (TD), which halves the window.
-//! - Fewer duplicates lead to a time-out (TO) of T_o rounds. Then one packet is sent with a window of 1. If that
-//!   packet is lost again, the time-out doubles, up to 64 T_o.
+//! - Fewer duplicates lead to a time-out (TO) of T_o rounds. Then one packet is sent with a window of 1. If this packet
+//!   is lost too, the time-out doubles, up to 64 T_o.
 //!
 //! Packets are lost independently. There is no slow start.
 //!
 //! [`Rounds`] advances from loss to loss. Each [`Cycle`] has the quantities of equations (2) to (7)
 //! and (13).
 //!
-//! The paper leaves two details open. First, windows are real numbers here. A round leaves the
-//! fraction of a packet that it does not send to the next round. So a window of 4.5 sends four and
-//! five packets in turn. Second, a window is never below 1.
+//! The paper leaves two details open. First, windows are real numbers here. If a round cannot send a fraction of a
+//! packet, the next round gets this fraction. A window of 4.5 therefore sends four and five packets alternately.
+//! Second, a window is never below 1.
 
 use ripstop_base::{Fraction, Stream};
 use ripstop_model::tcp::time_out_series;
@@ -42,9 +42,8 @@ pub(crate) struct Rules {
 pub(crate) enum Spacing {
     /// Each packet is lost with probability p, so the spacing is geometric, as section III says.
     Independent,
-    /// (1-p)/p packets, plus or minus up to half a window. Section IV assumes this twice. It puts
-    /// `E[r]^2` for `E[r^2]` in (8), and it lets the loss fall anywhere in its round with equal
-    /// probability.
+    /// (1-p)/p packets, plus or minus up to half a window. Section IV makes this assumption in two places. It replaces
+    /// `E[r^2]` by `E[r]^2` in (8), and it lets the loss fall anywhere in its round with equal probability.
     Even,
 }
 
@@ -67,14 +66,14 @@ pub(crate) struct Cycle {
     pub(crate) sent_after: u64,
     /// Time-outs in the series that ended the cycle. 0 for a triple-duplicate event.
     pub(crate) time_outs: u32,
-    /// Whether the cycle before ended with a time-out. The first packet of this cycle is then one
-    /// that has arrived already.
+    /// Whether the cycle before ended with a time-out. The first packet of this cycle is then a packet that has arrived
+    /// already.
     pub(crate) after_time_out: bool,
     /// Length in rounds: r + 1, plus the length of the time-outs.
     pub(crate) duration: f64,
 }
 
-/// An endless iterator over cycles. It is empty if no packet is ever lost, or if none ever arrives.
+/// An endless iterator over cycles. It is empty if every packet arrives, or if every packet is lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     rules: Rules,
@@ -83,7 +82,7 @@ pub(crate) struct Rounds {
     /// The fraction of a packet left over from earlier windows.
     credit: f64,
     after_time_out: bool,
-    /// The window at the last loss. Even spacing varies over this many packets.
+    /// The window at the last loss. Even spacing varies over this number of packets.
     width: f64,
 }
 
@@ -207,21 +206,21 @@ mod tests {
             for cycle in rounds(loss, f64::INFINITY, time_out).take(20_000) {
                 let r = cycle.rounds as f64;
                 assert!((cycle.last_window - (cycle.first_window + r - 1.0)).abs() < 1e-9 * r, "{cycle:?}");
-                // (7): the packets of r - 1 whole rounds and of the last round up to the loss,
-                // except for a fraction carried over.
+                // Equation (7): the packets of r - 1 whole rounds and of the last round up to the loss, except for a
+                // fraction carried over.
                 let whole = (r - 1.0) * cycle.first_window + (r - 1.0) * (r - 2.0) / 2.0;
                 let sent = whole + cycle.last_acknowledged as f64;
                 assert!((cycle.acknowledged as f64 - sent).abs() < 1.0 + 1e-9, "{cycle:?}");
                 assert!(cycle.last_acknowledged < cycle.last_sent);
                 if let Some(before) = before {
                     let grown = before.last_window + before.last_acknowledged as f64 / before.last_sent as f64;
-                    // (4), and a window of 1 after time-outs.
+                    // Equation (4). After time-outs, the window is 1.
                     let want = if before.time_outs > 0 { 1.0 } else { (grown / 2.0).max(1.0) };
                     assert!((cycle.first_window - want).abs() < 1e-12, "{before:?} {cycle:?}");
                     assert_eq!(cycle.after_time_out, before.time_outs > 0);
                 }
                 let waited = time_out_series(time_out.unwrap_or(0.0), cycle.time_outs);
-                // (3)
+                // Equation (3).
                 assert_eq!(cycle.duration, r + 1.0 + waited);
                 assert!(cycle.time_outs > 0 || time_out.is_none() || cycle.sent_after >= 3);
                 before = Some(cycle);

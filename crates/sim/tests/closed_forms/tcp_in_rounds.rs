@@ -11,8 +11,8 @@ use ripstop_model::tcp::{
 /// `n` cycles at the loss rate `p`.
 fn cycles(p: f64, spacing: Spacing, window: f64, time_out: Option<f64>, n: usize) -> Vec<Cycle> {
     let rules = Rules { loss: share(p), spacing, window, time_out };
-    // The first cycles start from a window of 1. Each cycle keeps a quarter of that influence, so
-    // the first 30 are skipped.
+    // The first cycles start from a window of 1. Each cycle keeps a quarter of the influence of this window, so the
+    // first 30 cycles are skipped.
     Rounds::new(rules, SEED.stream(&format!("rounds/{p}"))).skip(30).take(n).collect()
 }
 
@@ -45,9 +45,9 @@ fn windows_follow_equations_3_to_5() {
         let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 200_000);
         let r = over(&td, |c| c.rounds as f64).0;
         assert_mean(over(&td, |c| c.duration), r + 1.0, 1e-12, "(3)");
-        // In the long run (4) gives E[W_j] = E[r] - 1 + E[a/W] for any losses. (5) assumes that a/W
-        // is uniform on [0, 1]. But a is a whole number below W. If each packet of the round is
-        // equally likely to be the first lost, then E[a/W] = 1/2 (1 - E[1/W]).
+        // In the long run (4) gives E[W_j] = E[r] - 1 + E[a/W] for any losses. (5) assumes that a/W is uniform on [0,
+        // 1]. But a is a whole number below W. If each packet of the round is equally likely to be the first lost
+        // packet, then E[a/W] = 1/2 (1 - E[1/W]).
         let part = over(&td, |c| c.last_acknowledged as f64 / c.last_sent as f64);
         assert_mean(over(&td, |c| c.first_window), r - 1.0 + part.0, 2e-4, &format!("(4) at {p}"));
         assert_mean(over(&td, |c| c.last_window), 2.0 * (r - 1.0) + part.0, 2e-4, &format!("(4) at {p}"));
@@ -81,12 +81,12 @@ fn equation_9_holds_for_even_losses_only() {
     let constant = independent_losses_constant();
     assert!((1.0 / constant - 1.3098).abs() < 1e-4, "{constant}");
     for (p, n, slack) in [(1e-6, 10_000, 1e-4), (1e-5, 50_000, 1e-4), (1e-4, 100_000, 2e-4), (1e-3, 200_000, 1e-3)] {
-        // Under its own assumptions r is nearly constant and the loss falls anywhere in its round.
-        // The remaining error is that a is a whole number.
+        // Under the assumptions of equation (9), r is nearly constant, and the loss falls anywhere in its round with
+        // equal probability. The remaining error is that a is a whole number.
         let even = cycles(p, Spacing::Even, NO_LIMIT, None, n);
         assert_mean(over(&even, |c| c.rounds as f64), rounds_between_losses(p), slack, &format!("(9), even, {p}"));
-        // With section III's independent losses E[r^2] exceeds E[r]^2, and r is shorter by 6.5 %
-        // for the same packets.
+        // With section III's independent losses E[r^2] exceeds E[r]^2, and r is smaller by 6.5 % for the same number of
+        // packets.
         let free = cycles(p, Spacing::Independent, NO_LIMIT, None, n);
         let r = over(&free, |c| c.rounds as f64);
         let want = constant / p.sqrt() + 2.0 / 3.0;
@@ -94,7 +94,7 @@ fn equation_9_holds_for_even_losses_only() {
         let ratio = r.0 / rounds_between_losses(p);
         let short = constant / (2.0f64 / 3.0).sqrt();
         assert!((ratio - short).abs() < 0.002 + 4.0 * r.1 / r.0, "{p}: {ratio}, not {short}");
-        // So (11) is too low by the same factor.
+        // Equation (11) is therefore too low by the same factor.
         let tcp = Tcp { rtt: 1.0, time_out: T_O, window: NO_LIMIT };
         let throughput = over(&free, |c| c.acknowledged as f64).0 / over(&free, |c| c.duration).0;
         let above = throughput / tcp.td_throughput(p);
@@ -107,9 +107,9 @@ fn equation_12_is_never_reached() {
     // The throughput stays below the minimum of two bounds, because a window that stops at W_max
     // loses its further growth.
     let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
-    // The throughput is furthest from the bound where both bounds meet: it is four fifths of the
-    // bound there. A rare loss costs the packets by which the windows 25, 26, ... 49 are below 50,
-    // and a round and a half of 50 packets.
+    // The throughput is furthest from the bound where both bounds meet. At this point it is four fifths of the bound.
+    // Where losses are rare, a loss costs the packets by which the windows 25, 26, ... 49 are below 50, and a round and
+    // a half of 50 packets.
     let lacks = (1..=25).map(f64::from).sum::<f64>() + 1.5 * 50.0;
     let rare = |p: f64| 1.0 / (1.0 + p * lacks);
     for (p, share) in [(1e-5, rare(1e-5)), (1e-4, rare(1e-4)), (5.46e-4, 0.809), (1e-3, 0.952)] {
@@ -136,9 +136,9 @@ fn time_outs_follow_equation_13_window_by_window() {
         }
         assert!(seen >= 4, "{seen} windows at {p}");
     }
-    // (16) puts the mean window, rounded down, in place of the window. But P(TO | W) is far from linear in
-    // W. At a mean of 8.6, nearly all time-outs come from small windows: 0.0018 was measured, and
-    // (16) gives 1.7e-9. At a mean of 2.5, (16) takes every loss for a time-out.
+    // (16) puts the mean window, rounded down, in place of the window. But P(TO | W) is far from linear in W. At a mean
+    // window of 8.6, nearly all time-outs come from small windows. The measured probability is 0.0018, but (16) gives
+    // 1.7e-9. At a mean window of 2.5, (16) takes every loss for a time-out.
     for (p, measured) in [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)] {
         let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 200_000);
         let share = over(&all, |c| f64::from(u8::from(c.time_outs > 0)));
@@ -161,8 +161,8 @@ fn equation_14_weighs_twice() {
         // (1-p).
         let lasts = mean(series.iter().map(|c| c.duration - (c.rounds + 1) as f64));
         assert_mean(lasts, mean_time_out_series(T_O, p), 0.0, &format!("time-outs at {p}"));
-        // (14) gives p times this length, because its weights include the first loss of a packet.
-        // (16) then multiplies by the probability of a time-out again.
+        // (14) gives p times this length, because its weights include the first loss of a packet. Equation (16) then
+        // multiplies by the probability of a time-out, so the first loss counts a second time.
         let printed = mean_time_out(T_O, p);
         assert_mean((lasts.0 * p, lasts.1 * p), printed, 0.0, &format!("(14) at {p}"));
         assert!(printed < 0.5 * lasts.0);
@@ -179,8 +179,8 @@ fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
         let ratio = throughput(&even) / tcp.throughput(p);
         assert!((ratio - 1.0).abs() < within, "(16), even, at {p}: {ratio}");
     }
-    // Independent losses, at the loss rates of Table I and above. `measured` is the simulated
-    // throughput over that of (16).
+    // Independent losses, at the loss rates of Table I and above. `measured` is the simulated throughput divided by the
+    // throughput of equation (16).
     for (p, measured) in [
         (0.01, 1.053),
         (0.01985050, 1.043),
@@ -194,9 +194,9 @@ fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
         let got = throughput(&all);
         let ratio = got / tcp.throughput(p);
         assert!((ratio - measured).abs() < 0.01, "(16) at {p}: {ratio}, not {measured}");
-        // Four corrections explain the ratio: E[r] and P(TO) of independent losses, the length of a
-        // series instead of (14), and the packet that ends a series. With them, the form of (16)
-        // gives the simulated throughput.
+        // Four corrections explain the ratio: E[r] and P(TO) of independent losses, the length of a series instead of
+        // (14), and the packet that ends a series. With these corrections, an equation of the form of (16) gives the
+        // simulated throughput.
         let r = over(&all, |c| c.rounds as f64).0;
         let time_out = over(&all, |c| f64::from(u8::from(c.time_outs > 0))).0;
         let packets = packets_between_losses(p) + time_out;

@@ -6,7 +6,7 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::tcp::{SenderConfig, Variant};
 use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, UdpConfig, World};
 
-/// The number of the tunnel. It is the first one, so its number is 0.
+/// The number of the tunnel. It is 0, because the world has no other tunnel.
 pub(crate) const TUNNEL: usize = 0;
 /// The numbers of the link there and of the link back.
 pub(crate) const LINKS: [usize; 2] = [0, 1];
@@ -43,7 +43,7 @@ pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> Worl
 }
 
 /// Goodput of flow `flow` between two times, bit/s. `from` and `to` are in seconds.
-#[allow(dead_code, reason = "not every test program measures it")]
+#[allow(dead_code, reason = "not every test program measures goodput")]
 pub(crate) fn goodput(world: &mut World, flow: usize, from: f64, to: f64) -> f64 {
     world.run_until(Time::from_secs_f64(from), &mut ());
     let before = world.totals(flow).bytes;

@@ -1,5 +1,5 @@
-//! Random hostile sessions: a small part of those that `make soak` runs. A failure names the seeds.
-//! This command shows one session in detail:
+//! Random hostile sessions: a small part of the sessions that `make soak` runs. A failure names the seeds. This command
+//! shows one session in detail:
 //!
 //! ```text
 //! cargo run --release -p ripstop-sim --example hostile -- SEED
@@ -18,9 +18,9 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig};
 use std::time::Duration;
 
-/// Sessions in each of the four tests, which run in parallel. Double the value would include seeds
-/// 55 and 56, which take half a minute each; `make soak` runs them. Half the value may leave out an
-/// impairment that each test must see.
+/// Sessions in each of the four tests, which run in parallel. Double the value would include seeds 55 and 56, which
+/// take half a minute each; `make soak` runs these seeds. Half the value may leave out an impairment that each test
+/// must see.
 const RUNS: u64 = 13;
 
 /// Runs `RUNS` sessions from the seed `first` on, and checks that every impairment and mishap
@@ -66,9 +66,9 @@ fn equal_seeds_give_equal_sessions() {
     assert!(one.events > 0 && one.delivered > 0);
 }
 
-/// The path has about 0.5 Mbit/s and a round trip of about 0.3 s, which the sender does not know. A
-/// first window from a guessed rate and the measured round trip would be 14 times what the path
-/// holds. Most of that window would be given up.
+/// The path has about 0.5 Mbit/s and a round trip of about 0.3 s, which the sender does not know. A first window from a
+/// guessed rate and the measured round trip would be 14 times as large as the path can hold. Most symbols of such a
+/// window would be given up.
 #[test]
 fn a_guessed_rate_does_not_flood_a_slow_path() {
     for seed in [4507, 2917] {
@@ -96,7 +96,7 @@ fn faults_and_losses_are_problems() {
     }
 }
 
-/// Every impairment of a link, on both links at once. Each must act.
+/// Every impairment of a link, on both links at the same time. Each impairment must act.
 #[test]
 fn every_impairment_of_a_link_fires() {
     const SEED: u64 = 5;

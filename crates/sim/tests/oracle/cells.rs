@@ -26,7 +26,7 @@ pub(crate) struct Cell {
 }
 
 impl Setting {
-    /// The value of a parameter. Empty if the setting does not have it.
+    /// The value of a parameter. Empty if the setting does not have the parameter.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.params.get(name).map_or("", String::as_str)
     }
@@ -45,15 +45,15 @@ impl fmt::Display for Setting {
 }
 
 impl Cell {
-    /// Whether the cell is compared. Only goodput and throughput are. Other figures of the file
-    /// help to explain differences.
+    /// Whether the cell is compared. Only goodput, throughput and coding efficiency are compared. Other figures of the
+    /// file help to explain differences.
     pub(crate) fn is_compared(&self) -> bool {
         self.metric.starts_with("goodput")
             || ["thr_units_per_s", "thr1500_kbps", "gamma"].contains(&self.metric.as_str())
     }
 
     /// Whether `ours` differs by at most the relative `tolerance`, or by at most two half-widths. A coding efficiency
-    /// differs by at most .03.
+    /// agrees if it differs by at most .03.
     pub(crate) fn agrees(&self, ours: &Statistic, tolerance: f64) -> bool {
         let Some(mean) = ours.mean else { return false };
         if self.metric == "gamma" {

@@ -1,15 +1,14 @@
 //! The simulator compared with ns-2.35: the same networks and the same TCPs, means over independent
 //! runs.
 //!
-//! `ns2.csv` has the results of the unmodified ns-2: mean, half of the 95 % interval, and number of
-//! runs. Its cells are the uncoded baselines of papers 000, 002 and 003. `xor.csv` has the results of an
-//! independent study, which built the coding and the back-off of paper 002 into ns-2. `make oracle` runs every cell
-//! as often as ns-2 did, wired networks at least 40 times and AODV at least 30 times. `make test` runs each cell a few
-//! times.
+//! `ns2.csv` has the results of the unmodified ns-2: mean, half of the 95 % interval, and number of runs. The cells of
+//! `ns2.csv` are the uncoded baselines of papers 000, 002 and 003. `xor.csv` has the results of an independent study,
+//! which built the coding and the back-off of paper 002 into ns-2. `make oracle` runs every cell as many times as ns-2
+//! did. It runs wired networks at least 40 times, and AODV at least 30 times. `make test` runs each cell a few times.
 //!
-//! A cell agrees if the means differ by at most 5 %, or by at most two half-widths of their difference.
-//! This half-width is the root of the sum of the squares of both half-widths. A string with AODV collapses
-//! in some runs only. So its cells may differ by 15 %, and by 20 % where the study ran it 8 times.
+//! A cell agrees if the means differ by at most 5 %, or by at most two half-widths of their difference. This half-width
+//! is the root of the sum of the squares of both half-widths. A string with AODV collapses only in some runs. The cells
+//! of such a string may therefore differ by 15 %, or by 20 % if the study ran the string 8 times.
 
 mod cells;
 mod settings;
@@ -26,8 +25,8 @@ struct Compared {
     rows: Vec<(Cell, Statistic, bool)>,
 }
 
-/// Runs of each setting in `make test`, enough for an interval. Twice as many take twice the time,
-/// a minute on two cores. Half as many make the intervals wider, so larger errors pass.
+/// Number of runs of each setting in `make test`, which is enough for an interval. Double the value takes twice the
+/// time, a minute on two cores. Half the value makes the intervals wider, so that larger errors pass.
 const FEW_RUNS: u64 = 6;
 
 /// Runs of each string in `make test`. A string takes longer to simulate, and its runs differ less.
@@ -36,8 +35,8 @@ const STRING_RUNS: u64 = 2;
 /// Runs of each string with AODV in `make test`. One run delivers up to twice as much as another.
 const AODV_RUNS: u64 = 10;
 
-/// Runs the settings that `wanted` selects, and compares their cells. `runs` turns ns-2's number of
-/// runs into the simulator's.
+/// Runs the settings that `wanted` selects, and compares their cells. `runs` turns ns-2's number of runs into the
+/// simulator's number of runs.
 fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(&Setting, u64) -> u64) -> Vec<Compared> {
     let mut settings: BTreeMap<Setting, Vec<Cell>> = BTreeMap::new();
     let files = [include_str!("ns2.csv"), include_str!("xor.csv")];

@@ -76,7 +76,8 @@ pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
     Scenario { run, medium: vec![medium], flow: flows, ..Scenario::default() }
 }
 
-/// The simulator's figure for a cell, in the cell's unit: kbit/s of 1500 bytes per packet, or the coding efficiency.
+/// The simulator's figure for a cell, in the cell's unit: kbit/s with 1500 bytes for each packet, or the coding
+/// efficiency.
 pub(crate) fn measured(cell: &Cell, report: &ScenarioReport) -> Statistic {
     let summary = &report.summary;
     let figure = if cell.metric == "gamma" { summary.gamma } else { summary.throughput_ip_bps };

@@ -1,9 +1,9 @@
 //! The exact order in which each sender sends packets when given packets are lost, compared with
 //! ns-2.35.
 //!
-//! The network is one hop of 1 Gb/s and 52 ms each way. In ns-2 an `ErrorModel/List` loses the
-//! packets with the same indices. `window` is 50, and all other settings are ns-2's defaults. The
-//! sender's clock is 0.418 of a tick ahead, as it is in ns-2.
+//! The network is one hop of 1 Gb/s and 52 ms each way. In ns-2 an `ErrorModel/List` drops the packets with the same
+//! indices. `window` is 50, and all other settings are ns-2's defaults. The sender's clock is 0.418 of a tick ahead, as
+//! it is in ns-2.
 
 use ripstop_base::{Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
@@ -11,8 +11,8 @@ use ripstop_sim::tcp::{Ack, Sender, SenderConfig, Variant, VegasConfig};
 use ripstop_sim::world::{Body, Carrier, Happening, TcpConfig, World};
 use std::time::Duration;
 
-/// The seed that sets the sender's clock 0.418 of a tick ahead. Another seed gives another clock,
-/// and the packets may then differ from ns-2's.
+/// The seed that sets the sender's clock 0.418 of a tick ahead. Another seed gives another phase of the clock, and the
+/// packets may then differ from ns-2's packets.
 const SEED: u64 = 2520;
 
 /// The first `count` packets that the sender sends. The transmissions in `lost`, counted from 0,
@@ -60,7 +60,7 @@ fn after_an_idle_time_out_the_window_is_one_packet() {
         }
         assert_eq!(std::iter::from_fn(|| sender.poll_transmit()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         assert!(sender.cwnd() > 2.0);
-        // The timer runs once more with nothing in flight.
+        // The timer expires one more time, with nothing in flight.
         sender.on_timeout(sender.timeout());
         assert_eq!((sender.timeout(), sender.cwnd(), sender.counts().timeouts), (Time::NEVER, 1.0, 0));
         sender.offer(Time::from_secs_f64(9.0), 5);

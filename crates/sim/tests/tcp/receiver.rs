@@ -33,11 +33,11 @@ fn disorder_is_acknowledged_at_once() {
 
 #[test]
 fn a_copy_of_the_last_packet_may_wait_for_its_acknowledgement() {
-    // ns-2's sink treats the copy as in order: an immediate answer would be a duplicate
+    // ns-2's sink treats the copy as a packet in order, because an immediate answer would be a duplicate
     // acknowledgement.
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
     assert_eq!(acks(&mut receiver, &[0, 1, 2, 2, 3]), [Some(1), None, Some(3), None, Some(4)]);
-    // The rule does not hold after a gap, nor for the SYN.
+    // The rule does not hold in two cases: after a gap, and for the SYN.
     assert_eq!(acks(&mut receiver, &[5, 3]), [Some(4), Some(4)]);
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
     assert_eq!(acks(&mut receiver, &[0, 0]), [Some(1), Some(1)]);
@@ -57,7 +57,7 @@ fn three_blocks_are_kept_and_the_newest_comes_first() {
     // First a copy of a packet in a known run arrives, then a copy of a packet whose run was dropped.
     assert_eq!(blocks(4), [(4, 5), (8, 9), (6, 7)]);
     assert_eq!(blocks(2), [(2, 3), (4, 5), (8, 9)]);
-    // The run grows to both sides, also into a forgotten run.
+    // The run grows in both directions. In one direction it absorbs a run that was dropped.
     assert_eq!(blocks(7), [(6, 9), (2, 3), (4, 5)]);
     // An acknowledged run is no longer a block.
     assert_eq!(blocks(1), [(6, 9), (4, 5)]);

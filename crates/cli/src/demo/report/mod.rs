@@ -1,5 +1,6 @@
-//! The results of the demonstration: as JSON (docs/schemas/demo.schema.json) and for people. Shares
-//! are relative to C (1 - p): the link's rate C, less the share p of packets that it loses.
+//! The results of the demonstration, as JSON (docs/schemas/demo.schema.json) and as tables. A share
+//! is a goodput divided by C (1 - p). C is the link's rate, and p is the share of packets that the
+//! link loses.
 
 mod verdict;
 
@@ -20,21 +21,21 @@ use std::time::Duration;
 pub(crate) struct Report {
     pub(crate) version: &'static str,
     pub(crate) link: LinkFacts,
-    /// Whether everything ran in virtual time.
+    /// Whether all contenders ran in virtual time.
     #[serde(rename = "virtual")]
     pub(crate) is_virtual: bool,
-    /// Independent runs of each contender; 1 in real time.
+    /// Number of independent runs of each contender; 1 in real time.
     pub(crate) runs: u32,
-    /// Length of the bulk run in seconds, unless requests took longer.
+    /// Length of the bulk run in seconds. If the requests need more time, the bulk run is longer than this.
     pub(crate) run_s: f64,
-    /// Start of the interval of `goodput_bps`, `share` and `sent_per_useful`, in seconds from the start of
-    /// the connection. The interval ends with the run.
+    /// Start of the interval in which `goodput_bps`, `share` and `sent_per_useful` are measured, in seconds from the
+    /// start of the connection. The interval ends with the run.
     pub(crate) measured_from_s: f64,
-    /// Wall-clock time of all contenders as estimated at the start; null in virtual time, where it depends on the
-    /// machine.
+    /// Estimate of the wall-clock time of all contenders. Null in virtual time, because the wall-clock time then
+    /// depends on the machine.
     pub(crate) estimated_s: Option<f64>,
     pub(crate) contenders: Vec<ContenderReport>,
-    /// Who won, by how much, and why; null without a result.
+    /// Which contender won, by how much, and why. Null if no contender received anything.
     pub(crate) verdict: Option<Verdict>,
     /// Contenders that this machine does not offer.
     pub(crate) skipped: Vec<Skipped>,
@@ -53,19 +54,19 @@ pub(crate) struct Skipped {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ContenderReport {
     pub(crate) name: &'static str,
-    /// Congestion control of the transfer's own sockets; null without a TCP.
+    /// Congestion control of the transfer's sockets. Null for a contender without a TCP.
     pub(crate) inner_cc: Option<&'static str>,
     #[serde(flatten)]
     pub(crate) bulk: BulkFacts,
-    /// Goodput in the measured interval / C (1 - p).
+    /// Goodput in the measured interval, divided by C (1 - p).
     pub(crate) share: Option<f64>,
     pub(crate) requests: Requests,
     /// Means over independent runs; null in real time.
     pub(crate) over_runs: Option<OverRuns>,
-    /// Whether the received file has the right SHA-256; null when it did not arrive in time, when none was sent, and in
-    /// virtual time.
+    /// Whether the received file has the right SHA-256. Null if no file was sent, if the file did not arrive in time,
+    /// and in virtual time.
     pub(crate) sha256_ok: Option<bool>,
-    /// The file's transfer; null when no file was sent.
+    /// The file's transfer. Null if no file was sent.
     pub(crate) file: Option<FileReport>,
     pub(crate) wire: Wire,
     /// What the tunnel repaired; null for a contender without the tunnel.
@@ -87,29 +88,29 @@ pub(crate) struct TunnelFacts {
 pub(crate) struct BulkFacts {
     /// Goodput in the measured interval.
     pub(crate) goodput_bps: f64,
-    /// IP bytes offered to the link in the data direction / application bytes received, in the measured
-    /// interval; null when none were received.
+    /// IP bytes offered to the link in the data direction, divided by application bytes received, in the measured
+    /// interval. Null if no application bytes were received.
     pub(crate) sent_per_useful: Option<f64>,
     /// Goodput in the whole run, including the connection's start.
     pub(crate) goodput_whole_run_bps: f64,
-    /// Time from the start of the connection until 100 kB had arrived; null when they did not
-    /// arrive.
+    /// Time from the start of the connection until 100 kB had arrived. Null if less than 100 kB
+    /// arrived.
     pub(crate) first_100kb_s: Option<f64>,
     /// The same time for 1 MB.
     pub(crate) first_1mb_s: Option<f64>,
     /// CPU time of the processes at both ends per 10^9 bytes received, in the whole run.
     pub(crate) cpu_s_per_gb: Option<f64>,
-    /// Packets that the bulk's TCP retransmitted in the whole run; null without a TCP. In virtual time, the
-    /// count is the sum over all runs.
+    /// Packets that the TCP of the bulk stream retransmitted in the whole run. Null for a contender without a TCP. In
+    /// virtual time, the count is the sum over all runs.
     pub(crate) tcp_retransmitted_packets: Option<u64>,
 }
 
 /// Latencies of requests.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Requests {
-    /// On the idle link; null unless `--requests` was given.
+    /// Latencies on the idle link. Null unless `--requests` was given.
     pub(crate) quiet: Option<RequestStats>,
-    /// During the bulk stream.
+    /// Latencies during the bulk stream.
     pub(crate) beside_bulk: RequestStats,
 }
 
@@ -117,7 +118,8 @@ pub(crate) struct Requests {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct RequestStats {
     pub(crate) n: usize,
-    /// Requests without a reply at the end. They count as slower than every answered one.
+    /// Number of requests without a reply at the end. An unanswered request counts as slower than every answered
+    /// request.
     pub(crate) unanswered: usize,
     pub(crate) p50_s: Option<f64>,
     pub(crate) p90_s: Option<f64>,
@@ -139,18 +141,18 @@ pub(crate) struct OverRuns {
 pub(crate) struct FileReport {
     pub(crate) size_bytes: u64,
     pub(crate) arrived_bytes: u64,
-    /// Time from the start of the connection until the file was on the receiver's disk; null when it did not
+    /// Time from the start of the connection until the file was on the receiver's disk. Null if the file did not
     /// arrive.
     pub(crate) took_s: Option<f64>,
-    /// Longest time that the file was given.
+    /// Time limit of the file's transfer.
     pub(crate) limit_s: f64,
-    /// SHA-256 of the file sent; null in virtual time, where a file has no content.
+    /// SHA-256 of the file sent. Null in virtual time, because a file then has no content.
     pub(crate) sha256: Option<String>,
-    /// SHA-256 of the file received; null when it did not arrive completely.
+    /// SHA-256 of the file received. Null if the file did not arrive completely.
     pub(crate) arrived_sha256: Option<String>,
 }
 
-/// What the link did in the bulk run, in the data direction, and how well it was emulated.
+/// What the link did in the data direction during the bulk run, and how accurate the emulation was.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Wire {
     pub(crate) offered_packets: u64,
@@ -158,9 +160,10 @@ pub(crate) struct Wire {
     pub(crate) lost_packets: u64,
     pub(crate) queue_full_packets: u64,
     pub(crate) queue_max_bytes: u64,
-    /// How late packets were delivered, 99th percentile, in the worse direction; null in virtual time.
+    /// 99th percentile of the times by which packets were delivered too late, in the worse direction. Null in virtual
+    /// time.
     pub(crate) late_p99_s: Option<f64>,
-    /// Packets dropped because the emulator was full or too slow, in both directions.
+    /// Packets dropped in both directions because the emulator was full or too slow.
     pub(crate) emulator_dropped_packets: u64,
 }
 
@@ -272,9 +275,9 @@ impl Report {
         text.push('\n');
         let measured = output::time(self.measured_from_s);
         text.push_str(&format!(
-            "share: goodput from {measured} on / the link's rate less its losses. 100 kB, 1 MB: time from the start of \
-             the connection until they had arrived.\nRequests: 100 bytes each way, 20 a second, during the bulk \
-             stream.\n"
+            "share: goodput from {measured} on, divided by the link's rate less its losses. 100 kB, 1 MB: time from \
+             the start of the connection until this many bytes had arrived.\nRequests: 100 bytes each way, 20 a \
+             second, during the bulk stream.\n"
         ));
         if self.is_virtual {
             text.push_str(&format!(
@@ -284,7 +287,7 @@ impl Report {
             ));
         }
         for c in &self.contenders {
-            // In virtual time a file has no content that could be reported.
+            // In virtual time a file has no content, so there is no hash to report.
             let told = c.file.as_ref().filter(|_| !self.is_virtual);
             text.push_str(&told.map_or(String::new(), |file| file.line(c.name, c.sha256_ok)));
         }
@@ -334,7 +337,7 @@ impl Report {
     fn request_table(&self) -> String {
         let mut table = Table::titled(["requests", "n", "unanswered", "p50", "p90", "p99"]);
         for c in &self.contenders {
-            let both = [("quiet", c.requests.quiet.as_ref()), ("beside bulk", Some(&c.requests.beside_bulk))];
+            let both = [("quiet", c.requests.quiet.as_ref()), ("during bulk", Some(&c.requests.beside_bulk))];
             for (when, stats) in both {
                 let Some(stats) = stats else { continue };
                 let mut row = vec![format!("{}, {when}", c.name), stats.n.to_string(), stats.unanswered.to_string()];
@@ -347,7 +350,7 @@ impl Report {
 }
 
 impl FileReport {
-    /// For a table cell: the time of the transfer, or the share that arrived.
+    /// The text for a table cell: the time of the transfer. If the file did not arrive, the share that arrived.
     fn words(&self) -> String {
         self.took_s.map_or_else(
             || format!("{:.0}%", 100.0 * self.arrived_bytes as f64 / (self.size_bytes as f64).max(1.0)),
@@ -355,7 +358,7 @@ impl FileReport {
         )
     }
 
-    /// For a line below the table.
+    /// The text for a line below the table.
     fn line(&self, name: &str, sha256_ok: Option<bool>) -> String {
         let size = output::bytes(self.size_bytes as f64);
         let arrived = output::bytes(self.arrived_bytes as f64);

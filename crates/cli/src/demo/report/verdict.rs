@@ -1,23 +1,26 @@
-//! The last sentence of a demonstration: who won, by how much, and why. Every figure comes from the run.
+//! The last sentence of a demonstration: which contender won, by how much, and why. Every figure in the sentence
+//! comes from the run.
 
 use super::ContenderReport;
 use crate::output;
 use serde::Serialize;
 
-/// Two goodputs that differ by less than this share count as equal. A single run of a contender varies by about as
-/// much.
+/// Two goodputs that differ by less than this share count as equal. The goodput of one contender differs by about this
+/// share from run to run.
 const EQUAL: f64 = 0.03;
 
-/// Who won, by how much, and why.
+/// Which contender won, by how much, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
     /// The contender with the highest goodput in the measured interval.
     pub(crate) winner: &'static str,
-    /// The best contender of the other kind (with or without the tunnel), or else the second best. If all others
-    /// received nothing, the first of them. Null when the winner ran alone.
+    /// The contender with which the winner is compared. If the winner used the tunnel, this is the best contender
+    /// without the tunnel. If the winner used no tunnel, this is the best contender with the tunnel. If no such
+    /// contender received anything, this is the second best contender. If only the winner received anything, this is
+    /// the first other contender. Null if the winner ran alone.
     pub(crate) compared_with: Option<&'static str>,
-    /// Goodput of the winner / goodput of `compared_with`; null if `compared_with` is null or
-    /// received nothing.
+    /// Goodput of the winner, divided by the goodput of `compared_with`. Null if `compared_with` is
+    /// null or received nothing.
     pub(crate) goodput_ratio: Option<f64>,
     /// The whole verdict as one sentence for people.
     pub(crate) sentence: String,
@@ -63,7 +66,7 @@ impl Verdict {
     }
 }
 
-/// The contender with the highest goodput above zero; the first one if several are equal.
+/// The contender with the highest goodput above zero. If several contenders are equal, the first of these.
 fn best<'a>(contenders: impl Iterator<Item = &'a ContenderReport>) -> Option<&'a ContenderReport> {
     contenders
         .filter(|c| c.bulk.goodput_bps > 0.0)
@@ -94,7 +97,7 @@ fn alone(contender: &ContenderReport) -> String {
     }
 }
 
-/// What the tunnel recovered.
+/// How many packets the tunnel recovered.
 fn repaired(contender: &ContenderReport) -> String {
     let losses = contender.tunnel.unwrap_or_default();
     let all = losses.recovered_packets + losses.given_up_packets;
@@ -109,7 +112,7 @@ fn repaired(contender: &ContenderReport) -> String {
     }
 }
 
-/// How many of the contender's packets the link lost. If there are several runs, the counts are those of the first.
+/// How many of the contender's packets the link lost. If there are several runs, the counts are from the first run.
 fn lost(contender: &ContenderReport) -> String {
     let wire = &contender.wire;
     let lost = if wire.lost_packets == 0 { "none".to_owned() } else { wire.lost_packets.to_string() };
@@ -121,7 +124,8 @@ fn has_losses(contender: &ContenderReport) -> bool {
     contender.wire.lost_packets > 0
 }
 
-/// What the contender's TCP does when it sees a loss. Without a loss or without a TCP: what the link lost.
+/// What the contender's TCP does when the TCP sees a loss. If there was no loss or the contender has no TCP: how many
+/// packets the link lost.
 fn at_losses(contender: &ContenderReport) -> String {
     if !has_losses(contender) {
         return lost(contender);
@@ -139,7 +143,7 @@ fn at_losses(contender: &ContenderReport) -> String {
     }
 }
 
-/// The bytes that each of the two sent for each useful byte.
+/// How many bytes each of the two contenders sent for each useful byte.
 fn overheads(plain: &ContenderReport, tunnelled: &ContenderReport) -> String {
     let shown = |c: &ContenderReport| output::or_dash(c.bulk.sent_per_useful, |s| format!("{s:.3}"));
     format!(
@@ -151,7 +155,7 @@ fn overheads(plain: &ContenderReport, tunnelled: &ContenderReport) -> String {
     )
 }
 
-/// A congestion control as people write it.
+/// The usual spelling of a congestion control's name.
 fn title(cc: &'static str) -> &'static str {
     match cc {
         "cubic" => "CUBIC",

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 /// Compare each published number and trend with closed forms and stored results
 ///
 /// Every published number and every published trend gets a verdict. The results of simulations are read from --store,
-/// or from the numbers that `papers run --numbers` wrote. An experiment that was changed after its results were made
-/// counts as not run. Exit status 1 if a verdict is FAILED, UNEXPECTED or ERROR.
+/// or from the numbers that `papers run --numbers` wrote. An experiment counts as not run if the experiment was changed
+/// after its results were made. The exit status is 1 if a verdict is FAILED, UNEXPECTED or ERROR.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -30,7 +30,7 @@ pub(super) struct Flags {
     /// Read the results of `papers run` from this file [default: the numbers in papers/NNN/results]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Exit with status 1 also if an experiment that a verdict needs was not run
+    /// Also exit with status 1 if a verdict needs an experiment that was not run
     #[arg(long)]
     require_all: bool,
     /// Write a page for each paper into this directory, with figures computed from closed forms
@@ -53,13 +53,13 @@ Examples:
 struct Report<'a> {
     version: &'static str,
     papers: Vec<CheckedPaper<'a>>,
-    /// For each verdict: how many published numbers have it.
+    /// For each verdict, how many published numbers have this verdict.
     numbers: BTreeMap<PaperVerdict, usize>,
-    /// For each verdict: how many published trends have it.
+    /// For each verdict, how many published trends have this verdict.
     trends: BTreeMap<PaperVerdict, usize>,
 }
 
-/// Judges and prints.
+/// Judges the published numbers and trends, and prints the verdicts.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let library = PaperLibrary::open(flags.source.dir.as_deref())?;
     let store = match &flags.store {
@@ -101,7 +101,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
 }
 
-/// The papers that the user named; without names, all papers that have a `model.toml`.
+/// The papers that the user named. If the user named no paper, all papers that have a `model.toml`.
 fn chosen<'a>(library: &'a PaperLibrary, names: &[String]) -> Outcome<Vec<(&'a str, &'a StatedPaper)>> {
     if let Some(stranger) = names.iter().find(|name| !library.stated.contains_key(*name)) {
         let all: Vec<&str> = library.stated.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Verdicts for a terminal.
+//! Formats the verdicts of `papers check` as text for a terminal.
 
 use super::Report;
 use crate::output::{Table, or_dash};
@@ -37,7 +37,7 @@ fn paper(paper: &CheckedPaper<'_>) -> String {
     }
     let runs: Vec<&str> = paper.numbers.iter().flat_map(|number| &number.run).map(String::as_str).collect();
     if let Some(list) = once_each(&runs) {
-        let _ = writeln!(text, "  `ripstop papers run {list}` simulates what no closed form computes.");
+        let _ = writeln!(text, "  `ripstop papers run {list}` simulates the numbers that no closed form computes.");
     }
     text += "\n  trends\n";
     for trend in &paper.trends {

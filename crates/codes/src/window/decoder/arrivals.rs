@@ -1,5 +1,5 @@
-//! Handles a source or repair symbol that arrives: decides whether it is useful, and if so, updates
-//! the rows. `mod.rs` explains rows, pivots, columns and components.
+//! Handles a source or repair symbol that arrives. This file decides whether the symbol is useful.
+//! If so, it updates the rows. `mod.rs` explains rows, pivots, columns and components.
 
 use super::components::{keep_longest, keep_raw};
 use super::payloads::Raw;
@@ -10,8 +10,8 @@ use crate::window::{Coding, Members};
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
-    /// Handles source symbol `id`. If it is new, it is stored, and the rows that contain it lose
-    /// one unknown symbol.
+    /// Handles source symbol `id`. A new symbol is stored, and the rows that contain the symbol
+    /// lose one unknown symbol.
     pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
         if id >= self.horizon() {
             return Arrival::Beyond;
@@ -45,7 +45,7 @@ impl<P: Payload> Decoder<P> {
             Some(Cell::Pivot(place)) => {
                 self.select(place.component);
                 // The row's pivot is known now. The rest of the row is an equation over other
-                // symbols, so it gets another pivot.
+                // symbols, so the row gets another pivot.
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
                 let added = self.current.space.repivot(place.at as usize);
@@ -59,7 +59,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Handles a repair symbol: checks it, finds the components that contain its unknown members,
-    /// and reduces it by their rows.
+    /// and reduces the repair by the rows of these components.
     pub(super) fn take_repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let (Some(first), Some(last)) = (members.first(), members.last()) else { return Arrival::Unusable };
         if !coding.fits(members) {
@@ -110,9 +110,9 @@ impl<P: Payload> Decoder<P> {
         self.free_unneeded();
     }
 
-    /// Reduces a repair by the rows of the current component, and adds it as a row if the result is
-    /// not zero. `unknown` gives the indices in `Decoder::unknown` of the unknown members in the
-    /// repair's tail ([`Members::tail`]).
+    /// Reduces a repair by the rows of the current component. If the result is not zero, adds the
+    /// result as a row. `unknown` gives the indices in `Decoder::unknown` of the unknown members in
+    /// the repair's tail ([`Members::tail`]).
     fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P, unknown: Range<usize>) -> Arrival {
         self.claim_columns(members);
         let slot = P::CONTENT.then(|| self.current.space.claim_slot());
@@ -146,7 +146,8 @@ impl<P: Payload> Decoder<P> {
         for id in members.singles() {
             self.claim_column(*id);
         }
-        // The symbols without a column are mostly the highest. At most `missing` symbols have none.
+        // The symbols without a column are mostly the highest symbols. At most `missing` symbols
+        // have no column.
         let mut missing = self.free.len() - self.current.space.columns_used();
         let mut from = tail.end;
         while missing > 0 && from > tail.start {
@@ -158,7 +159,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Gives `id` a column if no row contains it yet.
+    /// Gives `id` a column if no row contains `id` yet.
     fn claim_column(&mut self, id: u64) {
         if self.cell(id) == Some(Cell::Untouched) {
             let place = Place { component: self.current_id, at: self.current.space.claim_column(id) };
@@ -193,7 +194,7 @@ impl<P: Payload> Decoder<P> {
                 return;
             }
             // At least one in eight members is unknown. Computing eight consecutive coefficients
-            // costs as much as one, so those of the whole tail are computed.
+            // takes as long as computing one. So the coefficients of the whole tail are computed.
             Coding::Seed(_) => generator.run(tail.clone(), &mut self.buffer),
         };
         if self.current.space.takes_runs()
@@ -220,7 +221,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// How many symbols of `ids` are unseen. Symbols above the highest heard of count as unseen.
+    /// The number of unseen symbols in `ids`. Symbols above the highest heard of count as unseen.
     fn unseen_in(&self, ids: &Range<u64>) -> usize {
         within(&self.free, ids).len() + ids.end.saturating_sub(self.next().max(ids.start)) as usize
     }
@@ -233,8 +234,8 @@ impl<P: Payload> Decoder<P> {
             return true;
         }
         let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
-        // Before `doubtful`, payloads may have been freed, so each member is checked. From there
-        // on, only symbols that were given up one by one are missing.
+        // Before `doubtful`, payloads may have been freed, so each member is checked. From
+        // `doubtful` on, only symbols that were given up one by one are missing.
         let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
         members.singles().iter().all(|id| usable(*id))
             && (tail.start..doubtful).all(usable)

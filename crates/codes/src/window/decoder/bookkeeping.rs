@@ -1,6 +1,6 @@
 //! The work after a change of the rows: decodes rows that have become decodable, and frees memory.
-//! It also updates the cells of symbols whose row or column has moved. (A symbol's cell, [`Cell`],
-//! records what the decoder knows about it.) `mod.rs` explains the other terms.
+//! This file also updates the cells of symbols whose row or column has moved. (A symbol's cell,
+//! [`Cell`], records what the decoder knows about it.) `mod.rs` explains the other terms.
 
 use super::components::Component;
 use super::{Cell, Decoder, Place, remove_sorted};
@@ -33,7 +33,7 @@ impl<P: Payload> Decoder<P> {
         }
         batch.sort_unstable_by_key(|(id, _)| *id);
         if units.len() == self.current.space.rows() {
-            // All rows go, so no row contains the remaining columns any more.
+            // All rows are removed, so no row contains the remaining columns any more.
             self.forget_columns();
         }
         let Component { space, raws, .. } = &mut self.current;
@@ -104,8 +104,8 @@ impl<P: Payload> Decoder<P> {
         self.renumber_row(place.at as usize);
     }
 
-    /// Updates the cell of the pivot of `row`, after another row has got this index. Does nothing
-    /// if there is no row with this index.
+    /// Updates the cell of the pivot of `row`, after another row has moved to this index. Does
+    /// nothing if there is no row with this index.
     pub(super) fn renumber_row(&mut self, row: usize) {
         if row < self.current.space.rows() {
             let pivot = self.current.space.pivot(row);

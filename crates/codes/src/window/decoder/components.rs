@@ -2,11 +2,12 @@
 //!
 //! When losses occur in many separate parts of the window, each repair is made for the losses of
 //! one part. Thousands of rows may then wait, but few of them share unknown symbols. An arrival
-//! concerns only the rows that share unknown symbols with it. So its work and the memory of its row
-//! grow with the size of that component, not with the number of all waiting rows.
+//! concerns only the rows that share unknown symbols with the arrival: one component. The work of
+//! an arrival and the memory of its row grow with the size of this component, not with the number
+//! of all waiting rows.
 //!
 //! This file selects the current component, finds the components that a repair touches, and joins
-//! them.
+//! these components.
 
 use super::echelon::{Echelon, Pivots};
 use super::payloads::Raw;
@@ -22,12 +23,12 @@ use std::ops::Range;
 pub(super) struct Component<P> {
     /// The coefficients of the rows.
     pub(super) space: Echelon,
-    /// The repairs as they arrived. The rows are combinations of them. A repair's index is its
-    /// *slot*: the index of its factor in the transform of each row (`echelon/mod.rs`).
+    /// The repairs as they arrived. The rows are combinations of these repairs. A repair's index is
+    /// its *slot*: the index of its factor in the transform of each row (`echelon/mod.rs`).
     pub(super) raws: Vec<Option<Raw<P>>>,
-    /// Used instead of `raws` if payloads have no content ([`Payload::CONTENT`]). It is the longest
-    /// repair that arrived since the component last had no rows. Its length stands for the length
-    /// of every repair.
+    /// Used instead of `raws` if payloads have no content ([`Payload::CONTENT`]). The value is the
+    /// longest repair that arrived since the component last had no rows. The length of this repair
+    /// stands for the length of every repair.
     pub(super) longest: Option<P>,
 }
 
@@ -62,21 +63,21 @@ pub(super) fn keep_longest<P: Payload>(longest: &mut Option<P>, payload: P) {
 /// All components except the current one.
 #[derive(Clone, Debug)]
 pub(super) struct OtherComponents<P> {
-    /// Components by id. The current one is taken out and replaced by an empty one.
+    /// Components by id. The current component is taken out and replaced by an empty component.
     components: Vec<Component<P>>,
     /// The ids of the components without rows.
     vacant: Vec<u32>,
-    /// How many rows these components have in total.
+    /// The total number of rows of these components.
     rows: usize,
-    /// How many bytes the matrices of these components take.
+    /// The number of bytes that the matrices of these components take.
     bytes: usize,
     /// The components that contain unknown members of the repair that is being handled. The current
-    /// one may be among them.
+    /// component may be among them.
     concerned: Vec<u32>,
 }
 
 impl<P: Payload> OtherComponents<P> {
-    /// No other components: the first one, with id 0, is the current one.
+    /// No other components: the first component, with id 0, is the current component.
     pub(super) fn new(pivots: Pivots) -> OtherComponents<P> {
         OtherComponents {
             components: vec![Component::new(pivots)],
@@ -87,14 +88,14 @@ impl<P: Payload> OtherComponents<P> {
         }
     }
 
-    /// How many rows these components have in total.
+    /// The total number of rows of these components.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 }
 
 impl<P: Payload> Decoder<P> {
-    /// The coefficient matrix of a component, whether it is the current one or not.
+    /// The coefficient matrix of a component, which may be the current one.
     pub(super) fn space_of(&self, component: u32) -> &Echelon {
         match self.others.components.get(component as usize) {
             Some(other) if component != self.current_id => &other.space,
@@ -102,7 +103,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Makes `component` the current one, and puts the previous one back among the others.
+    /// Makes `component` the current component, and puts the previous one back among the others.
     pub(super) fn select(&mut self, component: u32) {
         if component == self.current_id {
             return;
@@ -121,7 +122,7 @@ impl<P: Payload> Decoder<P> {
         self.current_id = component;
     }
 
-    /// Calls `each` once for every component that has rows, with that component as the current one.
+    /// Calls `each` once for every component that has rows, after making it the current component.
     /// If all rows are in the current component, or there are no rows, `each` is called once.
     pub(super) fn with_each(&mut self, mut each: impl FnMut(&mut Self)) {
         if self.others.rows == 0 {
@@ -181,7 +182,8 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Joins the components that [`Decoder::find_concerned`] found, and makes the result the
-    /// current component. If none was found, a component without rows becomes the current one.
+    /// current component. If no component was found, a component without rows becomes the current
+    /// component.
     pub(super) fn select_concerned(&mut self) {
         if self.others.concerned == [self.current_id] {
             return;

@@ -1,36 +1,40 @@
-//! The receiver's side: takes source and repair symbols in any order, and returns decoded symbols.
+//! The receiver's side: accepts source and repair symbols in any order, and returns decoded
+//! symbols.
 //!
 //! A *row* is one linear equation over unknown source symbols. The decoder keeps its rows in
 //! reduced row echelon form: each row has a *pivot*, an unknown symbol that no other row contains.
 //! The other unknown symbols in the rows are the *free columns*.
 //!
 //! Rows that share unknown symbols form a *component*. Each component is eliminated by itself. The
-//! *current component* is the one that is being eliminated.
+//! *current component* is the component that is being eliminated.
 //!
-//! The *members* of a repair are the source symbols that it combines. A symbol that is *given up*
-//! is no longer waited for. A row is *decodable* when its pivot is its only unknown symbol; until
-//! then it *waits*. A payload is *held* while the decoder stores it.
+//! The *members* of a repair are the source symbols that it combines. The decoder no longer waits
+//! for a symbol that is *given up*. A row is *decodable* when its pivot is its only unknown symbol;
+//! until then it *waits*. A payload is *held* while the decoder stores it.
 //!
 //! This happens to a source symbol that arrives ([`Decoder::source`]):
 //!
 //! 1. `arrivals.rs` rejects the symbol if it is too old, too far ahead or already known.
-//! 2. The symbol is stored. If it is higher than all symbols heard of, the symbols that it skipped
-//!    are unknown from then on (`bookkeeping.rs`).
-//! 3. If rows contain the symbol, their component becomes the current one (`components.rs`).
-//!    `echelon/` removes the symbol from these rows. If it was a pivot, its row gets another pivot.
+//! 2. The symbol is stored. If the symbol is higher than the highest symbol heard of, the skipped
+//!    symbols between these two are unknown from then on (`bookkeeping.rs`).
+//! 3. If rows contain the symbol, their component becomes the current component (`components.rs`).
+//!    `echelon/` removes the symbol from these rows. If the symbol was a pivot, its row gets
+//!    another pivot.
 //! 4. `bookkeeping.rs` looks for rows that have become decodable, and decodes their pivots.
 //!
 //! This happens to a repair symbol that arrives ([`Decoder::repair`]):
 //!
 //! 1. `arrivals.rs` rejects the repair if it is malformed or outside the window, has no unknown
 //!    member, or has a member that the decoder no longer holds.
-//! 2. `components.rs` finds the components that contain its unknown members. It checks the memory
-//!    limit, and joins these components into one, which becomes the current one.
+//! 2. `components.rs` finds the components that contain the repair's unknown members. It checks the
+//!    memory limit, and joins these components. The result becomes the current component.
 //! 3. `arrivals.rs` writes the coefficients of the unknown members into a working row. `echelon/`
 //!    reduces that row by the other rows. If only zeros are left, the repair is redundant.
-//! 4. If not, the row is added, its pivot is now *seen*, and the payload is stored as it arrived.
+//! 4. If not, the row is added, the row's pivot is now *seen*, and the payload is stored as it
+//!    arrived.
 //! 5. `bookkeeping.rs` looks for rows that have become decodable. `payloads.rs` computes the
-//!    payloads of their pivots in one batch, and these wait for [`Decoder::poll_decoded`].
+//!    payloads of their pivots in one batch. The decoded symbols wait for
+//!    [`Decoder::poll_decoded`].
 //! 6. `bookkeeping.rs` and `payloads.rs` free the payloads that nothing needs any more.
 //!
 //! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together
@@ -61,29 +65,31 @@ use std::ops::Range;
 /// Limits on a decoder's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// An identifier is accepted if it lies less than this far beyond the lowest undecoded symbol.
-    /// Unit: identifiers.
+    /// An identifier is accepted if its distance from the lowest undecoded symbol is less than this
+    /// number. Unit: identifiers.
     pub ahead: usize,
-    /// How many symbols before the lowest undecoded one are held at most. Unit: identifiers. They
-    /// are held because later repairs may have them as members. [`Decoder::keep_from`] frees them
-    /// earlier. The limit is loose: memory is freed when the limit is exceeded by a quarter.
+    /// The largest number of symbols before the lowest undecoded symbol that are held. Unit:
+    /// identifiers. These symbols are held because later repairs may have them as members.
+    /// [`Decoder::keep_from`] frees them earlier. The limit is loose: memory is freed when the
+    /// limit is exceeded by a quarter.
     pub history: usize,
-    /// How many bytes the waiting rows may take: their coefficients and their transforms. (A
-    /// transform records which arrived payloads a row combines.) The figure is approximate, since
-    /// spare capacity is not counted.
+    /// The largest number of bytes that the waiting rows may take: their coefficients and their
+    /// transforms. (A transform records which arrived payloads a row combines.) The figure is
+    /// approximate, since spare capacity is not counted.
     ///
     /// The memory of rows that share unknown symbols, directly or through other rows, grows with
-    /// the square of their number. The memory of other rows grows in proportion to their number.
-    /// The limit also bounds the work of one arrival.
+    /// the square of the number of these rows. The memory of other rows grows in proportion to
+    /// their number. The limit also bounds the work of one arrival.
     pub matrix: usize,
-    /// How many members in a repair's tail ([`Members::tail`]) may be unseen. Unit: symbols. A
-    /// repair with more would wait for about as many other repairs. The work of each arrival grows
-    /// with the square of the number of missing symbols.
+    /// The largest number of members in a repair's tail ([`Members::tail`]) that may be unseen.
+    /// Unit: symbols. A repair with more unseen members would wait for about as many other repairs.
+    /// The work of each arrival grows with the square of the number of missing symbols.
     pub unseen: usize,
 }
 
 impl Default for Limits {
-    /// 16 384 identifiers ahead, 16 384 of history, a matrix of 64 MB, and any number unseen.
+    /// 16 384 identifiers ahead, a history of 16 384 identifiers, a matrix of 64 MB, and any number
+    /// of unseen members.
     fn default() -> Limits {
         Limits { ahead: 16_384, history: 16_384, matrix: 64_000_000, unseen: usize::MAX }
     }
@@ -92,19 +98,19 @@ impl Default for Limits {
 /// What the decoder knows about one source symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
-    /// It arrived or was decoded. Its payload may have been freed.
+    /// The symbol arrived or was decoded. Its payload may have been freed.
     Known,
-    /// It will never be known.
+    /// The symbol will never be known.
     GivenUp,
-    /// Unknown and seen: it is the pivot of the row at this place.
+    /// The symbol is unknown and seen: it is the pivot of the row at this place.
     Pivot(Place),
-    /// Unknown and unseen: it is the free column at this place.
+    /// The symbol is unknown and unseen: it is the free column at this place.
     Free(Place),
-    /// Unknown and unseen, and no row contains it.
+    /// The symbol is unknown and unseen, and no row contains it.
     Untouched,
 }
 
-/// The position of a row or column: its component, and its index there.
+/// The position of a row or column: its component, and its index in that component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     /// The component's id (`components.rs`).
@@ -116,12 +122,12 @@ struct Place {
 /// A sliding-window decoder.
 ///
 /// A *row* is one linear equation over unknown symbols, made from a repair. Rows that share unknown
-/// symbols are kept in reduced row echelon form: each has a pivot that no other row contains.
+/// symbols are kept in reduced row echelon form: each row has a pivot that no other row contains.
 /// [`Pivots`] says which unknown symbol of a row is its pivot. A symbol is *seen* when it is known
 /// or a pivot, and *decoded* when its value is known (paper 001, section 2; paper 000, fig. 1).
 ///
-/// Elimination works on coefficients alone. Payloads are combined only when symbols become
-/// decodable, and then in one batch, however many rows wait.
+/// Elimination uses only coefficients. Payloads are combined only when symbols become decodable.
+/// They are then combined in one batch, no matter how many rows wait.
 #[derive(Clone, Debug)]
 pub struct Decoder<P> {
     pivots: Pivots,
@@ -131,7 +137,7 @@ pub struct Decoder<P> {
     base: u64,
     /// Known payloads before this identifier may be freed.
     keep: u64,
-    /// Payloads before this identifier have been freed, except those that became known after the
+    /// Payloads before this identifier have been freed, except payloads that became known after the
     /// last release.
     released: u64,
     /// The lowest symbol before `released` that became known after the last release; u64::MAX if
@@ -196,28 +202,29 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Takes source symbol `id`, and returns what became of it.
+    /// Accepts source symbol `id`, and returns the outcome.
     pub fn source(&mut self, id: u64, payload: P) -> Arrival {
         let arrival = self.take_source(id, payload);
         self.count(arrival)
     }
 
-    /// Takes a repair symbol, and returns what became of it. The payload is the combination of
+    /// Accepts a repair symbol, and returns the outcome. The payload is the combination of
     /// `members` with the coefficients of `coding`.
     pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let arrival = self.take_repair(members, coding, payload);
         self.count(arrival)
     }
 
-    /// The next source symbol that repairs recovered. Each is returned once; symbols that were
-    /// decoded together come in ascending order. Source symbols that arrived themselves are not
-    /// returned.
+    /// The next source symbol that repairs recovered. Each recovered symbol is returned once.
+    /// Symbols that were decoded together are returned in ascending order. Source symbols that
+    /// arrived themselves are not returned.
     pub fn poll_decoded(&mut self) -> Option<(u64, P)> {
         self.decoded.pop_front()
     }
 
-    /// Whether source symbol `id` is seen: it is known, or a row has it as its pivot. A seen symbol
-    /// stays seen unless some symbol is given up ([`Decoder::give_up`], [`Decoder::advance_to`]).
+    /// Whether source symbol `id` is seen: the symbol is known, or it is the pivot of a row. A seen
+    /// symbol stays seen unless some symbol is given up ([`Decoder::give_up`],
+    /// [`Decoder::advance_to`]).
     pub fn is_seen(&self, id: u64) -> bool {
         self.is_past(id) || matches!(self.cell(id), Some(Cell::Known | Cell::Pivot(_)))
     }
@@ -244,47 +251,48 @@ impl<P: Payload> Decoder<P> {
         self.base
     }
 
-    /// The lowest source symbol of the window that is neither seen nor given up. A receiver that
+    /// The lowest source symbol of the window that is not seen and not given up. A receiver that
     /// acknowledges degrees of freedom acknowledges this symbol (paper 001, section 2).
     pub fn next_unseen(&self) -> u64 {
         self.free.first().copied().unwrap_or(self.next())
     }
 
-    /// The lowest source symbol of the window that is neither decoded nor given up.
+    /// The lowest source symbol of the window that is not decoded and not given up.
     pub fn next_undecoded(&self) -> u64 {
         self.unknown.first().copied().unwrap_or(self.next())
     }
 
     /// The highest source symbol heard of: it arrived, or a repair had it as a member. None before
-    /// the first.
+    /// any symbol has been heard of.
     pub fn highest(&self) -> Option<u64> {
         if self.heard { self.next().checked_sub(1) } else { None }
     }
 
-    /// The source symbols up to the highest that are neither decoded nor given up, ascending.
+    /// The source symbols up to the highest that are not decoded and not given up, ascending.
     pub fn missing(&self) -> impl Iterator<Item = u64> + '_ {
         self.unknown.iter().copied()
     }
 
-    /// The source symbols up to the highest that are neither seen nor given up, ascending. There
-    /// are [`Decoder::deficit`] of them.
+    /// The source symbols up to the highest that are not seen and not given up, ascending. Their
+    /// number is [`Decoder::deficit`].
     pub fn unseen(&self) -> impl Iterator<Item = u64> + '_ {
         self.free.iter().copied()
     }
 
-    /// How many rows wait for more combinations. It is the number of symbols that are seen and not
-    /// decoded.
+    /// The number of rows that wait for more combinations. It equals the number of symbols that are
+    /// seen but not decoded.
     pub fn rows(&self) -> usize {
         self.current.space.rows() + self.others.rows()
     }
 
-    /// How many source symbols up to the highest are neither decoded nor given up.
+    /// The number of source symbols up to the highest that are not decoded and not given up.
     pub fn undecoded(&self) -> usize {
         self.unknown.len()
     }
 
-    /// How many more innovative combinations are needed to decode all symbols up to the highest. A
-    /// combination is innovative when it does not follow from those that have arrived.
+    /// The number of innovative combinations that are still needed to decode all symbols up to the
+    /// highest. A combination is innovative when it does not follow from the combinations that have
+    /// arrived.
     pub fn deficit(&self) -> usize {
         self.free.len()
     }
@@ -303,7 +311,7 @@ impl<P: Payload> Decoder<P> {
         let unheard = id.saturating_sub(self.next());
         self.counters.given_up += unheard;
         if unheard > self.limits.ahead as u64 {
-            // The window jumps beyond everything the decoder may hold, so it starts afresh.
+            // The window jumps beyond everything the decoder may hold, so a new window starts.
             self.counters.given_up += self.unknown.len() as u64;
             self.heard = true;
             self.restart(id);
@@ -324,7 +332,7 @@ impl<P: Payload> Decoder<P> {
         }
         let passed = self.unknown.partition_point(|u| *u < id);
         // With lowest pivots, a row whose pivot is at `id` or later has no column before `id`. So
-        // the rows to remove are exactly those whose pivot is given up.
+        // the rows to remove are exactly the rows whose pivot is given up.
         for at in 0..passed {
             let given_up = self.unknown[at];
             if let Some(Cell::Pivot(place)) = self.cell(given_up) {
@@ -352,7 +360,8 @@ impl<P: Payload> Decoder<P> {
     /// kept. Returns true when the symbol was given up by this call. Does nothing when the symbol
     /// is decoded, given up already, or outside the window and its limits.
     ///
-    /// If `id` was unseen and rows contain it, one of these rows is lost. Its pivot becomes unseen.
+    /// If `id` was unseen and rows contain it, one of these rows is lost. The pivot of the lost row
+    /// becomes unseen.
     pub fn give_up(&mut self, id: u64) -> bool {
         if id < self.base || id >= self.horizon() {
             return false;
@@ -424,7 +433,7 @@ impl<P: Payload> Decoder<P> {
         arrival
     }
 
-    /// The identifier after the highest heard of.
+    /// The identifier after the highest symbol heard of.
     fn next(&self) -> u64 {
         self.origin.saturating_add(self.cells.len() as u64)
     }
@@ -458,7 +467,7 @@ impl<P: Payload> Decoder<P> {
         id < self.origin
     }
 
-    /// Whether `id` is heard of, and neither known nor given up.
+    /// Whether `id` is heard of, but is not known and not given up.
     fn is_unknown(&self, id: u64) -> bool {
         matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_) | Cell::Untouched))
     }
@@ -468,13 +477,13 @@ impl<P: Payload> Decoder<P> {
         matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)))
     }
 
-    /// Which indices of `unknown` hold the symbols of `ids`.
+    /// The indices in `unknown` of the symbols in `ids`.
     fn unknown_in(&self, ids: &Range<u64>) -> Range<usize> {
         within(&self.unknown, ids)
     }
 }
 
-/// Which indices of the ascending list `sorted` hold values of `ids`.
+/// The indices in the ascending list `sorted` of the values in `ids`.
 fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
     let start = sorted.partition_point(|id| *id < ids.start);
     let end = match sorted.last() {
@@ -484,14 +493,14 @@ fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Removes `id` from an ascending list, if it is there.
+/// Removes `id` from an ascending list, if the list contains `id`.
 fn remove_sorted(sorted: &mut Vec<u64>, id: u64) {
     if let Ok(at) = sorted.binary_search(&id) {
         sorted.remove(at);
     }
 }
 
-/// Inserts `id` into an ascending list, unless it is there.
+/// Inserts `id` into an ascending list, unless the list contains `id`.
 fn insert_sorted(sorted: &mut Vec<u64>, id: u64) {
     if let Err(at) = sorted.binary_search(&id) {
         sorted.insert(at, id);

@@ -1,12 +1,12 @@
-//! What a decoder reports about the symbols that it took: the outcome of each, and counters.
+//! The outcome of each symbol that a decoder accepted or refused, and counters.
 
 /// What the decoder did with a symbol that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The symbol did not follow from what the decoder had (it added one degree of freedom). One
-    /// more source symbol is *seen*.
+    /// The symbol did not follow from the symbols that the decoder had: it added one degree of
+    /// freedom. One more source symbol is *seen*.
     Innovative,
-    /// A repair that follows from what the decoder already had.
+    /// A repair that follows from the symbols that the decoder already had.
     Redundant,
     /// A source symbol whose value was known already.
     Duplicate,
@@ -22,12 +22,12 @@ pub enum Arrival {
     /// A repair whose tail ([`Members::tail`](crate::window::Members::tail)) has more unseen
     /// members than [`Limits::unseen`](super::Limits::unseen). The decoder is unchanged.
     Wide,
-    /// A repair with a member that the decoder no longer holds (given up or freed), without any
-    /// member, or with coefficients that do not fit. The decoder is unchanged.
+    /// A repair that cannot be used: a member is no longer held (given up or freed), there is no
+    /// member, or the coefficients do not fit. The decoder is unchanged.
     Unusable,
 }
 
-/// What a decoder has done since it was made.
+/// The counters of a decoder since the decoder was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecoderCounters {
     /// Symbols that were [`Arrival::Innovative`].
@@ -50,18 +50,19 @@ pub struct DecoderCounters {
     pub decoded: u64,
     /// Source symbols given up, one by one or by a moving window.
     pub given_up: u64,
-    /// How often a payload was multiplied by a coefficient and added to a sum. This measures the
-    /// work on payloads.
+    /// The number of times that a payload was multiplied by a coefficient and added to a sum. This
+    /// number measures the work on payloads.
     pub payload_combinations: u64,
     /// Source symbols recovered by repairs that were decoded together
     /// ([`Decoder::repairs`](super::Decoder::repairs)).
     pub simultaneous: u64,
-    /// How often known payloads were subtracted from the stored repairs, so that they could be
-    /// freed.
+    /// The number of times that known payloads were subtracted from the stored repairs, so that the
+    /// known payloads could be freed.
     pub folds: u64,
-    /// How often the stored repairs were replaced by one payload for each row. This frees the
-    /// repairs of rows that were lost when symbols were given up.
+    /// The number of times that the stored repairs were replaced by one payload for each row. This
+    /// frees the repairs of rows that were lost when symbols were given up.
     pub consolidations: u64,
-    /// How often a repair joined two groups of rows that had no unknown symbol in common before.
+    /// The number of times that a repair joined two groups of rows that had no unknown symbol in
+    /// common before.
     pub joined: u64,
 }

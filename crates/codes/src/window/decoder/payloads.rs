@@ -25,8 +25,8 @@ use std::ops::Range;
 const FOLD: u64 = 256;
 
 /// The number of stored repairs from which one matrix product subtracts known payloads. Unit:
-/// repairs. A product reads each known payload once for all its repairs. Half the value reads known
-/// payloads twice as often. Double the value needs twice the scratch memory.
+/// repairs. A product reads each known payload once for all its repairs. With half the value, known
+/// payloads are read twice as often. Double the value needs twice the scratch memory.
 const FOLD_ROWS: usize = 8;
 
 /// A stored repair: its payload, members and coefficients. The payload is as it arrived, except
@@ -39,7 +39,8 @@ pub(super) struct Raw<P> {
     /// Members before this identifier have been subtracted from the payload, except those in
     /// `rest`.
     folded: u64,
-    /// What the payload still contains besides the members from `folded` on: (symbol, coefficient).
+    /// The symbols that the payload still contains besides the members from `folded` on, each with
+    /// its coefficient.
     rest: Vec<(u64, u8)>,
 }
 
@@ -66,7 +67,7 @@ impl<P> Raw<P> {
         match &self.coding {
             Coding::Seed(seed) if neighbours => Generator::new(*seed).fill(ids[0], out),
             // More than one in eight members is wanted. Computing eight consecutive coefficients
-            // costs as much as one, so those of the whole tail are computed.
+            // takes as long as computing one. So the coefficients of the whole tail are computed.
             Coding::Seed(seed) if 8 * ids.len() > self.members.len() => {
                 let generator = Generator::new(*seed);
                 buffer.resize((tail.end - tail.start) as usize, 0);
@@ -88,8 +89,8 @@ impl<P> Raw<P> {
         }
     }
 
-    /// The single members that have not been subtracted yet, and the part of the tail that has not
-    /// been subtracted yet. The payload also contains the symbols in `rest`.
+    /// The single members and the part of the tail that have not been subtracted yet. The payload
+    /// also contains the symbols in `rest`.
     fn parts(&self) -> (&[u64], Range<u64>) {
         let singles = self.members.singles();
         let tail = self.members.tail();
@@ -190,9 +191,9 @@ pub(super) struct PayloadWork {
 }
 
 impl PayloadWork {
-    /// Fills in the columns of `factors` that belong to known symbols. These columns follow those
-    /// of the repairs `raws`. Each repair adds a product to a known symbol's factor: the repair's
-    /// factor times the symbol's coefficient in the repair.
+    /// Fills in the columns of `factors` that belong to known symbols. These columns follow the
+    /// columns of the repairs `raws`. Each repair adds a product to a known symbol's factor: the
+    /// repair's factor times the symbol's coefficient in the repair.
     fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
         if self.known.len == 0 {
             return;
@@ -263,7 +264,7 @@ impl<P: Payload> Decoder<P> {
         also: &[(u64, u8)],
     ) -> Vec<P> {
         // The number of known members is not known yet. Some capacity is reserved for them, because
-        // growing the list later costs more.
+        // growing the list later takes more time.
         let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 112);
         sources.extend(raws.iter().map(|raw| &raw.payload));
         self.known_members(work, raws, also, u64::MAX, &mut sources);
@@ -357,8 +358,8 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Whether the payloads of all known symbols in `start..end` are held. False if any symbol
-    /// there was given up or may have been freed.
+    /// Whether the payloads of all known symbols in `start..end` are held. False if a symbol in
+    /// this range was given up or may have been freed.
     fn all_known_held(&self, start: u64, end: u64) -> bool {
         start >= self.released.max(self.base) && super::within(&self.gone, &(start..end)).is_empty()
     }
@@ -382,8 +383,8 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Frees known payloads before `Decoder::keep`. While rows wait, stored repairs may contain
-    /// these payloads. Then nothing is freed until [`FOLD`] payloads can be freed at the same time,
-    /// or `must` is true.
+    /// these payloads. In this case nothing is freed until [`FOLD`] payloads can be freed at the
+    /// same time, or `must` is true.
     pub(super) fn release(&mut self, must: bool) {
         let freed = self.released.min(self.late);
         if freed >= self.keep && self.origin >= self.keep {

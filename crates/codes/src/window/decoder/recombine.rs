@@ -1,6 +1,6 @@
-//! Makes new combinations for a relay to send on: of everything that a decoder holds, or of what it
-//! knows about a range of symbols. `mod.rs` explains rows, pivots and components; `echelon/mod.rs`
-//! explains transforms.
+//! Makes new combinations for a relay to send on. A combination is made from everything that a
+//! decoder holds, or from everything that the decoder knows about a range of symbols. `mod.rs`
+//! explains rows, pivots and components; `echelon/mod.rs` explains transforms.
 
 use super::{Cell, Decoder, Place};
 use crate::window::{Coding, MAX_SINGLES, Members};
@@ -54,9 +54,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// A combination of known symbols in `ids`, and of rows whose unknown symbols are all in `ids`.
-    /// Known symbols, and rows by their pivots, are taken in ascending order until there are
-    /// [`MAX_SINGLES`] members. Each gets a factor from `draw`, which must not return 0. None when
-    /// nothing is known about `ids` alone.
+    /// Symbols and rows are combined in ascending order, where a row counts as its pivot, until
+    /// there are [`MAX_SINGLES`] members. Each symbol and row gets a factor from `draw`, which must
+    /// not return 0. None if there is no such symbol or row.
     pub(in crate::window) fn recombine(
         &mut self,
         ids: Range<u64>,

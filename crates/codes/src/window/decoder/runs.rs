@@ -1,5 +1,5 @@
 //! Sets of symbols as runs of consecutive identifiers, and the union of many ranges of members.
-//! `payloads.rs` uses both to list the known symbols that it subtracts from repairs.
+//! `payloads.rs` uses both kinds of sets to list the known symbols that it subtracts from repairs.
 
 use ripstop_gf256::CHUNK;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     pub(super) runs: Vec<Run>,
-    /// How many symbols the set has.
+    /// The number of symbols in the set.
     pub(super) len: usize,
     /// How a list of coefficients, one byte for each symbol, is laid out. True: the index is the
     /// symbol's distance from the first symbol, so that gaps between runs take bytes too. False:
@@ -23,7 +23,7 @@ pub(super) struct Runs {
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) ids: Range<u64>,
-    /// How many symbols of the set come before this run.
+    /// The number of symbols of the set that come before this run.
     pub(super) at: usize,
 }
 
@@ -61,7 +61,7 @@ impl Runs {
     }
 
     /// Chooses the layout of the coefficients (`gaps`), and returns how many bytes it takes. Small
-    /// gaps are kept, because copying around them would cost more than the gaps do.
+    /// gaps are kept, because copying around a small gap takes more time than keeping it.
     pub(super) fn settle(&mut self) -> usize {
         let span = self.span();
         let whole = (span.end - span.start) as usize;
@@ -109,13 +109,13 @@ impl Runs {
     }
 }
 
-/// The smallest number of spans for which [`arrange`] uses a bit mask. It sorts fewer spans,
-/// because that costs less. Half the value uses the mask more often, double the value less often.
-/// The result covers the same symbols.
+/// The smallest number of spans for which [`arrange`] uses a bit mask. Fewer spans are sorted
+/// instead, because sorting them takes less time. Half the value uses the mask more often, double
+/// the value less often. The result covers the same symbols.
 const MANY: usize = 64;
-/// The largest size of the bit mask for which [`arrange`] uses it. Unit: 64-bit words for each
-/// span. If spans are so far apart that the mask would be larger, sorting costs less. Half the
-/// value uses the mask less often, double the value more often. The result covers the same symbols.
+/// The largest size of the bit mask with which [`arrange`] works. Unit: 64-bit words for each span.
+/// If spans are so far apart that the mask would be larger, sorting takes less time. Half the value
+/// uses the mask less often, double the value more often. The result covers the same symbols.
 const WORDS: u64 = 4;
 
 /// Sorts `spans` by their starts. If there are many spans close together, such as the members of

@@ -12,12 +12,12 @@ use crate::window::{Coding, Members};
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
 
 impl<P: Payload> Decoder<P> {
-    /// Takes repair symbols that arrived together and are all combinations of `members`. Returns
-    /// what became of each.
+    /// Accepts repair symbols that arrived together and are all combinations of `members`. Returns
+    /// the outcome of each repair.
     ///
-    /// The result is the same as that of [`Decoder::repair`] for each of them in turn. Only the
-    /// order of the decoded symbols and some counters may differ. If the repairs decode all unknown
-    /// members, this costs much less.
+    /// The result is the same as if [`Decoder::repair`] were called for each repair in turn. Only
+    /// the order of the decoded symbols and some counters may differ. If the repairs decode all
+    /// unknown members, this function takes much less time.
     pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         let Some(unknown) = self.decodable_by(members, &repairs) else {
             return self.one_by_one(members, repairs);
@@ -54,15 +54,15 @@ impl<P: Payload> Decoder<P> {
         arrivals
     }
 
-    /// Takes each repair by itself.
+    /// Accepts each repair by itself.
     fn one_by_one(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         repairs.into_iter().map(|(coding, payload)| self.repair(members, &coding, payload)).collect()
     }
 
     /// The unknown members, ascending, if `repairs` may be able to decode all of them without the
-    /// waiting rows. None unless payloads have content, the repairs are usable, and no row contains
-    /// an unknown member. There must also be at most [`CHUNK`] unknown members, and at least as
-    /// many repairs.
+    /// waiting rows. None if payloads have no content, a repair is unusable, or a row contains an
+    /// unknown member. Also None if there are more than [`CHUNK`] unknown members, or fewer repairs
+    /// than unknown members.
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
         let most = repairs.len().min(CHUNK);
@@ -157,7 +157,7 @@ mod tests {
 
     /// Everything that a decoder reports.
     fn told(decoder: &mut Decoder<Symbol>) -> impl PartialEq + std::fmt::Debug {
-        // Repairs that are taken one by one may decode the symbols in another order.
+        // If repairs are handled one by one, the symbols may be decoded in another order.
         let mut decoded: Vec<_> = std::iter::from_fn(|| decoder.poll_decoded()).collect();
         decoded.sort_by_key(|(id, _)| *id);
         let missing: Vec<u64> = decoder.missing().collect();
@@ -194,7 +194,7 @@ mod tests {
                 let singles: Vec<u64> = (first..start).filter(|_| random.chance(0.03)).take(60).collect();
                 let members = Members::new(singles, start..(next + random.below(3)).min(first + 150)).unwrap();
                 let count = random.below(40) as u16;
-                // Equal seeds now and then, which make the matrix singular.
+                // Now and then two seeds are equal, which makes the matrix singular.
                 let seeds: Vec<u16> = (0..count).map(|i| 50 * step + i + u16::from(random.chance(0.02))).collect();
                 let Ok(payloads) = encoder.repairs(&members, &seeds) else { continue };
                 let coding = |seed: u16| match seed % 5 {

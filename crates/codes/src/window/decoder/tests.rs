@@ -13,7 +13,7 @@ fn drain(decoder: &mut Decoder<Symbol>) -> Vec<(u64, u8)> {
 }
 
 /// Paper 000, fig. 1: p1+p2+p3 arrives, p1+2p2+p3 is lost, p1+2p2+2p3 arrives. Each arrival makes
-/// one more packet *seen*, whatever was lost.
+/// one more packet *seen*, no matter which packet was lost.
 #[test]
 fn figure_1_of_paper_000() {
     let mut encoder = Encoder::new(1);
@@ -116,7 +116,7 @@ fn payloads_are_touched_once_however_many_rows_wait() {
         decoded += drain(&mut decoder).len();
     }
     assert_eq!((decoded, decoder.rows()), (190, 0));
-    // For each decoded symbol: the 190 payloads, and at most the 10 known symbols.
+    // Each decoded symbol combines the 190 payloads, and at most the 10 known symbols.
     assert!((190 * 190..=190 * 200).contains(&decoder.counters().payload_combinations));
 }
 
@@ -223,7 +223,7 @@ fn memory_stays_bounded_without_any_help() {
 
 #[test]
 fn any_enough_repairs_decode() {
-    // Any n innovative combinations of n symbols decode them, in any order.
+    // Any n innovative combinations of n symbols decode these symbols, in any order.
     let encoder = encoder(77, 30);
     for start in 0..20 {
         let mut decoder = Decoder::new(77, Limits::default());

@@ -31,8 +31,8 @@ pub(super) fn grid(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<(u
     axes.collect()
 }
 
-/// Reads one `[[zip]]`: a single axis for all its keys. All keys must have the same number of
-/// values, and the k-th level sets each key to its k-th value.
+/// Reads one `[[zip]]`: a single axis for all keys of the section. All keys must have the same
+/// number of values, and the k-th level sets each key to its k-th value.
 pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabResult<GridAxis> {
     let mut levels: Vec<Vec<KeySetting>> = Vec::new();
     for (k, (key, at, value)) in leaves(table, &range::is_range).into_iter().enumerate() {
@@ -42,7 +42,7 @@ pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabRes
         } else if values.len() != levels.len() {
             let first = &levels[0][0].key;
             let problem = format!(
-                "{key}: {} values, but `{first}` has {}; all keys of a [[zip]] need equally many values",
+                "{key}: {} values, but `{first}` has {}; all keys of a [[zip]] need the same number of values",
                 values.len(),
                 levels.len()
             );
@@ -58,7 +58,7 @@ pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabRes
     }
 }
 
-/// Refuses a list with equal values, because their cells would be run and counted twice.
+/// Refuses a list with equal values, because cells with such values would be run and counted twice.
 fn refuse_twice(source: &SourceText, key: &str, values: &[(usize, Value)]) -> LabResult<()> {
     let entries: Vec<(String, TableEntry)> = values
         .iter()
@@ -69,7 +69,7 @@ fn refuse_twice(source: &SourceText, key: &str, values: &[(usize, Value)]) -> La
             other == text || matches!(entry, TableEntry::Number(..)) && value == entry
         };
         if let Some((first, _)) = entries[..k].iter().find(|other| same(other)) {
-            let problem = format!("{key}: `{text}` is there already, as `{first}`; leave out one of the two");
+            let problem = format!("{key}: the list already has `{text}`, as `{first}`; leave out one of the two");
             return Err(source.wrong(values[k].0, problem));
         }
     }

@@ -17,10 +17,10 @@ use axis::settings;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-/// The most cells that an experiment may have.
+/// The largest number of cells that an experiment may have.
 ///
 /// The limit refuses a mistyped grid before all its cells are built. Half or double the value only
-/// moves the size at which an experiment must be divided into several.
+/// moves the size at which an experiment must be divided into several experiments.
 pub const MOST_CELLS: usize = 100_000;
 
 /// A key with its value.
@@ -37,11 +37,12 @@ pub(super) struct KeySetting {
 /// One axis of the grid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GridAxis {
-    /// The levels of the axis. A level is a list of settings, and a cell takes all of them.
+    /// The levels of the axis. A level is a list of settings. A cell takes all settings of one
+    /// level.
     pub(super) levels: Vec<Vec<KeySetting>>,
 }
 
-/// The key that names a case. It is a column of the results and does not change the scenario.
+/// The key that names a case. This key is a column of the results and does not change the scenario.
 pub(crate) const CASE: &str = "case";
 
 /// The grid of a set, with one cell for each combination of levels of the axes.
@@ -91,7 +92,7 @@ impl GridSpec {
                     let axis = GridAxis { levels: levels.collect::<LabResult<_>>()? };
                     if axis.levels.is_empty() {
                         return Err(
-                            source.wrong(at, "cases: the list is empty; leave it out, or write sections [[cases]]")
+                            source.wrong(at, "cases: the list is empty; remove the list, or write sections [[cases]]")
                         );
                     }
                     let first = cases.iter().map(|case| case.span().start).min().unwrap_or(at);
@@ -156,7 +157,7 @@ impl GridSpec {
             }
             for setting in here {
                 if self.keys.contains(&setting.key) {
-                    let problem = format!("{}: varies already in another place; leave out one of the two", setting.key);
+                    let problem = format!("{}: varies already on another axis; leave out one of the two", setting.key);
                     return Err(source.wrong(setting.at, problem));
                 }
                 self.keys.push(setting.key.clone());
@@ -172,7 +173,7 @@ impl GridSpec {
             cells = cells.saturating_mul(axis.levels.len());
             if cells > MOST_CELLS {
                 let at = axis.levels.iter().flatten().next().map_or(0, |setting| setting.at);
-                let problem = format!("more than {MOST_CELLS} cells; divide the experiment into several");
+                let problem = format!("more than {MOST_CELLS} cells; write several experiments instead of one");
                 return Err(source.wrong(at, problem));
             }
         }

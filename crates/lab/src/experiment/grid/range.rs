@@ -21,8 +21,8 @@ pub(super) fn is_range(table: &DeTable<'_>) -> bool {
 /// offset.
 ///
 /// The first and the last value are as the file writes them. The values between them are rounded to
-/// six significant digits, so that people can read and type them. With `round = true`, they are
-/// first rounded to whole numbers.
+/// six significant digits, so that people can read and type them. With `round = true`, the values
+/// between are first rounded to whole numbers.
 ///
 /// # Errors
 /// The range is not valid. The message has file, line, column, key, and what would be right.
@@ -30,7 +30,7 @@ pub(super) fn values(source: &SourceText, key: &str, at: usize, table: &DeTable<
     let wrong = |at: usize, problem: String| source.wrong(at, format!("{key}: {problem}"));
     for name in table.keys() {
         if !FIELDS.contains(&name.get_ref().as_ref()) {
-            let problem = format!("a range has no `{}`; it has {}", name.get_ref(), FIELDS.join(", "));
+            let problem = format!("a range has no `{}`; its fields are {}", name.get_ref(), FIELDS.join(", "));
             return Err(wrong(name.span().start, problem));
         }
     }
@@ -106,7 +106,7 @@ struct Number {
 }
 
 impl Number {
-    /// The number in a setting's value. `None` when the value is neither a number nor a quantity.
+    /// The number in a setting's value. `None` when the value is not a number and not a quantity.
     fn of(value: &Value) -> Option<Number> {
         match value {
             Value::Integer(number) => Some(Number { value: *number as f64, unit: None }),

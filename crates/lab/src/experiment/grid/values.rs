@@ -1,12 +1,13 @@
-//! Converts values of settings: from parsed TOML, which knows positions in the file, to values
-//! without positions, and to text.
+//! Converts values of settings. Parsed TOML, which has positions in the file, becomes values
+//! without positions. Values become text.
 
 use crate::error::{LabError, LabResult};
 use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::DeValue;
 
-/// A value without positions in the file. `key` and the byte offset `at` are for the error message.
+/// Converts `value` into a value without positions in the file. `key` and the byte offset `at` are
+/// for the error message.
 ///
 /// # Errors
 /// The value is a date, a number that is not finite, or an integer that does not fit into an `i64`.
@@ -22,7 +23,7 @@ pub(super) fn plain(source: &SourceText, at: usize, key: &str, value: &DeValue<'
             _ => return Err(wrong("not a finite number")),
         },
         DeValue::Boolean(switch) => Value::Boolean(*switch),
-        DeValue::Datetime(_) => return Err(wrong("a date; times are written `100ms` or `1.5s`")),
+        DeValue::Datetime(_) => return Err(wrong("a date is no value here; write a time as `100ms` or `1.5s`")),
         DeValue::Array(list) => {
             let items = list.iter().map(|item| plain(source, item.span().start, key, item.get_ref()));
             Value::Array(items.collect::<LabResult<_>>()?)

@@ -15,8 +15,9 @@ fn near(got: f64, want: f64, decimals: i32, what: &str) {
 
 #[test]
 fn figure_2_and_its_optimum() {
-    // Values computed independently: K; the throughput for R = N - K = 0 to 5; the real N by
-    // equation (4), its N/K in per cent and its throughput; the best integer N.
+    // Values computed independently. Each row has K, and the throughput for R = N - K = 0 to 5.
+    // Then the row has the real N by equation (4), with its N/K in per cent and its throughput. The
+    // last value is the best integer N.
     for (k, rates, n_real, percent, peak, best) in [
         (10, [70.73, 303.88, 1525.21, 2307.69, 2142.86, 2000.00], 12.2797, 122.80, 2443.05, 13),
         (20, [102.50, 321.49, 1196.86, 2608.70, 2500.00, 2400.00], 22.5657, 112.83, 2658.91, 23),
@@ -140,8 +141,8 @@ fn figures_10_to_12() {
         }
     }
     near(bursty(20, 1.0 - 1e-12).throughput(23).unwrap(), 437.41, 2, "q to 1");
-    // The throughput is lowest where the derivative of equation (7) by q is 0. This is at q = R K /
-    // ((K-1) (R+1)), with R = N - K.
+    // The throughput is lowest where the derivative of equation (7) by q is 0. The derivative is 0
+    // at q = R K / ((K-1) (R+1)), with R = N - K.
     for (r, least) in [(1, 0.5263), (2, 0.7018), (3, 0.7895), (4, 0.8421)] {
         let at = |q: f64| bursty(20, q).throughput(20 + r).unwrap();
         assert!(at(least) < at(least - 0.01) && at(least) < at(least + 0.01), "R {r}: the minimum is elsewhere");

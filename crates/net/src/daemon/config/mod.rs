@@ -1,4 +1,4 @@
-//! The daemon's configuration: [`DaemonConfig`], and how it is read from a file.
+//! The daemon's configuration ([`DaemonConfig`]), and how the configuration is read from a file.
 
 mod read;
 #[cfg(test)]
@@ -28,7 +28,7 @@ pub const STATUS_DIRECTORY: &str = "/run/ripstop";
 pub struct DaemonConfig {
     /// This host's private key.
     pub private: PrivateKey,
-    /// Addresses of the tunnel's device, each with the prefix reached through it.
+    /// Addresses of the tunnel's device, each with the prefix reached through the device.
     pub addresses: Vec<IpNet>,
     /// The UDP address to listen on.
     pub listen: Listen,
@@ -38,7 +38,7 @@ pub struct DaemonConfig {
     pub tunnel: TunnelConfig,
     /// The TCP address at which metrics are served over HTTP; None: metrics are not served.
     pub metrics: Option<SocketAddr>,
-    /// The status socket; None: there is none.
+    /// The status socket; None: there is no status socket.
     pub status: Option<StatusSocket>,
     /// The peers.
     pub peers: Vec<PeerSettings>,
@@ -69,7 +69,7 @@ pub enum StatusSocket {
 pub struct PeerSettings {
     /// The peer's public key.
     pub public: PublicKey,
-    /// The peer's address; None when the peer starts the handshake.
+    /// The peer's address; None: the peer must start the handshake.
     pub endpoint: Option<HostPort>,
     /// The networks behind the peer. Packets to these networks go to the peer, and the peer may send
     /// only packets from these networks.
@@ -77,7 +77,7 @@ pub struct PeerSettings {
     /// Longest time without a datagram to the peer; None: datagrams are sent only when there is
     /// something to send.
     pub keepalive: Option<Duration>,
-    /// The peer's name. Default: its public key as text.
+    /// The peer's name. Default: the peer's public key as text.
     pub name: String,
 }
 
@@ -117,7 +117,7 @@ pub enum DaemonConfigError {
 }
 
 impl DaemonConfig {
-    /// Reads the file at `path`. Relative paths in the file are relative to its directory.
+    /// Reads the file at `path`. Relative paths in the file are relative to the file's directory.
     ///
     /// # Errors
     /// The file cannot be read, or its content is not valid. See [`DaemonConfigError`].
@@ -166,7 +166,7 @@ impl StatusSocket {
 }
 
 impl HostPort {
-    /// The address; None when the host is a name that must be resolved.
+    /// The address; None if the host is a name that must be resolved.
     pub fn address(&self) -> Option<SocketAddr> {
         Some(SocketAddr::new(self.host.parse().ok()?, self.port))
     }

@@ -24,8 +24,8 @@ use zeroize::Zeroizing;
 /// The smallest inner MTU that is allowed: 576 bytes, the datagram size that every IPv4 host accepts (RFC 791). The
 /// inner MTU is the size of the largest packet that the tunnel carries.
 const MIN_INNER_MTU: u32 = 576;
-/// The largest file that is read, in bytes: a configuration or a private key. The limit only guards against a wrong
-/// path; a real configuration has a few kilobytes.
+/// The largest file that is read, in bytes: a configuration or a private key. The limit guards against a wrong path: a
+/// real configuration has a few kilobytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The sections of the file. Most values are still texts, which are checked later.
@@ -91,7 +91,7 @@ pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigErro
     Ok(text)
 }
 
-/// A warning when users other than the owner have any access to the file.
+/// A warning, if users other than the owner have any access to the file.
 pub(super) fn open_to_others(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     (mode & 0o077 != 0).then(|| {
@@ -195,7 +195,7 @@ impl Reader<'_> {
                 Ok(key)
             }
             (Some(_), Some(second)) => {
-                Err(self.wrong("private-key-file", second, "there is a private-key already; keep one of them"))
+                Err(self.wrong("private-key-file", second, "the section has a private-key too; keep one of the two"))
             }
             (None, None) => Err(self.at(
                 at,
@@ -219,7 +219,7 @@ impl Reader<'_> {
                 item.get_ref().trim().parse().map_err(|_| wrong("is not an address with a prefix length"))?;
             let has_v4 = addresses.iter().any(|a| matches!(a, IpNet::V4(_)));
             if has_v4 && matches!(address, IpNet::V4(_)) {
-                return Err(wrong("is a second IPv4 address; only one is possible"));
+                return Err(wrong("is a second IPv4 address; only one IPv4 address is possible"));
             }
             if addresses.iter().any(|a| a.addr() == address.addr()) {
                 return Err(wrong("appears twice"));
@@ -245,7 +245,7 @@ impl Reader<'_> {
     fn listen(&self, interface: &Interface) -> Result<Listen, DaemonConfigError> {
         match (&interface.listen, &interface.port) {
             (Some(_), Some(port)) => {
-                Err(self.wrong("port", port, "there is a listen address already; keep one of them"))
+                Err(self.wrong("port", port, "the section has a listen address too; keep one of the two"))
             }
             (Some(listen), None) => {
                 let example = "for example \"0.0.0.0:5182\" or \"[::]:5182\"";
@@ -278,7 +278,7 @@ impl Reader<'_> {
             let inner = value.saturating_sub(overhead);
             if inner < MIN_INNER_MTU {
                 let problem = format!(
-                    "{value} is too small: it leaves {inner} bytes for inner packets; write at least {}",
+                    "{value} is too small: only {inner} bytes remain for inner packets; write at least {}",
                     MIN_INNER_MTU + overhead
                 );
                 return Err(self.wrong("mtu", mtu, problem));
@@ -370,7 +370,7 @@ impl Reader<'_> {
     }
 
     /// Reads the allowed prefixes of the peer `name` and adds them to `prefixes`. `prefixes` maps
-    /// the prefixes of all peers read so far to the name of the peer that owns them.
+    /// each prefix of the peers read so far to the name of the peer that owns the prefix.
     fn allowed_ips(
         &self,
         at: std::ops::Range<usize>,
@@ -388,7 +388,7 @@ impl Reader<'_> {
         for item in &peer.allowed_ips {
             let prefix: IpPrefix = item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
             if let Some(owner) = prefixes.insert(prefix, name.to_owned()) {
-                let problem = format!("{prefix} belongs to the peer `{owner}` already; a prefix has one peer");
+                let problem = format!("{prefix} belongs to the peer `{owner}` already; a prefix has only one peer");
                 return Err(self.wrong("allowed-ips", item, problem));
             }
             let is_v6 = prefix.address().is_ipv6();
@@ -404,7 +404,7 @@ impl Reader<'_> {
 }
 
 /// Reads a limit on repair bytes per source byte, as a number or in per cent. Unlike a
-/// [`ripstop_base::Fraction`] it may exceed 1.
+/// [`ripstop_base::Fraction`], the limit may exceed 1.
 fn overhead(text: &str) -> Result<f64, String> {
     let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |n| (n.trim(), 0.01));
     match number.parse::<f64>() {

@@ -1,4 +1,5 @@
-//! Tests of every error message with its place, and of the documented examples.
+//! Tests that every error message names the place of the error, and tests of the documented
+//! examples.
 
 use super::*;
 use ripstop_base::Seed;
@@ -158,7 +159,7 @@ fn example(with_comments: bool) -> String {
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
-        // These two exclude `private-key` and `port`, which the text already sets.
+        // These two settings exclude `private-key` and `port`, which the text already sets.
         !name.is_empty() && !name.contains(' ') && name != "private-key-file" && name != "listen"
     };
     let line = |line: &str| match line.strip_prefix("# ") {

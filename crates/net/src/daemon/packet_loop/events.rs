@@ -1,4 +1,4 @@
-//! The endpoint's events: logs each one and updates what the daemon knows about the peer.
+//! The endpoint's events: logs each event, and updates what the daemon knows about the peer.
 
 use super::{PacketLoop, PeerState};
 use ripstop_proto::endpoint::EndpointEvent;
@@ -40,8 +40,8 @@ impl PacketLoop {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
             }
             EndpointEvent::Silent { peer } => {
-                // Random loss alone causes this now and then. If it lasts, the peer becomes unreachable,
-                // which is logged as a warning.
+                // Random loss alone sometimes causes such a silence. If the silence lasts, the peer becomes
+                // unreachable, which is logged as a warning.
                 tracing::debug!(peer = %named(&self.peers, peer), "the peer reports no datagrams");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;

@@ -11,19 +11,20 @@
 //!
 //! The controller rests on six rules:
 //! * The rate sample counts the packets that *passed* the bottleneck, not only the packets that
-//!   arrived. It is min(passed, delivered / (1 - p_e)); see [`RateSample`]. This is exact when
-//!   erasures cause the loss. When a queue or a policer drops packets, it is about the delivered
-//!   rate.
-//! * p_e is learned only from packets sent at a gain of about 1 or less while the queue is short.
-//!   In start-up a round counts for p_e only if the rate grows in the next round.
-//! * Loss beyond p_e by more than chance explains is congestion. Then the rate is lowered to the
-//!   last rate sample.
-//! * If a queue stands, this sender's share is the rate at which its packets arrive, divided by
-//!   1 - p_e. The rate is lowered to this share.
-//! * If a queueing delay does not shrink while less is sent, it does not come from this sender's
-//!   packets. It then counts as a delay of the path.
-//! * Delay decides how much loss is tolerated. Less excess loss lowers the rate while the queue is
-//!   long than while it is short.
+//!   arrived. The sample is min(passed, delivered / (1 - p_e)); see [`RateSample`]. The sample is
+//!   exact if erasures cause all losses. If a queue or a policer drops packets, the sample is about
+//!   the delivered rate.
+//! * After start-up, p_e is learned only from packets sent at a gain of about 1 or less while the
+//!   queue is short. In start-up, the losses of a round count for p_e only if the rate grows in the
+//!   next round.
+//! * If the loss exceeds p_e by more than chance explains, the loss is congestion. Then the rate is
+//!   lowered to the last rate sample.
+//! * If a queue stands, this sender's share of the path is the rate at which its packets arrive,
+//!   divided by 1 - p_e. The rate is lowered to this share.
+//! * If a queueing delay does not shrink while less is sent, the delay does not come from this
+//!   sender's packets. The delay then counts as a delay of the path.
+//! * Delay decides how much loss is tolerated. While the queue is long, a smaller excess loss
+//!   lowers the rate than while the queue is short.
 
 use super::super::filter::WindowedMax;
 use super::super::loss::Losses;
@@ -35,14 +36,15 @@ use ripstop_base::{Stream, Time};
 /// The first window, packets.
 ///
 /// A first request or page fits into this window without a further round trip. RFC 6928 gives TCP
-/// 10 packets, but TCP cannot pace its first packets, and this sender can. Half the value takes one
+/// 10 packets. TCP cannot pace its first packets, but this sender can. Half the value takes one
 /// more round trip to reach the path's rate. Double the value puts a larger burst on a slow path.
 const INITIAL_WINDOW_PACKETS: f64 = 32.0;
-/// Least time over which the first window is spread to give the first rate, s.
+/// The first rate spreads the first window over at least this time, s.
 ///
-/// The first rate spreads the first window over a round trip, or over this time if it is longer. A
-/// shorter path fills quickly anyway. Half the value doubles the first rate on such paths. Double
-/// the value halves the first rate on paths with a round trip of up to 20 ms.
+/// If a round trip is longer than this time, the first rate spreads the first window over a round
+/// trip. A shorter path fills quickly anyway. Half the value doubles the first rate on paths with a
+/// round trip of up to 10 ms. Double the value halves the first rate on paths with a round trip of
+/// up to 20 ms.
 const FASTEST_START: f64 = 0.02;
 /// The first window leaves in this share of a round trip, or of [`FASTEST_START`] if that is
 /// longer.
@@ -59,61 +61,63 @@ const INITIAL_SPREAD: f64 = 0.15;
 const STARTUP_GAIN: f64 = 2.77;
 /// Pacing gain of a normal probe for more rate.
 ///
-/// The excess is the gain minus 1. With half the excess a probe finds new rate more slowly. With
-/// double the excess a probe makes twice the queue.
+/// The excess is the gain minus 1. With half the excess, probes find free capacity more slowly.
+/// With double the excess, a probe makes a queue of twice the length.
 const PROBE_GAIN: f64 = 1.15;
 /// Limit on the pacing gain of probes while `Fair::calm` is above 1, as after a probe that ended in
 /// losses.
 ///
-/// Such a path has a policer or a short queue, so a probe loses packets in proportion to its excess
-/// (the gain minus 1). Half the excess loses fewer packets and finds new rate more slowly. Double
-/// the excess would be above the excess of a normal probe.
+/// A path on which probes end in losses has a policer or a small buffer. A probe then loses packets
+/// in proportion to its excess (the gain minus 1). Half the excess loses fewer packets and finds
+/// free capacity more slowly. Double the excess would be above the excess of a normal probe.
 const GENTLE_PROBE_GAIN: f64 = 1.1;
 /// Pacing gain of a probe directly after a probe that found more rate.
 ///
-/// The path may carry much more. With half the excess (the gain minus 1) it takes about twice the
-/// number of probes to find out. Double the excess overshoots more.
+/// The path may carry much more. With half the excess (the gain minus 1), it takes about twice the
+/// number of probes to find the path's rate. Double the excess overshoots more.
 const AGAIN_PROBE_GAIN: f64 = 1.35;
 /// Length of the maximum filter for the bottleneck's rate, rounds.
 ///
 /// The value covers two probes. Half the value may forget the path's rate between two probes.
-/// Double the value keeps a rate for longer after the path has become slower.
+/// Double the value keeps the old rate for longer after the path has become slower.
 const RATE_ROUNDS: u64 = 10;
-/// Excess loss that shows an overshoot in start-up, as a share of a round's packets. Excess loss is
-/// the loss beyond the erasure floor and chance, in a round that did not raise the delivered rate
-/// by a quarter.
+/// In start-up, excess loss above this share of a round's packets shows an overshoot. Excess loss
+/// is the loss beyond the erasure floor and chance. The rule applies only to a round that did not
+/// raise the delivered rate by a quarter.
 ///
-/// Such a round counts as a round without growth, even if the inner traffic limits the rate. At 1
-/// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. Together, this rule and the
-/// limit on the queue of short paths in `Fair::step` lowered the bytes sent for each useful byte
-/// from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of what the
-/// path can carry. Half the value may mistake random loss for an overshoot while the floor is
-/// unknown. A limit of double the value would hardly ever be reached.
+/// A round that shows an overshoot counts as a round without growth, even if the inner traffic
+/// limits the rate. Without this rule, an inner TCP kept the start-up from ending at 1 Gbit/s and 3
+/// ms. The effect of this rule was measured together with that of the limit on the queue of short
+/// paths in `Fair::step`. The bytes sent for each useful byte fell from 2.4 times to 0.99 times the
+/// ideal. The goodput rose from 0.50 to 0.93 of what the path can carry. Half the value may mistake
+/// random loss for an overshoot while the floor is unknown. Excess loss would hardly ever reach
+/// double the value.
 const OVERSHOOT: f64 = 0.35;
-/// Loss up to this share of packets is answered with repairs while the erasure floor is unknown.
+/// While the erasure floor is unknown, repairs make up for loss up to this share of packets.
 ///
-/// The share counts in start-up while the queue is short: there is no sign of congestion then. Half
-/// the value protects less at the start of a path with many losses. Double the value sends more
-/// repairs into an overshoot.
+/// The share applies in start-up while the queue is short, because nothing shows congestion then.
+/// On a path with many losses, half the value protects the start of a session less. Double the
+/// value sends more repairs into an overshoot.
 const CODABLE_AT_FIRST: f64 = 0.3;
-/// A queue that stands for this many rounds, and hardly shrinks although less is sent, counts as a
-/// delay of the path.
+/// A queue that stands for this number of rounds, and hardly shrinks although less is sent, counts
+/// as a delay of the path.
 ///
 /// With half the value, a queue of this sender is more often mistaken for a delay of the path.
 /// Double the value keeps the rate low for longer on a path that has become longer.
 const DOUBT_ROUNDS: u32 = 3;
 /// Least number of packets in a round.
 ///
-/// On a short or slow path three or four packets fill a round trip. Now and then all of them are
-/// lost, which does not show congestion. At 1 Mbit/s, 50 ms and 30 % loss, such losses lowered the
-/// rate. The goodput was 0.10 of what the path can carry after its losses. With this limit and
-/// `LEAST` in `erasure.rs` the goodput was 0.82. Half the value trusts smaller samples. Double the
-/// value reacts later on slow paths.
+/// On a short or slow path three or four packets fill a round trip. Now and then all packets of a
+/// round trip are lost, which does not show congestion. At 1 Mbit/s, 50 ms and 30 % loss, such
+/// losses lowered the rate. The goodput was only 0.10 of what the path can carry after its losses.
+/// With this limit and with `LEAST` in `erasure.rs`, the goodput was 0.82. Half the value trusts
+/// smaller samples. Double the value reacts later on slow paths.
 const ROUND_PACKETS: u32 = 16;
-/// Least share of the rate that is left after a round in which too little was sent to show the
-/// path's rate. Losses in a long queue may cut the rate by a further quarter. With half the value,
-/// one such round could lower the rate to 0.43 of its former value, without proof. A value of 1
-/// would never lower the rate in such rounds.
+/// After a round in which too little was sent to show the path's rate, at least this share of the
+/// rate is left. Losses in a long queue may cut the rate by a further quarter. With half the value,
+/// one such round could lower the rate to 0.43 of its former value, without evidence that the path
+/// is slower. With a value of 1, only losses in a long queue could lower the rate after such a
+/// round.
 const UNSURE_CUT: f64 = 0.85;
 /// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
 ///
@@ -127,13 +131,13 @@ pub enum Mode {
     /// Takes a fair share of the path.
     #[default]
     Fair,
-    /// Takes only the rate that others leave: yields to any standing queue.
+    /// Takes only the rate that other traffic leaves: yields to any standing queue.
     Scavenge,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Doubles the rate in each round, from the first rate.
+    /// Begins at the first rate, and doubles the rate in each round.
     Startup,
     /// Lets the queue of the start-up drain.
     Drain,
@@ -145,12 +149,13 @@ enum State {
     Up,
 }
 
-/// Counts over one round: a round trip, or longer if it has fewer than [`ROUND_PACKETS`] packets.
+/// Counts over one round: a round trip, or longer if a round trip has fewer than [`ROUND_PACKETS`]
+/// packets.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// Datagrams settled in the round.
     all: Settled,
-    /// Datagrams among them that were reported while the queue was long.
+    /// Datagrams in `all` that were reported while the queue was long.
     queued: Settled,
     /// Least queueing delay, s.
     min_queue: f64,
@@ -170,16 +175,16 @@ impl Round {
     };
 }
 
-/// A queue that stands although less is sent than the path carries. It may be a delay of the path
-/// instead.
+/// A queue that stands although less is sent than the path carries. The delay may be a delay of the
+/// path instead.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     /// Number of rounds since the queue was first found standing.
     rounds: u32,
     /// Queueing delay when the queue was first found standing, s.
     queue: f64,
-    /// By how much the queueing delay should have shrunk since then if it were this sender's queue,
-    /// s.
+    /// How much the delay of a queue of this sender would have shrunk since the queue was first
+    /// found standing, s.
     due: f64,
     /// Estimated rate when the queue was first found standing, byte/s.
     bandwidth: f64,
@@ -204,13 +209,14 @@ pub struct Fair {
     bandwidth: f64,
     /// The first rate, used before any measurement, byte/s.
     guess: f64,
-    /// The largest recent estimate of the rate, byte/s. It decays with a time constant of 10 s.
+    /// The largest recent estimate of the rate, byte/s. The value decays with a time constant of 10
+    /// s.
     top: f64,
     /// Least round-trip time, s.
     min_rtt: f64,
     /// When `min_rtt` was last measured.
     min_rtt_renewed: Time,
-    /// Whether `min_rtt` was measured. False: it is the round-trip time of the handshake.
+    /// Whether `min_rtt` was measured. False: `min_rtt` is the round-trip time of the handshake.
     min_rtt_measured: bool,
     /// Smoothed round-trip time, s.
     srtt: f64,
@@ -218,8 +224,9 @@ pub struct Fair {
     report_every: f64,
     queue: QueueView,
     erasure: ErasureFloor,
-    /// Overdispersion of losses: their variance in a round, divided by the variance of independent
-    /// losses. 1 for independent losses, more for losses in runs.
+    /// Overdispersion of losses: the variance of the number of losses in a round, divided by the
+    /// variance that independent losses would have. 1 for independent losses, more for losses in
+    /// runs.
     dispersion: f64,
     /// Recent losses, from all causes.
     losses: Losses,
@@ -230,19 +237,19 @@ pub struct Fair {
     round: Round,
     /// Whether a queue stood for the whole last round.
     standing: bool,
-    /// The standing queue that may be a delay of the path. `None`: the queue is short or not
-    /// judged.
+    /// The standing queue that may be a delay of the path. `None`: no queue is in doubt.
     doubt: Option<Doubt>,
     /// Number of standing queues that were reclassified as a delay of the path.
     delays_accepted: u64,
     /// When the queue was last short.
     last_short_queue: Time,
-    /// Start-up: the largest delivered rate when the rate last grew by a quarter or more, byte/s.
+    /// Start-up: the largest delivered rate in the last round in which this rate grew by a quarter
+    /// or more, byte/s.
     full_rate: f64,
-    /// Start-up: rounds since then without such growth. A round in which too little was sent counts
-    /// only if it shows an overshoot ([`OVERSHOOT`]).
+    /// Start-up: number of rounds since the last round with growth by a quarter or more. A round in
+    /// which too little was sent counts only if it shows an overshoot ([`OVERSHOOT`]).
     flat_rounds: u32,
-    /// Start-up: reports in a row that showed a queue.
+    /// Start-up: number of consecutive reports that showed a queue.
     queued_reports: u32,
     /// Start-up: the datagrams settled in the last round. They count for the erasure floor if the
     /// rate grows further, which shows that the path was not full.
@@ -254,17 +261,18 @@ pub struct Fair {
 
     /// Gain of the next probe.
     probe_gain: f64,
-    /// [`State::Cruise`] lasts this number of round trips, times `calm` (times at most 3 while a
-    /// queue stands).
+    /// [`State::Cruise`] lasts `cruise_for` times `calm` round trips. While a queue stands, `calm`
+    /// counts as at most 3.
     cruise_for: f64,
-    /// Factor on `cruise_for`, 1 to 8. It doubles after a probe that ended in losses, and is halved
-    /// after any other probe.
+    /// Factor on `cruise_for`, 1 to 8. The factor doubles after a probe that ended in losses, and
+    /// is halved after any other probe.
     calm: f64,
     /// Datagrams settled during the present probe.
     up: Settled,
     /// Estimated rate when the last probe began, byte/s.
     up_from: f64,
-    /// Whether to check if the last probe has raised the estimated rate.
+    /// Set after a probe without excess loss. Cleared when the controller checks whether the probe
+    /// has raised the estimated rate.
     check_after_up: bool,
     /// When the controller last left [`State::Up`], [`State::Down`] or [`State::Drain`].
     probe_ended: Time,
@@ -361,7 +369,7 @@ impl Fair {
         if self.state == State::Up {
             add(&mut self.up, settled);
         }
-        // The window does not grow for a sender that uses less than half of it (RFC 7661).
+        // If the sender uses less than half of the window, the window does not grow (RFC 7661).
         if self.state == State::Startup && 2.0 * report.in_flight_before as f64 >= self.startup_window {
             // An inner TCP doubles its window in each round trip, so this window must at least
             // double as well. Lost packets and repairs need room too, so the window grows by twice
@@ -410,8 +418,8 @@ impl Fair {
             State::Down | State::Cruise => 1.5,
             State::Up => (self.up_gain() + 0.25).max(1.5),
         };
-        // The first rate may set the pace, but not the window. Multiplied by a long measured round
-        // trip, it could give a window far larger than the path holds.
+        // The first rate may set the pace, but not the window. The first rate times a long measured
+        // round trip could be far more than the path holds.
         let bandwidth = match self.state {
             State::Startup => self.rates.get().unwrap_or(0.0),
             _ => self.bandwidth,
@@ -452,8 +460,9 @@ impl Fair {
         self.bandwidth * self.min_rtt
     }
 
-    /// A queue counts as short up to this queueing delay, s. It is the largest of 3 ms, 3 % of the
-    /// least round-trip time and the sending time of 2.5 packets, plus twice the jitter.
+    /// A queue counts as short up to this queueing delay, s. The limit is twice the jitter, plus
+    /// the largest of three times: 3 ms, 3 % of the least round-trip time, and the time to send 2.5
+    /// packets at the path's rate.
     fn short_queue(&self) -> f64 {
         let packets = 2.5 * self.packet / self.top.max(self.bandwidth);
         (0.03 * self.min_rtt).max(0.003).max(packets) + 2.0 * self.queue.jitter()
@@ -505,8 +514,8 @@ impl Fair {
         self.rates.reset(self.rounds, self.bandwidth);
     }
 
-    /// Lowers the rate by a quarter, at most once in a round trip, for a mark of Congestion
-    /// Experienced. A random loss cannot produce such a mark.
+    /// Lowers the rate by a quarter because datagrams were marked Congestion Experienced, at most
+    /// one time in a round trip. Random loss cannot produce such a mark.
     fn cut(&mut self, now: Time) {
         if now.since(self.last_cut).as_secs_f64() >= self.srtt {
             self.last_cut = now;
@@ -524,12 +533,13 @@ impl Fair {
         f64::from(settled.lost) > floor * n + chance + slack * n
     }
 
-    /// Like [`Fair::exceeds`], but for a whole round: what runs of losses explain counts as chance.
+    /// Like [`Fair::exceeds`], but for a whole round. The effect of runs of losses counts as
+    /// chance.
     ///
-    /// Runs of losses make rounds differ more than independent losses do. If runs of B packets are
-    /// rare, the variance of the losses among n packets is 2B - 1 times as large. If most packets
-    /// of the round were reported while the queue was long, the queue caused the losses, and runs
-    /// do not count.
+    /// If losses come in runs, the number of losses varies more from round to round. Suppose that
+    /// losses come in rare runs of B packets. The variance of the number of losses among n packets
+    /// is then 2B - 1 times as large as for independent losses. If most packets of the round were
+    /// reported while the queue was long, the queue caused the losses, and runs do not count.
     fn round_exceeds(&self, round: &Round, slack: f64) -> bool {
         let n = f64::from(round.all.packets);
         let queued = 2 * round.queued.packets > round.all.packets;
@@ -557,7 +567,7 @@ impl Fair {
         let recent = report.rate.map(|rate| self.sample(&rate));
         let least = if round.app_limited { UNSURE_CUT * self.bandwidth } else { 0.0 };
         if self.round_exceeds(&round, 0.02) {
-            // A policer or a short queue drops packets, so the delivered rate is the path's rate.
+            // A policer or a small buffer drops packets, so the delivered rate is the path's rate.
             if let Some(sample) = recent {
                 self.set_bandwidth(sample.max(least));
             }
@@ -581,16 +591,18 @@ impl Fair {
     /// Judges whether a standing queue of `queue` s belongs to this sender.
     ///
     /// A queue of this sender shrinks when the sender sends less. A queue that does not shrink is a
-    /// delay of the path, or others keep it full. Sending less and less would then only leave the
-    /// path to others. So from [`DOUBT_ROUNDS`] rounds on, a queue that has shrunk by less than 30
-    /// % of its due is accepted as a delay. The rate then returns to at least its value when the
+    /// delay of the path, or other traffic keeps the queue full. Sending less and less would then
+    /// only leave the path to the other traffic. So the queue is judged after [`DOUBT_ROUNDS`]
+    /// rounds and after each later round. If the queue has shrunk by less than 30 % of the expected
+    /// amount, its delay is accepted as a delay of the path. The expected amount is `Doubt::due`,
+    /// but at most the whole queue. After the acceptance, the rate is at least what it was when the
     /// queue was first found standing.
     fn doubt_queue(&mut self, queue: f64) {
         if queue <= self.short_queue() {
             self.doubt = None;
         }
-        // The queue is not judged in the round after a probe: `standing` is false then. A scavenger
-        // must yield to any standing queue.
+        // The queue is not judged in the round after a probe: `standing` is false then. In the mode
+        // `Scavenge`, the controller must yield to any standing queue.
         if !self.standing || self.mode == Mode::Scavenge {
             return;
         }
@@ -616,8 +628,8 @@ impl Fair {
     fn end_startup_round(&mut self, round: &Round) {
         let grew = round.max_delivered >= 1.25 * self.full_rate;
         if grew {
-            // The rate has grown, so the round before was sent below the path's rate. Its losses
-            // are erasures.
+            // The rate has grown, so the packets of the round before were sent below the path's
+            // rate. The losses of that round are erasures.
             self.erasure.add(GainClass::At, self.unproven);
         }
         self.unproven = round.all;
@@ -632,8 +644,8 @@ impl Fair {
         }
     }
 
-    /// Updates the overdispersion of losses, but only from a round that ended in [`State::Cruise`]
-    /// and in which the queue was short at least once.
+    /// Updates the overdispersion of losses. A round counts only if it ended in [`State::Cruise`]
+    /// and the queue was short at some time during the round.
     fn learn_dispersion(&mut self, round: &Round) {
         if self.state == State::Cruise && round.min_queue <= self.short_queue() && round.all.packets > 0 {
             let n = f64::from(round.all.packets);
@@ -672,7 +684,7 @@ impl Fair {
                 if self.check_after_up && spent > 1.1 * self.min_rtt {
                     self.check_after_up = false;
                     if self.bandwidth > (1.0 + (self.probe_gain - 1.0) / 2.0) * self.up_from {
-                        // The probe has found more rate: probe again with a higher gain.
+                        // The probe has raised the estimated rate: probe again with a higher gain.
                         self.probe_gain = AGAIN_PROBE_GAIN;
                         self.enter(State::Up);
                         return;

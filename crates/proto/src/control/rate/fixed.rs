@@ -42,7 +42,8 @@ impl Fixed {
         self.rate
     }
 
-    /// Limit on the bytes in flight: two round trips and 0.1 s at the rate, plus 16 000 bytes.
+    /// Limit on the bytes in flight: what is sent at the set rate in two round trips and 0.1 s,
+    /// plus 16 000 bytes.
     ///
     /// The window is so large that it stops the sender only when the path fails. Otherwise the
     /// pacing rate limits the sender.
@@ -50,8 +51,9 @@ impl Fixed {
         (self.rate * (2.0 * self.srtt + 0.1)) as u64 + 16_000
     }
 
-    /// What the controller knows about the path. All losses count as the erasure floor, the
-    /// share that the path loses without congestion: this controller cannot tell the two apart.
+    /// What the controller knows about the path. All losses count as the erasure floor (the share
+    /// that the path loses without congestion). This controller cannot tell congestion from other
+    /// causes of loss.
     pub fn view(&self) -> View {
         let min_rtt = if self.min_rtt.is_finite() { self.min_rtt } else { self.srtt };
         View {

@@ -1,9 +1,9 @@
 //! Rate controllers: how fast to send on a path, and how many bytes may be in flight.
 //!
-//! Random loss is not congestion. A controller must not mistake random loss for congestion, nor
-//! congestion for random loss. [`Fair`] distinguishes them by measuring the *erasure floor*. This
-//! is the share of packets lost while the path's queue is short and the sender sends no faster than
-//! the path carries.
+//! Random loss is not congestion. A controller must not mistake random loss for congestion, or
+//! congestion for random loss. [`Fair`] distinguishes the two by measuring the *erasure floor*. The
+//! erasure floor is the share of packets lost while the path's queue is short and the sender sends
+//! no faster than the path carries.
 //!
 //! Each report of the peer gives the controller one [`Report`]. The controller sets a pacing rate
 //! and a window. The pacing rate is the estimated rate of the path times the *pacing gain*. A gain
@@ -33,7 +33,7 @@ pub struct Report {
     /// The round-trip time sample, without the time that the receiver waited before it reported.
     /// `None`: the report acknowledged no new highest number.
     pub rtt: Option<Duration>,
-    /// The smoothed round-trip time (RFC 6298), this sample included.
+    /// The smoothed round-trip time (RFC 6298), the sample in `rtt` included.
     pub srtt: Duration,
     /// Mean one-way delay of the datagrams in this report, s. An unknown constant is added, because
     /// the clocks of the two ends differ.
@@ -80,9 +80,10 @@ pub struct Settled {
 
 /// Rates over the interval between two datagrams that arrived, byte/s.
 ///
-/// The interval ends with the newest acknowledged datagram. It begins with the datagram that was
-/// the newest acknowledged one when the ending datagram was sent. If there was none, it begins with
-/// the newest datagram of the first report.
+/// The interval ends with the newest acknowledged datagram. Consider the moment when this last
+/// datagram was sent. The interval begins with the datagram that was the newest acknowledged one at
+/// that moment. If no datagram was acknowledged at that moment, the interval begins with the newest
+/// datagram of the first report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
     /// Bytes received between the two datagrams, divided by the longer of the receiving and the
@@ -99,8 +100,8 @@ pub struct RateSample {
 
 /// The class of the pacing gain at which a datagram was sent.
 ///
-/// A packet sent at a gain of at most about 1 does not overload the path, so this sender does not
-/// cause its loss.
+/// A packet sent at a gain of at most about 1 does not overload the path. So this sender does not
+/// cause the loss of such a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GainClass {
     /// Gain below 0.95: slower than the estimated rate.
@@ -141,7 +142,7 @@ impl RateControl {
         }
     }
 
-    /// The pacing rate, byte/s, when `waiting` bytes wait to be sent. It is always positive.
+    /// The pacing rate, byte/s, when `waiting` bytes wait to be sent. The rate is always positive.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
         match self {
             RateControl::Fair(fair) => fair.pacing_rate(waiting),
@@ -149,7 +150,8 @@ impl RateControl {
         }
     }
 
-    /// The class of the present pacing gain. The sent-packet history stores it for each datagram.
+    /// The class of the present pacing gain. The sent-packet history stores the class for each
+    /// datagram.
     pub fn gain_class(&self) -> GainClass {
         match self {
             RateControl::Fair(fair) => GainClass::of(fair.pacing_gain()),
@@ -186,12 +188,12 @@ pub struct View {
     /// Recent queueing delay, s.
     pub queue: f64,
     /// The erasure floor: the share of packets lost for reasons other than congestion, 0 to 1.
-    /// [`Fair`] measures it.
+    /// [`Fair`] measures the floor.
     pub erasure_floor: f64,
-    /// Share of packets, 0 to 1. Loss up to this share is answered with repairs. Loss beyond it is
-    /// congestion, and the controller must lower the rate.
+    /// The largest share of lost packets that repairs should make up for, 0 to 1. Loss beyond this
+    /// share is congestion, and the controller must lower the rate.
     pub codable: f64,
-    /// Number of times that a queueing delay was reclassified as a delay of the path, because it
-    /// did not shrink while less was sent.
+    /// Number of times that a queueing delay was reclassified as a delay of the path, because the
+    /// delay did not shrink while less was sent.
     pub delays_accepted: u64,
 }

@@ -1,17 +1,17 @@
 //! Rules for the number of repairs. A repair is a linear combination of source symbols (sources):
-//! the packets that the coder takes. It *spans* these symbols.
+//! the packets that the coder takes. The repair *spans* these symbols.
 //!
 //! * *Proactive repairs* are sent before a loss is known. They save the round trip that a report
 //!   takes, so they lower delay. They do not raise throughput: each one takes the bandwidth of one
 //!   packet.
-//! * *Exact repairs* answer a report. They are sent whatever redundancy the user has set. Each one
+//! * *Exact repairs* answer a report. They are sent with every setting of the redundancy. Each one
 //!   is for a *group* of *holes*: lost symbols for which the receiver holds no repair yet.
 //!
-//! A *flight* is the sources and repairs in flight together. It is *masked* when it can very
-//! probably be decoded without further repairs, so that TCP does not notice its losses. The rules
+//! A *flight* is the sources and repairs in flight together. A flight is *masked* when it can very
+//! probably be decoded without further repairs, so that TCP does not notice the losses. The rules
 //! limit the probability that further repairs are needed. A *run* is a number of losses in a row.
 //!
-//! The file also has the rules for repeated reports and for probes in a silence (the time in which
+//! This file also has the rules for repeated reports and for probes in a silence (the time in which
 //! no report arrives).
 
 #[cfg(test)]
@@ -29,11 +29,12 @@ use std::time::Duration;
 /// 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Redundancy {
-    /// As many as the measured losses of the path require; none on a clean path.
+    /// The losses of the path decide the number of proactive repairs. On a clean path the number
+    /// is 0.
     #[default]
     Adaptive,
-    /// R packets are sent for each source packet, on every path, and R is this value. It is at
-    /// least 1; 1 adds no repairs.
+    /// R, the number of packets sent for each source packet, has this value on every path. R is at
+    /// least 1. With R = 1, no repairs are added.
     Fixed(f64),
     /// No proactive repairs. Losses are repaired when they are reported.
     None,
@@ -70,18 +71,20 @@ impl fmt::Display for Redundancy {
 /// Limit on the probability that a bulk flight cannot be decoded without further repairs, while
 /// sources wait to be sent.
 ///
-/// Proactive repairs are added until the probability is at most this. Repairs displace waiting
-/// sources, so the limit is loose: it gives about as many repairs as losses. Half the value costs
-/// more bandwidth and lowers the delay that losses cause. Double the value turns this rule off.
+/// Proactive repairs are added until the probability is at most this limit. Repairs displace
+/// waiting sources, so the limit is loose: there are about as many repairs as losses. Half the
+/// value costs more bandwidth and lowers the delay that losses cause. Double the value turns this
+/// rule off.
 const BULK_UNMASKED: f64 = 0.5;
-/// Limit on the same probability for the newest part of a flight ([`RECENT`]), while sources wait.
+/// Limit on the probability that the newest part of a flight ([`RECENT`]) cannot be decoded without
+/// further repairs, while sources wait to be sent.
 ///
 /// The limit is stricter than [`BULK_UNMASKED`], because the receiver has not even reported the
 /// losses of this part yet. In an experiment at 20 % loss, half the value sent 1 % more bytes for
-/// each useful byte. Double the value waits for exact repairs more often.
+/// each useful byte. With double the value, more flights wait for exact repairs.
 const RECENT_UNMASKED: f64 = 0.2;
-/// Least number of sources in a flight for which its newest part is protected separately, packets.
-/// With a [`Spread`], the number of sources is first divided by the step.
+/// The newest part of a flight is protected separately if the flight has at least this number of
+/// sources. With a [`Spread`], the number of sources is first divided by the step of the spread.
 ///
 /// In a smaller flight this protection costs much, and an exact repair would arrive soon. Half the
 /// value costs more bandwidth on short paths. Double the value leaves more small flights to exact
@@ -92,18 +95,18 @@ const LARGE_FLIGHT: u32 = 25;
 ///
 /// Repairs are free then, because they displace no other packet. An application-limited flow is
 /// held back by the delay of each unrepaired loss. Half the value adds repairs; double the value
-/// leaves twice as many flights to exact repairs. If the path holds n > 1 spans of [`SPAN`] symbols
-/// in a round trip, the limit for each span is this value divided by n.
+/// leaves twice as many flights to exact repairs. A path may hold n > 1 spans of [`SPAN`] symbols
+/// in a round trip. Then the limit for each span is this value divided by n.
 const IDLE_UNMASKED: f64 = 0.03;
 /// Limit on the probability that a flight cannot be decoded, used after the end of a burst
 /// ([`tail_wait`]).
 ///
 /// A loss at the end of a burst is noticed late, because no later packet reveals it. Often the lost
-/// packet is the only one that a user waits for. Half the value adds repairs at the end of each
-/// burst. Double the value makes such waits twice as likely.
+/// packet is the only packet that a user waits for. Half the value adds repairs at the end of each
+/// burst. Double the value makes it twice as likely that the user waits for an exact repair.
 const TAIL_UNMASKED: f64 = 0.003;
-/// The ingress queue counts as nearly empty when its backlog is below this, in round trips at the
-/// path's rate.
+/// The ingress queue counts as nearly empty when its backlog can be sent at the path's rate in less
+/// than this number of round trips.
 ///
 /// Half the value applies [`IDLE_UNMASKED`] to fewer flights. Double the value lets repairs
 /// displace more waiting sources.
@@ -111,32 +114,35 @@ const IDLE: f64 = 0.05;
 /// Length of the newest part of a flight, 50 ms.
 ///
 /// If fewer than [`RECENT_PACKETS`] packets (times the step of [`Spread`]) were sent in this time,
-/// the part is extended to that number. Half the value protects a shorter part, with more repairs
-/// for each packet. Double the value makes the rule more similar to the rule for the whole flight.
+/// the part is extended to that number of packets. Half the value protects a shorter part, with
+/// more repairs for each packet. Double the value makes the rule more similar to the rule for the
+/// whole flight.
 pub const RECENT: Duration = Duration::from_millis(50);
 /// Least number of packets in the newest part of a flight, for each step of [`Spread`].
 ///
-/// To protect fewer packets would take more repairs for each packet, because the share lost varies
-/// more. Half the value costs more repairs on slow paths. Double the value protects the newest
-/// packets of slow paths less.
+/// To protect fewer packets would take more repairs for each packet, because the lost share of
+/// fewer packets varies more. Half the value costs more repairs on slow paths. Double the value
+/// protects the newest packets of slow paths less.
 pub const RECENT_PACKETS: usize = 100;
 
 /// Limit on the probability that an interactive packet and all its repairs are lost.
 ///
-/// At this value, on average at most two of 1000 requests and their 1000 answers are lost with all
-/// their repairs. So the 99th percentile of the exchanges' delay is the delay of the path. Half the
-/// value adds repairs for each packet. Double the value delays twice as many exchanges.
+/// An exchange is a request and its answer. At this value, on average at most 2 of 1000 exchanges
+/// lose a packet together with all repairs of this packet. So the 99th percentile of the exchanges'
+/// delay is the delay of the path. Half the value adds repairs for each packet. Double the value
+/// delays twice as many exchanges.
 const INTERACTIVE_LOST: f64 = 0.001;
-/// Limit on the repairs for one interactive packet.
+/// Limit on the number of repairs for one interactive packet.
 ///
 /// The limit bounds the cost on paths with many losses. At 20 % loss in runs of 1.25 packets,
-/// [`INTERACTIVE_LOST`] asks for 4 repairs, so half the value is too few. Double the value only
-/// matters at higher loss or in longer runs.
+/// [`INTERACTIVE_LOST`] asks for 4 repairs, so half the value is too few. Double the value matters
+/// only at higher loss or with longer runs.
 const INTERACTIVE_REPAIRS: u32 = 4;
 /// Time between two repairs of one interactive packet, 2 ms.
 ///
 /// Because of this distance a short run of losses does not hit all repairs. With half the value a
-/// run hits all repairs more often. Double the value delays packets whose first repair is lost.
+/// run hits all repairs more often. Double the value further delays packets whose first repair is
+/// lost.
 pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
 
 /// Limit on the probability that a report and all its repetitions are lost.
@@ -149,7 +155,7 @@ const REPORT_LOST: f64 = 0.01;
 /// With half the value there are fewer datagrams, but the sender waits for a lost report more
 /// often. Double the value doubles the cost of reports at the end of bursts.
 pub const LEAST_REPEATS: u32 = 3;
-/// Limit on the repetitions of a report. See [`report_repeats`].
+/// Limit on the number of repetitions of a report. See [`report_repeats`].
 ///
 /// The limit bounds the cost when the losses look like an outage. Half the value is still enough
 /// for 10 % loss in runs of 10 packets (22 repetitions). With double the value, repetitions cost up
@@ -160,32 +166,32 @@ const MOST_REPEATS: u32 = 48;
 /// works.
 ///
 /// Half the value adds probes to each batch. With double the value, more batches are needed, and
-/// each one comes after a wait.
+/// each further batch comes after a wait.
 const PROBES_LOST: f64 = 0.1;
 /// Least number of probes in a batch. See [`silence_probes`].
 ///
-/// With half the value there are fewer probes. With double the value, a batch is more certain to
-/// find that the path works again.
+/// With half the value, there are fewer probes, and a batch fails more often to find that the path
+/// works again. With double the value, there are more probes, and a batch fails less often.
 pub const LEAST_PROBES: u32 = 3;
-/// Limit on the probes in a batch. See [`silence_probes`].
+/// Limit on the number of probes in a batch. See [`silence_probes`].
 ///
 /// The limit bounds the load on a path that may have failed. Half the value is less than the 22
 /// probes that runs of 10 packets need. Double the value doubles the load during an outage.
 const MOST_PROBES: u32 = 32;
 
-/// Limit on the symbols that a proactive repair spans.
+/// Limit on the number of symbols that a proactive repair spans.
 ///
 /// With half the value, the same number of repairs recovers fewer runs of losses. Double the value
-/// takes twice the computing time for each repair, which the better recovery does not outweigh.
+/// takes twice the computing time for each repair. The better recovery does not outweigh this cost.
 pub const SPAN: u32 = 256;
 /// Limit on the step of [`Spread`]: the distance between neighbouring symbols of one repair.
 ///
 /// The step grows with the number of spans that the path holds and with the length of runs of
 /// losses. With half the value, a long run of losses hits more symbols of each repair. Double the
-/// value lets a repair reach further back, so it recovers symbols later.
+/// value lets a repair reach further back, so the repair recovers symbols later.
 const MOST_SPREAD: f64 = 16.0;
 
-/// Limit on the exact repairs for each hole of a group.
+/// Limit on the number of exact repairs for each hole of a group.
 ///
 /// The limit bounds the cost when nearly all packets are lost. Half the value sends too few repairs
 /// at very high loss. Double the value doubles the load on a path that may have failed.
@@ -198,7 +204,7 @@ const MOST_FOR_A_HOLE: u32 = 8;
 /// of groups, and at most [`IDLE_UNMASKED`]. Half the value adds repairs when there are many
 /// groups. With double the value, flows wait for another round trip more often.
 const GROUPS_UNMASKED: f64 = 0.5;
-/// Limit on the groups of holes whose exact repairs take turns.
+/// Limit on the number of groups of holes whose exact repairs take turns.
 ///
 /// Because of the turns, a run of losses hits only a few repairs of each group. With half the value
 /// a run hits twice as many repairs of one group. With double the value the oldest group is
@@ -208,24 +214,27 @@ pub const INTERLEAVED: usize = 8;
 /// Losses that differ by at most this share count as the same, so that earlier results can be
 /// reused.
 ///
-/// The probabilities for runs of losses take long to compute. With half the value they are computed
-/// more often. With double the value the losses used are less up to date.
+/// The probabilities for runs of losses take long to compute. With half the value, the
+/// probabilities are computed more often. With double the value the losses used are less up to
+/// date.
 const SAME: f64 = 0.1;
 
 impl Losses {
     /// The probability that a flight cannot be decoded without further repairs.
     ///
-    /// `deficit` is the number of degrees of freedom still missing, by the last report. Some of the
-    /// `sources` and `repairs` in flight will be lost. The flight cannot be decoded when fewer
-    /// repairs arrive than `deficit` plus the number of lost sources.
+    /// `deficit` is the number of degrees of freedom still missing, according to the last report.
+    /// Some of the `sources` and `repairs` in flight will be lost. The flight cannot be decoded
+    /// when fewer repairs arrive than `deficit` plus the number of lost sources.
     fn unmasked(self, deficit: u32, sources: u32, repairs: u32) -> f64 {
         unmasked_in_runs(deficit, sources, repairs, self.share, self.burst)
     }
 
-    /// How many further packets to send, at most `most`, until the probability that all packets are
-    /// lost is at most `limit`. Before the first further packet this probability is `lost`.
+    /// How many further packets (copies) are needed until all packets are lost with a probability
+    /// of at most `limit`. The result is at most `most`. Before the first copy, the probability
+    /// that all packets are lost is `lost`.
     fn copies(self, mut lost: f64, limit: f64, most: u32) -> u32 {
-        // A packet after a lost one is lost with probability 1 - 1/burst, and at least `share`.
+        // A packet that follows a lost packet is lost with probability 1 - 1/burst, or `share` if
+        // this is larger.
         let again = (1.0 - 1.0 / self.burst.max(1.0)).max(self.share);
         let mut copies = 0;
         while lost > limit && copies < most {
@@ -239,11 +248,11 @@ impl Losses {
 /// A flight: the source symbols and repairs in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
-    /// Degrees of freedom still missing, by the last report.
+    /// Number of degrees of freedom still missing, according to the last report.
     pub deficit: u32,
-    /// Source symbols sent whose fate is unknown.
+    /// Number of source symbols sent whose fate is unknown.
     pub sources: u32,
-    /// Repairs sent whose fate is unknown.
+    /// Number of repairs sent whose fate is unknown.
     pub repairs: u32,
 }
 
@@ -252,8 +261,8 @@ pub struct Flight {
 pub struct Spread {
     /// Distance between neighbouring symbols: a power of two. 1: the symbols are consecutive.
     pub step: u32,
-    /// One span ([`SPAN`] packets), divided by the packets that the path holds in a round trip. At
-    /// most 1.
+    /// Length of one span ([`SPAN`] packets), divided by the number of packets that the path holds
+    /// in a round trip. At most 1.
     part: f64,
 }
 
@@ -264,7 +273,8 @@ impl Spread {
     /// lie apart. A run of losses then hits a few symbols of several repairs instead of many
     /// symbols of one repair. The same number of repairs recovers longer runs. This costs delay,
     /// which is small compared with the round trip of such a path. The step is the largest power of
-    /// two up to the number of spans, the length of a run, and 16; at least 1.
+    /// two that exceeds none of three numbers: the number of spans, the mean length of a run,
+    /// and 16. The step is at least 1.
     pub fn of(packets: f64, losses: Losses) -> Spread {
         let spans = packets / f64::from(SPAN);
         let most = spans.min(losses.burst).clamp(1.0, MOST_SPREAD);
@@ -282,7 +292,7 @@ impl Spread {
 /// The backlog in the ingress queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Backlog {
-    /// The time to send the backlog at the path's rate, in round trips. It may be 0.
+    /// The time to send the backlog at the path's rate, in round trips. The time may be 0.
     Waiting(f64),
     /// The ingress queue is empty, and no source has been sent for [`tail_wait`].
     Nothing,
@@ -316,11 +326,11 @@ impl BulkRule {
     /// - `recent` is the newest part of the flight ([`RECENT`]), with the repairs sent in that
     ///   time.
     /// - `ahead` is the backlog in the ingress queue. While sources wait, the number of repairs
-    ///   follows the mean loss alone. While the ingress queue is nearly empty, repairs are free,
-    ///   and their number also follows the length of runs of losses.
+    ///   follows only the share of packets lost. While the ingress queue is nearly empty, repairs
+    ///   are free, and their number also follows the length of runs of losses.
     /// - `dither` is a number of sources that is added to `all`, except after the end of a burst.
-    ///   So repairs are not sent at equal distances, and a queue that drops packets at equal
-    ///   distances does not drop every repair.
+    ///   Without the dither, repairs would be sent at equal distances, and a queue that drops
+    ///   packets at equal distances could drop every repair.
     pub fn is_due(
         &mut self,
         all: Flight,
@@ -349,11 +359,12 @@ impl BulkRule {
             || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
     }
 
-    /// The losses to use for runs of losses. As long as `losses` differ little ([`SAME`]) from the
-    /// last ones used, the last ones are used again.
+    /// The losses from which the probabilities for runs of losses are computed. If `losses` differ
+    /// little ([`SAME`]) from the losses that were used last, the result is the losses that were
+    /// used last.
     ///
-    /// The remembered results hold only for the same losses, and the probabilities for runs take
-    /// long to compute.
+    /// The remembered results hold only for exactly the same losses, and the probabilities for runs
+    /// take long to compute.
     fn in_runs(&mut self, losses: Losses) -> Losses {
         let differs = |a: f64, b: f64| (a - b).abs() > SAME * b;
         if differs(losses.share, self.losses.share) || differs(losses.burst, self.losses.burst) {
@@ -365,8 +376,9 @@ impl BulkRule {
 
 /// Remembers the last flight that needed no further repair.
 ///
-/// The result also holds for flights with fewer sources and the same repairs and deficit. A flight
-/// is *masked* when the probability that it cannot be decoded is at most `unmasked`.
+/// The result also holds for flights with fewer sources, the same number of repairs and the same
+/// deficit. A flight is *masked* when the probability that it cannot be decoded is at most
+/// `unmasked`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Guard {
     /// The largest flight known to be masked for `losses` and `unmasked`.
@@ -396,8 +408,8 @@ impl Guard {
     }
 }
 
-/// Decides how many exact repairs a group of holes needs. Repairs in flight are part of this
-/// number.
+/// Decides how many exact repairs a group of holes needs. This number includes the repairs that are
+/// already in flight.
 #[derive(Clone, Debug)]
 pub struct ExactRule {
     losses: Losses,
@@ -408,12 +420,14 @@ pub struct ExactRule {
 }
 
 impl ExactRule {
-    /// Creates the rule for each of `groups` groups of holes, whose repairs take turns.
+    /// Creates the rule that applies to each of `groups` groups of holes. The repairs of these
+    /// groups take turns.
     ///
     /// `waiting` is the backlog in round trips. While sources wait, a group gets as many repairs as
     /// suffice on average. While the ingress queue is nearly empty, a group gets enough repairs to
-    /// be decoded almost certainly, because the user may be waiting for it. Then more groups also
-    /// mean more repairs for each group, because all later packets wait for the last group.
+    /// be decoded almost certainly: the user may be waiting for the group. While the queue is
+    /// nearly empty, each group also gets more repairs if there are more groups: all later packets
+    /// wait for the last group.
     pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
         let turns = groups.clamp(1, INTERLEAVED) as f64;
         let unmasked =
@@ -443,9 +457,8 @@ pub fn interactive_repairs(losses: Losses) -> u32 {
 
 /// Number of times to repeat a report that no datagram follows.
 ///
-/// There are enough repetitions that the report and all of them are lost with a probability of at
-/// most 1 %. There are at most `affordable` and at most 48 repetitions, but never fewer than
-/// [`LEAST_REPEATS`].
+/// With this number, the report and all its repetitions are lost with a probability of at most 1 %.
+/// But the number is at most `affordable` and at most 48, and never less than [`LEAST_REPEATS`].
 pub fn report_repeats(losses: Losses, affordable: u32) -> u32 {
     losses.copies(losses.share, REPORT_LOST, MOST_REPEATS).min(affordable).max(LEAST_REPEATS)
 }

@@ -98,10 +98,10 @@ fn each_of_many_groups_gets_more_repairs_and_runs_hit_fewer_of_them() {
     assert_eq!(
         wanted(100, runs),
         wanted(100, apart(0.2)),
-        "eight groups that take turns must not need more for runs of 8"
+        "eight groups that take turns must not need more repairs for runs of 8"
     );
     assert!(wanted(4, runs) > wanted(4, apart(0.2)));
-    // While much waits to be sent, a group gets as many repairs as suffice on average.
+    // While many sources wait to be sent, a group gets as many repairs as suffice on average.
     assert_eq!(ExactRule::new(100, runs, 1.0).wanted(20), 25);
 }
 
@@ -121,8 +121,7 @@ fn spans_are_spread_where_the_path_holds_many_and_losses_come_in_runs() {
     let spread = Spread::of(8_200.0, runs);
     assert_eq!(wanted(runs, spread), wanted(apart(0.05), spread));
     assert!(wanted(runs, spread) * 3 < 2 * wanted(runs, Spread { step: 1, ..spread }));
-    // On a path with many spans each span is protected better, because a flow waits for all of
-    // them.
+    // On a path with many spans each span is protected better, because a flow waits for all spans.
     assert!(wanted(runs, SMALL) < wanted(runs, Spread { step: 1, ..spread }));
 }
 

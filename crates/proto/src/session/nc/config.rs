@@ -1,7 +1,7 @@
 //! The settings of the coding layer. The defaults reproduce the results of paper 000.
 //!
-//! `mod.rs` explains the words *combination*, *innovative* and *R*. Coding *masks* losses when
-//! enough combinations arrive in spite of them: then TCP does not notice the losses.
+//! `mod.rs` explains the words *combination*, *innovative* and *R*. Coding *masks* losses if enough
+//! combinations arrive in spite of the losses. TCP then does not notice the losses.
 
 use ripstop_base::Fraction;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ impl Factor {
     /// The largest factor.
     pub const MAX: Factor = Factor(100 * BILLION);
 
-    /// The factor nearest to `factor`; None unless `factor` is between 1 and 100.
+    /// The stored factor nearest to `factor`. None: `factor` is not between 1 and 100.
     pub fn new(factor: f64) -> Option<Factor> {
         (1.0..=100.0).contains(&factor).then(|| Factor((factor * BILLION as f64).round() as u64))
     }
@@ -62,17 +62,19 @@ pub enum CombinationRate {
     },
     /// R by the rule of paper 000, section VI-B: [`super::rule`].
     Rule {
-        /// TCP's congestion window, packets. The losses of this many packets are masked.
+        /// TCP's congestion window, packets. The losses of a group of this number of packets are
+        /// masked.
         window: u32,
         /// Where the loss probability comes from.
         loss: MaskedLoss,
         /// How a fraction of R becomes whole combinations.
         rounding: Rounding,
     },
-    /// The number of combinations is computed anew for each segment. It follows from the measured
-    /// loss, the packets in flight, and the number of combinations that the receiver still lacks.
-    /// It is the smallest number that masks the losses of the packets in flight with probability
-    /// 1/2, within limits (see `redundancy.rs`). Without loss it is 1.
+    /// The number of combinations is computed anew for each segment. The number follows from the
+    /// measured loss, the packets in flight, and the number of combinations that the receiver still
+    /// lacks. It is the smallest number that masks the losses of the packets in flight with a
+    /// probability of at least 1/2, within limits (see `redundancy.rs`). Without loss the number
+    /// is 1.
     Adaptive,
 }
 
@@ -103,9 +105,9 @@ pub enum CodingWindow {
     /// All unacknowledged segments.
     #[default]
     Whole,
-    /// The last segments up to the one that TCP has just sent, at most this many.
+    /// At most this number of segments: the last segments up to the one that TCP has just sent.
     Last(u32),
-    /// The oldest unacknowledged segments, at most this many.
+    /// At most this number of segments: the oldest unacknowledged segments.
     Oldest(u32),
 }
 
@@ -131,8 +133,8 @@ pub enum Acknowledge {
     #[serde(rename = "every")]
     EveryArrival,
     /// Innovative packets only. If the acknowledgements of all packets in flight are lost, TCP
-    /// waits for ever. Its retransmissions are not innovative, so the receiver does not acknowledge
-    /// them.
+    /// waits for ever. TCP's retransmissions are not innovative, so the receiver does not
+    /// acknowledge them.
     Innovative,
     /// Innovative packets, and packets that a retransmission of TCP caused.
     InnovativeOrRetransmission,
@@ -165,11 +167,11 @@ pub struct NcConfig {
     /// The TCP and IP headers of a packet or acknowledgement, bytes.
     pub header_bytes: u32,
     /// The size of a coefficient in a packet's header, bytes: 0 or 1. Paper 000 describes
-    /// coefficients of 1 byte, but its results count 0 bytes for them.
+    /// coefficients of 1 byte, but the results of the paper count 0 bytes for coefficients.
     pub coef_bytes: u32,
-    /// How many segments beyond the first undecoded one the receiver accepts. The limit bounds the
-    /// receiver's memory. It should be at least twice TCP's window. A sender near this limit adds
-    /// no new segment to its combinations until more segments are decoded.
+    /// The receiver accepts this number of segments beyond the first undecoded one. The limit
+    /// bounds the receiver's memory. The limit should be at least twice TCP's window. A sender near
+    /// this limit adds no new segment to its combinations until more segments are decoded.
     pub ahead: u32,
 }
 

@@ -1,49 +1,53 @@
 //! TCP/NC (TCP with network coding): a coding layer between TCP and IP (paper 000, section II;
 //! paper 001, section 2).
 //!
-//! The sending TCP is unchanged: it sends segments, and its congestion window decides how many are
-//! in flight. The files of this module use these words:
+//! The sending TCP is unchanged: it sends segments, and its congestion window decides how many
+//! segments are in flight. The files of this module use these words:
 //!
 //! - A *combination* is a linear combination of segments over GF(256). Its *members* are the
 //!   segments that it contains.
-//! - A combination is *innovative* if it does not follow from the combinations received before. It
-//!   then adds one *degree of freedom*: one more independent equation about the segments.
+//! - A combination is *innovative* if it does not follow from the combinations received before. An
+//!   innovative combination adds one *degree of freedom*: one more independent equation about the
+//!   segments.
 //! - The receiver eliminates known segments from each innovative combination and keeps the result
 //!   as a *row* of a matrix. The first segment of the row is then *seen*.
 //! - A segment is *decoded* when the receiver knows its payload.
 //! - The *deficit* is the number of segments that are not seen, although received combinations
-//!   contain them. It is also the number of innovative combinations that the receiver still needs
-//!   to decode everything.
+//!   contain them. The deficit is also the number of innovative combinations that the receiver
+//!   still needs to decode everything.
 //! - *R* is the number of combinations sent for each segment of TCP.
 //!
 //! The parts are:
 //!
-//! - [`NcSender`] lies below the sending TCP. It keeps the segments that are not acknowledged. For
-//!   each segment that TCP sends, it sends R combinations of the kept segments, with random
-//!   coefficients.
-//! - [`NcReceiver`] lies below the receiving TCP. It answers each combination with the number of
-//!   the first segment that is not seen. Each innovative combination makes one more segment seen,
-//!   whichever combinations were lost. So TCP observes a longer round trip instead of a loss.
-//! - [`NcReceiver`] delivers segments in order when they are *decoded*, which may be much later.
-//!   The caller drops the receiving TCP's own acknowledgements: the layer has acknowledged the
-//!   segments already.
-//! - [`NcRelay`] is a node on the path. It sends new combinations of the combinations that it has
-//!   received.
+//! - [`NcSender`] lies below the sending TCP. The sender keeps the segments that are not
+//!   acknowledged. For each segment that TCP sends, the sender sends R combinations of the kept
+//!   segments, with random coefficients.
+//! - [`NcReceiver`] lies below the receiving TCP. The receiver answers each combination with the
+//!   number of the first segment that is not seen. Each innovative combination makes one more
+//!   segment seen, no matter which combinations were lost. So TCP observes a longer round trip
+//!   instead of a loss.
+//! - [`NcReceiver`] delivers segments in order when they are *decoded*. A segment may be decoded
+//!   much later than it is seen. The caller drops the receiving TCP's own acknowledgements: the
+//!   layer has acknowledged the segments already.
+//! - [`NcRelay`] is a node on the path. The relay sends new combinations of the combinations that
+//!   it has received.
 //!
-//! All three follow the contract of [`Session`](super::Session). None has a time-out: TCP's timers
-//! are the only ones.
+//! The sender, the receiver and the relay follow the contract of [`Session`](super::Session). They
+//! have no time-outs: TCP's timers are the only timers.
 //!
 //! ```text
 //!   TCP --segment--> NcSender --NcPacket--> (NcRelay) --NcPacket--> NcReceiver --segment--> TCP
 //!   TCP <--acknowledgement-- NcSender <----------NcAck------------- NcReceiver
 //! ```
 //!
-//! All three are generic over the type of the payload. With [`ripstop_codes::Symbol`] they code
-//! bytes. With [`ripstop_codes::Length`] a payload is only a length: they work on coefficients
-//! alone and take the same decisions. Simulations use such payloads.
+//! The three types are generic over the type of the payload. With [`ripstop_codes::Symbol`], they
+//! code bytes. With [`ripstop_codes::Length`], a payload is only a length, and they compute with
+//! coefficients only. The decisions are the same with both types of payload. Simulations use
+//! `Length`.
 //!
-//! A decoded payload may end in zeros, up to the length of the longest payload in its combinations.
-//! A caller that needs the exact end must put the length into the payload.
+//! A decoded payload may be padded with zeros at its end. The padded length is at most the length
+//! of the longest payload in the combinations from which the payload was decoded. A caller that
+//! needs the exact length must put the length into the payload.
 //!
 //! `docs/researchers/tcp-nc.md` describes the options and the cost of each.
 
@@ -69,10 +73,10 @@ use ripstop_codes::window::{Coding, Members};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NcPacket<P> {
     /// The packet's number. The sender numbers its packets from 0 on. A relay sends combinations
-    /// when a packet arrives, and gives them that packet's number.
+    /// when a packet arrives, and gives these combinations the number of that packet.
     pub number: u64,
     /// The lowest segment that the sender still held when it sent the packet. Packets sent later
-    /// contain no segment before it.
+    /// contain no segment before this one.
     pub oldest: u64,
     /// Whether a retransmission of TCP caused the packet.
     pub retransmission: bool,
@@ -80,7 +84,8 @@ pub struct NcPacket<P> {
     pub members: Members,
     /// The coefficients of the members. None: the packet is one segment, uncoded.
     pub coding: Option<Coding>,
-    /// The combination of the members' payloads. It is as long as the longest of them.
+    /// The combination of the members' payloads. The combination is as long as the longest of these
+    /// payloads.
     pub payload: P,
     /// The packet's size on a link, bytes: payload, header ([`NcConfig::header_bytes`]) and
     /// coefficients ([`NcConfig::coef_bytes`]).

@@ -34,7 +34,7 @@ pub struct ReceiverCounts {
     /// Acknowledgements with the same first unseen segment as the previous acknowledgement.
     pub repeated_acks: u64,
     /// Packets that were not acknowledged, because of the setting [`Acknowledge`] or because no
-    /// packet was accepted before.
+    /// packet has been accepted yet.
     pub unanswered: u64,
     /// Acknowledgements sent only because a retransmission of TCP caused the packet
     /// ([`Acknowledge::InnovativeOrRetransmission`]).
@@ -74,7 +74,7 @@ pub struct NcReceiver<P> {
 
 #[derive(Clone, Debug)]
 struct Segment<P> {
-    /// When this segment and all earlier segments were seen.
+    /// The time from which this segment and all earlier segments are seen.
     seen: Option<Time>,
     payload: Option<P>,
 }
@@ -87,8 +87,8 @@ impl<P: Payload> NcReceiver<P> {
     pub fn new(config: NcConfig) -> Result<NcReceiver<P>, NcConfigError> {
         config.check()?;
         // `ahead` bounds the number of rows, and so the memory. The size of the matrix gets no
-        // limit of its own. A full matrix would refuse all further combinations, also the ones that
-        // are needed to decode its rows. Decoding could then stop for ever.
+        // limit of its own. A full matrix would refuse all further combinations, even the
+        // combinations that are needed to decode its rows. Decoding could then stop for ever.
         let ahead = config.ahead as usize;
         let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
         Ok(NcReceiver {
@@ -110,7 +110,7 @@ impl<P: Payload> NcReceiver<P> {
     }
 
     /// How long segments wait to be decoded. The wait begins when the segment and all earlier
-    /// segments are seen. It ends when the segment is decoded.
+    /// segments are seen. The wait ends when the segment is decoded.
     pub fn decode_delays(&self) -> &DelayHistogram {
         &self.decode_delays
     }
@@ -273,8 +273,8 @@ impl<P: Payload> Session for NcReceiver<P> {
         Some(Transmit { packet, bytes: self.config.header_bytes, ect: false })
     }
 
-    /// The next segment for the receiving TCP: its number and its payload. Segments come in order,
-    /// each once. A payload may end in zeros.
+    /// The next segment for the receiving TCP: its number and its payload. The segments come in
+    /// order, and each segment comes one time. A payload may end in padding zeros.
     fn poll_deliver(&mut self) -> Option<(u64, P)> {
         let payload = self.segments.front_mut()?.payload.take()?;
         self.segments.pop_front();

@@ -1,7 +1,8 @@
-//! The sender's decision how many combinations to send for each segment.
+//! Decides how many combinations the sender sends for each segment.
 //!
-//! R is this number, on average. The losses of a group of packets are *masked* if enough packets of
-//! the group arrive to decode all segments in them. `mod.rs` explains *combination* and *deficit*.
+//! *R* is the mean of this number. The losses of a group of packets are *masked* if enough packets
+//! of the group arrive to decode all segments in the group. `mod.rs` explains *combination* and
+//! *deficit*.
 
 use super::NcAck;
 use super::config::{BILLION, CombinationRate, Factor, MaskedLoss, Rounding};
@@ -14,25 +15,26 @@ use ripstop_model::redundancy::{RedundancyRounding, redundancy};
 /// section VI-B). A higher value gives a larger R.
 const MASKED: f64 = 0.8;
 
-/// [`CombinationRate::Adaptive`] lets the losses of the packets in flight stay unmasked with at
-/// most this probability. The receiver reports unmasked losses, and later combinations make up for
-/// them.
+/// With [`CombinationRate::Adaptive`], the probability that the losses of the packets in flight
+/// stay unmasked is at most this value. The receiver reports unmasked losses, and later
+/// combinations make up for these losses.
 ///
-/// In a measurement with 50 packets in flight and losses of 2 to 19 %, the mean decoding delay was
-/// half as long as with [`rule`] at the same R. The 99th percentile was a fifth as long. A value of
-/// 0.2 raised R by 3 %.
+/// The effect was measured with 50 packets in flight and losses of 2 to 19 %. The mean decoding
+/// delay was half as long as with [`rule`] at the same R. The 99th percentile was a fifth as long.
+/// A value of 0.2 raised R by 3 %.
 const UNMASKED_ADAPTING: f64 = 0.5;
 
-/// After this many packets are known to be received or lost, [`CombinationRate::Rule`] computes R
-/// again. Half the value follows a change of loss sooner and costs twice the computation.
+/// Each time the fates of this number of further packets are known, [`CombinationRate::Rule`]
+/// computes R again. With half the value, R follows a change of loss sooner, and the computations
+/// cost twice as much time.
 const RECOMPUTE_EVERY: u64 = 32;
 
 /// The largest number of combinations that [`CombinationRate::Adaptive`] sends for one segment. The
-/// limit bounds the burst after many losses. It matters only at a very high loss: at 50 %, the
-/// limit 2 / (1 - p) in `adapt` is 4 already.
+/// limit bounds the burst after many losses. This limit matters only at a very high loss. At lower
+/// loss, the limit 2 / (1 - p) in `adapt` is the smaller one: at 50 % loss it is 4.
 const MOST_COMBINATIONS: u32 = 16;
 
-/// The R of paper 000, section VI-B, for a `window` of packets and a loss probability `p`.
+/// The R of paper 000, section VI-B, for a window of `window` packets and a loss probability `p`.
 ///
 /// [`ripstop_model::redundancy`] computes R. The number of packets (R times the window) and the
 /// number of losses are rounded up to integers. With this rounding R is 1.03, 1.09 and 1.13 as in
@@ -84,13 +86,13 @@ pub(super) struct RedundancyController {
     loss: LossEstimator,
     /// How many losses were passed to the estimator.
     lost: u64,
-    /// The rule computes R again when this many packets are known to be received or lost.
+    /// The rule computes R again when the fates of this number of packets are known.
     recompute_at: u64,
     /// The newest acknowledgement.
     last: Option<NcAck>,
-    /// What had been sent when TCP last retransmitted. TCP then assumes that all of it is lost.
+    /// What the sender had sent when TCP last retransmitted. TCP assumes that all of this is lost.
     written_off: Sent,
-    /// How often [`Rounding::CoinFlip`] added a combination.
+    /// Number of times that [`Rounding::CoinFlip`] added a combination.
     pub(super) flips_won: u64,
 }
 
@@ -130,8 +132,8 @@ impl RedundancyController {
         match self.redundancy {
             CombinationRate::Fixed { rounding, .. } => self.round(rounding),
             CombinationRate::Rule { window, loss, rounding } => {
-                // The loss estimate falls to 0 after a time without loss, so it is checked for 0 at
-                // each segment.
+                // The loss estimate falls to 0 after a time without loss, so the estimate is
+                // compared with 0 at each segment.
                 let (packets, _) = self.loss.totals();
                 if loss == MaskedLoss::Estimated && (packets >= self.recompute_at || self.loss.proactive(now) == 0.0) {
                     self.recompute_at = packets + RECOMPUTE_EVERY;
@@ -162,8 +164,8 @@ impl RedundancyController {
         }
         let before = self.last.map_or(0, |last| last.highest + 1);
         let settled = (ack.highest + 1).saturating_sub(before);
-        // The number of losses follows from totals. So if a packet that was counted as lost arrives
-        // late, the next loss is not counted, and the total is right again.
+        // The number of losses is a difference of totals. So if a packet that was counted as lost
+        // arrives late, the next loss is not counted, and the total is right again.
         let missing = (ack.highest + 1).saturating_sub(ack.received);
         let lost = missing.saturating_sub(self.lost).min(settled);
         self.lost += lost;
@@ -186,15 +188,17 @@ impl RedundancyController {
         }
     }
 
-    /// The number of combinations for one segment under [`CombinationRate::Adaptive`]. It is the
-    /// smallest number, at least one, with which the packets in flight decode all segments with
-    /// probability 1/2. It is at most [`MOST_COMBINATIONS`], and at most 2 / (1 - p) rounded up.
-    /// Here p is the estimated loss; more than 0.9 counts as 0.9.
+    /// The number of combinations for one segment under [`CombinationRate::Adaptive`]. The result
+    /// is the smallest number, at least 1, that suffices together with the packets in flight. A
+    /// number suffices if the receiver can decode all segments with a probability of at least 1/2.
+    /// The result is at most [`MOST_COMBINATIONS`], and at most 2 / (1 - p) rounded up. Here p is
+    /// the estimated loss; a loss of more than 0.9 counts as 0.9.
     ///
-    /// The receiver needs one innovative combination for each segment of its deficit, and one for
-    /// each segment that no received combination contains. Because the deficit is included, an
-    /// unlucky run of losses is made up for within one or two round trips. With a constant R, the
-    /// receiver waits until a time with fewer losses than the mean.
+    /// The receiver needs one innovative combination for each segment of its deficit. The receiver
+    /// also needs one innovative combination for each segment that no received combination
+    /// contains. Because the deficit is included, later combinations make up for an unlucky run of
+    /// losses within one or two round trips. With a constant R, the receiver would wait until fewer
+    /// packets than the average are lost.
     fn adapt(&mut self, now: Time, sent: Sent, segments: u64, retransmission: bool) -> u32 {
         if retransmission {
             // TCP assumes that everything in flight is lost.
@@ -210,8 +214,8 @@ impl RedundancyController {
         let arrived = arrived.max(self.written_off.packets);
         let under_way = small(sent.packets.saturating_sub(arrived));
         let unheard = small(segments.saturating_sub(heard.max(self.written_off.segments))).max(1);
-        // The loss requires 1 / (1 - p) combinations. Twice this number shrinks the deficit soon,
-        // but without a burst.
+        // At loss p, each segment needs 1 / (1 - p) combinations. Twice this number shrinks the
+        // deficit soon, but without a burst.
         let most = (2.0 / (1.0 - p.min(0.9))).ceil() as u32;
         let masked = |due: &u32| match (under_way + due).checked_sub(unheard) {
             Some(spare) => unmasked_probability(small(deficit), unheard, spare, p) <= UNMASKED_ADAPTING,
@@ -233,8 +237,8 @@ mod tests {
 
     #[test]
     fn the_rule_gives_what_the_paper_chose() {
-        // Loss of four links, and R, in the rows of table I. For the last row the table has 1.29,
-        // the paper's text has 1.28, and this reading gives 1.27 (papers/000/errata.md).
+        // The loss over four links, and R, for each row of Table I. For the last row the table has
+        // 1.29, the paper's text has 1.28, and `rule` gives 1.27 (papers/000/errata.md).
         let table = [(0.0, 1.0), (0.0199, 1.03), (0.0587, 1.09), (0.0963, 1.13), (0.1855, 1.27)];
         for (p, factor) in table {
             assert_eq!(rule(p, 50), Factor::new(factor).unwrap(), "{p}");
@@ -272,7 +276,7 @@ mod tests {
     }
 
     /// Runs the adaptive controller over a path with loss probability `p` and a delay of `delay`
-    /// segments. The receiver counts degrees of freedom only. Returns R and the receiver's mean
+    /// segments. The receiver only counts degrees of freedom. Returns R and the receiver's mean
     /// deficit.
     fn adaptive(p: f64, count: u64, delay: usize) -> (f64, f64) {
         let mut controller = controller(CombinationRate::Adaptive);
@@ -311,8 +315,8 @@ mod tests {
             assert!(factor > least && factor < least * 1.08 + 0.01, "{p}: {factor}");
             assert!(lacking < 4.0, "{p}: {lacking}");
         }
-        // Before the first reports the controller guards against an assumed loss; later it adds
-        // nothing.
+        // Before the first reports the controller guards against an assumed loss. Later the
+        // controller adds nothing.
         let (factor, lacking) = adaptive(0.0, 20_000, 25);
         assert!(factor < 1.002 && lacking == 0.0, "{factor} {lacking}");
     }
@@ -351,8 +355,8 @@ mod tests {
         let mut controller = controller(CombinationRate::Adaptive);
         let ack =
             |highest, received| NcAck { first_unseen: 0, first_undecoded: 0, heard: 0, deficit: 0, highest, received };
-        // Packet 3 arrives after 4: it is counted as lost once, and then the loss of 8 is not
-        // counted.
+        // Packet 3 arrives after packet 4 and is first counted as lost. To make up for this, the
+        // loss of packet 8 is not counted.
         for (highest, received) in [(0, 1), (1, 2), (2, 3), (4, 4), (4, 5), (7, 8), (9, 9)] {
             controller.on_ack(Time::ZERO, &ack(highest, received));
         }

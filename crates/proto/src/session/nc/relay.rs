@@ -1,5 +1,5 @@
-//! A node on the path that re-encodes: it sends new combinations of the combinations that it has
-//! received, without decoding them.
+//! A node on the path that re-encodes: the node sends new combinations of the combinations that it
+//! has received, without decoding the segments.
 //!
 //! `mod.rs` explains the words *combination*, *innovative* and *row*.
 
@@ -31,13 +31,14 @@ pub struct RelayCounts {
     pub added: u64,
     /// Bytes of the combinations sent and of the packets forwarded unchanged.
     pub bytes: u64,
-    /// The largest number of rows held at one time: received combinations that are not decoded.
+    /// The largest number of rows held at one time. A row is a received combination whose segments
+    /// are not all decoded.
     pub most_rows: u64,
 }
 
-/// A relay that re-encodes. Each packet that it sends is a random combination of everything that it
-/// holds (paper 000, section II; paper 001, section 2). If it cannot combine a packet, it forwards
-/// the packet unchanged.
+/// A relay that re-encodes. Each packet that the relay sends is a random combination of all rows
+/// and all decoded segments that the relay holds. See paper 000, section II, and paper 001,
+/// section 2. If the relay cannot combine a received packet, it forwards the packet unchanged.
 ///
 /// When the sender no longer holds a segment, the relay drops its combinations with that segment.
 /// The receiver has already seen the segment.
@@ -114,7 +115,7 @@ impl<P: Payload> Session for NcRelay<P> {
     }
 
     /// Takes a packet that the sender or another relay has sent. Acknowledgements of the receiver
-    /// do not go through this method: a relay forwards them unchanged.
+    /// do not go through this method. They are forwarded unchanged.
     fn handle_datagram(&mut self, _now: Time, received: Received<NcPacket<P>>) {
         let packet = received.packet;
         self.counts.packets += 1;

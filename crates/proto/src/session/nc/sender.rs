@@ -51,13 +51,14 @@ pub struct SenderCounts {
     pub passed_over: u64,
     /// Coefficients that were drawn as 0 ([`Coefficients::AlsoZero`]).
     pub zeros: u64,
-    /// How often the random rounding of R added a combination ([`super::Rounding::CoinFlip`]).
+    /// Number of times that the random rounding of R added a combination
+    /// ([`super::Rounding::CoinFlip`]).
     pub flips_won: u64,
     /// Acknowledgements received and passed on to TCP.
     pub acks: u64,
     /// Acknowledgements with the same first unseen segment as the previous acknowledgement.
     pub repeated_acks: u64,
-    /// Dropped acknowledgements: they name packets or segments that were never sent.
+    /// Acknowledgements dropped because they name packets or segments that were never sent.
     pub invalid_acks: u64,
     /// The largest number of segments held at one time.
     pub most_held: u64,
@@ -136,7 +137,7 @@ impl<P: Payload> NcSender<P> {
         SenderCounts { flips_won: self.controller.flips_won, ..self.counts }
     }
 
-    /// The next packet of all jobs.
+    /// The next packet to send: a packet of the oldest job that still has one.
     fn next_packet(&mut self) -> Option<Transmit<NcPacket<P>>> {
         loop {
             let job = self.jobs.front_mut()?;
@@ -191,11 +192,12 @@ impl<P: Payload> NcSender<P> {
         if window.is_empty() {
             return None;
         }
-        // The receiver drops a combination with a segment at or beyond the horizon. The horizon can
-        // be out of date: then even `first` lies at or beyond it. The receiver has seen all
-        // segments before `first`, and has accepted none from `first` on. So it has decoded all
-        // segments before `first`, and the acknowledgement that says so was lost. Such a receiver
-        // accepts segment `first`.
+        // The receiver drops a combination with a segment at or beyond the *horizon*: its first
+        // undecoded segment plus `ahead`. The sender's value of the horizon can be out of date, and
+        // even segment `first` can lie at or beyond this value. In this case the receiver has seen
+        // all segments before `first`, and has accepted no segment from `first` on. So the receiver
+        // has decoded all segments before `first`, and the acknowledgement that says so was lost.
+        // Such a receiver accepts segment `first`.
         let horizon = self.first_undecoded.saturating_add(u64::from(self.config.ahead));
         let start = if window.start < horizon { window.start } else { first };
         let end = window.end.min(horizon).max(start + 1);

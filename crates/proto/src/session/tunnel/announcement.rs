@@ -8,28 +8,29 @@ use super::{InnerPacket, Tunnel};
 use crate::wire::{Window, whole_micros};
 use std::time::Duration;
 
-/// Bytes of reports for each byte that the path carries in the reported direction: 0.4 %.
+/// Bytes of reports, as a share of the bytes that the path carries in the reported direction: 0.4
+/// %.
 ///
 /// On slow paths this share sets the report interval, within the limits in `Tunnel::window_now`.
-/// With half the share, reports are half as frequent there, so losses are known later. With double
-/// the share, reports cost twice as much.
+/// With half the share, reports are half as frequent on such paths, so losses are known later. With
+/// double the share, reports cost twice as much.
 const REPORT_SHARE: f64 = 0.004;
 /// Assumed length of a report, bytes.
 ///
-/// A report that lists a few gaps is about this long. The value only estimates what reports cost.
-/// With double the value, reports on slow paths are half as frequent. With half the value, they are
-/// twice as frequent.
+/// A report that lists a few gaps is about this long. The value serves only to estimate the cost of
+/// reports. With double the value, reports on slow paths are half as frequent. With half the value,
+/// they are twice as frequent.
 pub(super) const REPORT_BYTES: f64 = 110.0;
 
 impl<P: InnerPacket> Tunnel<P> {
-    /// Whether the receiver needs a new announcement.
+    /// Whether a new announcement must be sent to the receiver.
     ///
-    /// There are three reasons:
+    /// An announcement must be sent for any of three reasons:
     ///
     /// - An announcement was requested, for instance because the last one was lost.
-    /// - The window reaches further than announced.
-    /// - The report interval or the deadline is more than 1.25 times the announced one, or less
-    ///   than 1/1.25 of it.
+    /// - The reach (see `Tunnel::reach`) is larger than the announced reach.
+    /// - The report interval or the deadline is more than 1.25 times the announced value, or less
+    ///   than 1/1.25 of the announced value.
     pub(super) fn announcement_due(&mut self) -> bool {
         if self.announce || self.reach() > self.announced.reach {
             return true;
@@ -42,8 +43,8 @@ impl<P: InnerPacket> Tunnel<P> {
         differs(now.report_every, said.report_every) || differs(now.deadline, said.deadline)
     }
 
-    /// The *reach*: how many symbols before the newest one the receiver must keep, because repairs
-    /// may span them.
+    /// The *reach* is a number of symbols. The receiver must keep every known symbol that is among
+    /// the latest `reach` symbols, because a later repair may span this symbol.
     ///
     /// The reach is twice the number of outstanding symbols, rounded up to a power of two, and at
     /// least 1024. The power of two keeps announcements rare while the window grows.
@@ -56,8 +57,8 @@ impl<P: InnerPacket> Tunnel<P> {
         let srtt = self.sent_history.srtt();
         let ms = Duration::from_millis;
         // Rate control needs about ten reports per round trip, 2 to 20 ms apart. On a slow path the
-        // interval is longer, so that reports cost almost nothing. It is at most 1 s, and at most
-        // the longer of 20 ms and a quarter of a round trip.
+        // interval is longer, so that reports cost almost nothing. The longer interval is at most 1
+        // s. The longer interval is also at most the larger of 20 ms and a quarter of a round trip.
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);

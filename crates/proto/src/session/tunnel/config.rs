@@ -48,8 +48,8 @@ impl fmt::Display for RateMode {
 
 /// The settings of one end of a tunnel.
 ///
-/// The settings of the two ends need not agree. In the handshake, each end tells the other its
-/// largest inner packet.
+/// The settings of the two ends need not agree. In the handshake, each end tells the other end the
+/// length of its largest inner packet.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// Length of the largest datagram that the path carries, bytes. The IP header is included.
@@ -58,34 +58,33 @@ pub struct TunnelConfig {
     pub header: u32,
     /// How the sending rate is chosen.
     pub rate: RateMode,
-    /// How many proactive repairs are sent, that is, repairs that do not wait for a report of a
-    /// loss.
+    /// How many proactive repairs are sent. A proactive repair is sent before a loss is reported.
     pub redundancy: Redundancy,
     /// Limit on proactive repair bytes per source byte for bulk flows.
     pub max_overhead_bulk: f64,
     /// Limit on proactive repair bytes per source byte for interactive flows.
     pub max_overhead_interactive: f64,
-    /// How long the ends wait for a missing packet. After the deadline the sender gives the
-    /// packet's symbol up. The receiver waits for 1.25 times the deadline that its peer announces.
-    /// An announced deadline of more than 60 s counts as 60 s. After this wait, the receiver lets
-    /// the packet's flow go on without the packet.
+    /// How long the ends wait for a missing packet. After the deadline the sender gives up the
+    /// packet's symbol. The receiver waits for 1.25 times the deadline that its peer announces.
+    /// Then the receiver lets the packet's flow go on without the packet. An announced deadline of
+    /// more than 60 s counts as 60 s.
     ///
     /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time that the path
-    /// needs for 100 full packets. The third time counts as at most 10 s. It is for slow paths,
-    /// where repairs wait long in queues.
+    /// needs for 100 full packets. The third time counts as at most 10 s. The third time matters on
+    /// slow paths, where repairs wait long in queues.
     pub deadline: Option<Duration>,
     /// The round-trip time that the handshake measured.
     pub initial_rtt: Duration,
     /// Whether datagrams are sent as ECN-capable, ECT(0) (RFC 3168).
     ///
     /// Off by default: a sender of ECT(0) promises to slow down for marks, and the rate controller
-    /// reacts too weakly to them.
+    /// reacts too weakly to marks.
     pub ecn: bool,
-    /// Limit on the bytes in the ingress queues, all flows together.
+    /// Limit on the bytes in the ingress queue, all flows together.
     pub queue_bytes: usize,
-    /// Limit on outstanding source symbols. They begin with the oldest symbol that is neither known
-    /// to be decoded nor given up, and end with the newest symbol sent. This limit bounds the
-    /// memory of both ends.
+    /// Limit on the number of outstanding source symbols. The first outstanding symbol is the
+    /// oldest symbol that is not given up and not known to be decoded. The last one is the newest
+    /// symbol sent. This limit bounds the memory of both ends.
     pub window_symbols: u32,
     /// Limit on the memory for the coefficients of the repairs that the decoder holds, bytes
     /// ([`Limits::matrix`](ripstop_codes::window::Limits)).

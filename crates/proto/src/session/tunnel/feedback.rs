@@ -1,7 +1,7 @@
 //! How the tunnel handles a report of the peer. See `mod.rs` for the terms.
 //!
-//! A report updates the sent-packet history, the rate, the loss estimate and the coding window. It
-//! also decides which exact repairs (the repairs that answer a report) are due.
+//! A report updates the sent-packet history, the rate, the loss estimate and the coding window. A
+//! report also decides which exact repairs (the repairs that answer a report) are due.
 
 use super::announcement::REPORT_BYTES;
 use super::outcome::apply_outcome;
@@ -13,19 +13,21 @@ use crate::wire::Feedback;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Share of a round trip's bytes that repetitions of one report may take.
+/// Repetitions of one report may take at most this share of the bytes that the path carries in a
+/// round trip.
 ///
-/// This end also sends reports, and repeats the last one while no datagram follows it. The first
-/// [`FEW_PACKETS`] packets of the round trip do not count. The share bounds the cost of repetitions
-/// when losses come in long runs. Half the share allows half as many repetitions, so all of them
-/// are lost more often. Double the share lets repetitions displace more data.
+/// This end sends reports too, and repeats its last report while no datagram follows. The first
+/// [`FEW_PACKETS`] packets of the round trip do not count for the share. The share bounds the cost
+/// of repetitions when losses come in long runs. Half the share allows half the number of
+/// repetitions, so it happens more often that all repetitions are lost. Double the share lets
+/// repetitions displace more data.
 const REPEAT_SHARE: f64 = 0.2;
-/// A path that carries at most this many packets per round trip gets no extra repetitions: only
-/// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
+/// On a path that carries at most this number of packets per round trip, a report is repeated only
+/// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS) times.
 ///
-/// Such a path has no room for extra repetitions. Half the value allows them on shorter and slower
-/// paths. Double the value forbids them on more paths. On a path of hundreds of packets the value
-/// hardly matters.
+/// Such a path has no room for extra repetitions. Half the value allows extra repetitions on
+/// shorter and slower paths. Double the value forbids extra repetitions on more paths. The value
+/// hardly matters on a path that carries hundreds of packets per round trip.
 const FEW_PACKETS: f64 = 4.0;
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -48,7 +50,8 @@ impl<P: InnerPacket> Tunnel<P> {
         report.losses = self.loss.losses();
         self.rate.on_report(&report);
         self.update_deadline();
-        // Reports may arrive out of order. Only the newest one says which symbols are missing now.
+        // Reports may arrive out of order. Only the newest report says which symbols are missing
+        // now.
         if self.newest_report.is_none_or(|newest| number > newest) {
             self.newest_report = Some(number);
             let holes = self.sources.take(feedback);
@@ -66,8 +69,9 @@ impl<P: InnerPacket> Tunnel<P> {
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
             self.counts.peer_marked = feedback.ce;
-            // How often this end repeats its own reports. A path that holds only a few packets has
-            // no room for extra repetitions. A path without losses needs none.
+            // Sets how many times this end repeats its own reports. A path that holds only a few
+            // packets has no room for extra repetitions. A path without losses needs no extra
+            // repetitions.
             let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
             let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
             let losses = Losses { share: self.loss.proactive(now), ..path.losses };

@@ -1,13 +1,13 @@
-//! The ingress queue: a fair queue with one sub-queue for each flow (FQ-CoDel, RFC 8290). CoDel
-//! (RFC 8289) keeps each sub-queue short.
+//! The ingress queue: a fair queue (FQ-CoDel, RFC 8290). Flows are hashed to sub-queues, the
+//! *buckets*. CoDel (RFC 8289) keeps each bucket short.
 //!
 //! The ingress queue is the bottleneck that an inner TCP sees. Bursts of the inner TCP wait here,
 //! and CoDel's drops here tell the inner TCP to slow down. No later part of the tunnel drops
 //! packets for lack of room.
 //!
-//! The queue also classifies flows by rate. An *interactive* flow uses little of the path. So its
-//! packets can have many proactive repairs (repairs sent before a loss is known) at little cost.
-//! All other flows are *bulk*.
+//! The queue also classifies flows by rate. An *interactive* flow uses little of the path's rate.
+//! So its packets can have many proactive repairs (repairs sent before a loss is known) at little
+//! cost. All other flows are *bulk*.
 
 use super::inner::{Meta, Order};
 use ripstop_base::Time;
@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// Number of buckets that flows are hashed to. Both ends must use the same number.
 ///
-/// 1024 is the default of FQ-CoDel (RFC 8290). Flows in the same bucket share one queue
-/// and wait for each other's losses. Half the number doubles the chance of sharing; double the
-/// number halves it and costs more memory.
+/// 1024 is the default of FQ-CoDel (RFC 8290). Flows in the same bucket share one queue and wait
+/// for each other's losses. Half the number doubles the chance that two flows share a bucket.
+/// Double the number halves this chance and costs more memory.
 pub(super) const BUCKETS: usize = 1024;
 
 /// Returns the bucket of a flow.
@@ -26,15 +26,15 @@ pub(super) fn bucket_of(flow: u64) -> u16 {
     (flow % BUCKETS as u64) as u16
 }
 
-/// How proactive repair protects a packet.
+/// The class of a packet. The class decides how many proactive repairs protect the packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     /// The packet is not [`Class::Interactive`]. Each repair costs bandwidth that other packets
     /// need.
     #[default]
     Bulk,
-    /// The packet is delivered in order, and its flow uses little of the path's rate. So repairs
-    /// are cheap.
+    /// The packet is delivered in order, and its flow uses little of the path's rate. So repairs of
+    /// the packet are cheap.
     Interactive,
 }
 
@@ -63,7 +63,8 @@ pub struct QueueDrops {
 #[derive(Debug)]
 pub(super) struct Ingress<P> {
     buckets: Vec<Bucket<P>>,
-    /// Buckets that have just become active. They are served before `old` (RFC 8290, section 4.2).
+    /// Buckets that have just become active. These buckets are served before the buckets in `old`
+    /// (RFC 8290, section 4.2).
     new: VecDeque<u16>,
     /// The other active buckets, served one after the other.
     old: VecDeque<u16>,
@@ -97,7 +98,8 @@ struct Bucket<P> {
 }
 
 impl<P> Ingress<P> {
-    /// Creates an empty queue for up to `limit` bytes. `quantum` is the longest packet, bytes.
+    /// Creates an empty queue for up to `limit` bytes. `quantum` is the length of the longest
+    /// packet, bytes.
     pub(super) fn new(limit: usize, quantum: u32) -> Ingress<P> {
         Ingress {
             buckets: (0..BUCKETS)
@@ -124,17 +126,18 @@ impl<P> Ingress<P> {
 
     /// Sets CoDel's target and interval for the tunnel's round-trip time `rtt`.
     ///
-    /// `held` is the longest recent time that the receiver held packets until earlier ones were
-    /// recovered.
+    /// `held` is the longest recent time for which the receiver held packets back until earlier
+    /// packets were recovered.
     ///
-    /// - The target includes 2/5 of `rtt`. A queue of this length keeps the path busy while an
+    /// - The target includes 2/5 of `rtt`. A queue with this delay keeps the path busy while an
     ///   inner TCP reduces its window.
     /// - The target also includes 3/4 of `held`. Held packets are released together and
     ///   acknowledged together, so the inner TCP answers with a burst.
-    /// - The interval is twice the sum of `rtt` and `held`. An inner TCP measures a round trip of
-    ///   about this sum, and needs one round trip to react to a drop.
+    /// - The interval is twice the sum of `rtt` and `held`. This sum is about the round-trip time
+    ///   that an inner TCP measures. An inner TCP needs one round trip to react to a drop.
     ///
-    /// Neither value is less than CoDel's default, 5 ms and 100 ms (RFC 8289).
+    /// The target is at least CoDel's default of 5 ms. The interval is at least CoDel's default of
+    /// 100 ms (RFC 8289).
     pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
         self.target = (rtt * 2 / 5 + held * 3 / 4).max(Duration::from_millis(5));
         self.interval = (2 * (rtt + held)).max(Duration::from_millis(100));
@@ -143,9 +146,11 @@ impl<P> Ingress<P> {
     /// Adds a packet. If the queue would exceed its limit, first drops packets of the longest
     /// bucket.
     ///
-    /// The packet is interactive under three conditions. It must be delivered in order. Its
-    /// bucket's rate is less than `interactive_below`, byte/s. Fewer than 16 000 bytes wait in its
-    /// bucket.
+    /// The packet is interactive if three conditions hold:
+    ///
+    /// - The packet must be delivered in order.
+    /// - The rate of the packet's bucket is less than `interactive_below`, byte/s.
+    /// - Fewer than 16 000 bytes wait in the packet's bucket.
     pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
@@ -155,7 +160,7 @@ impl<P> Ingress<P> {
         let bucket = &mut self.buckets[usize::from(index)];
         let rate = bucket.rate.count(now, len);
         // Packets with `Order::Immediate` are not interactive. A bare acknowledgement, for
-        // instance, needs no repair: the next acknowledgement makes up for its loss.
+        // instance, needs no repair: the next acknowledgement makes up for the lost one.
         let interactive = meta.order == Order::InOrder && rate < interactive_below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now });
@@ -201,8 +206,8 @@ impl<P> Ingress<P> {
                 self.drops.expired += 1;
                 continue;
             }
-            // CoDel must not drop if at most two full packets wait behind this one: such a queue
-            // cannot become shorter.
+            // CoDel must not drop this packet if at most two full packets wait behind it. Drops
+            // cannot shorten such a queue further.
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
             if bucket.codel.drops(now, short, self.interval) {
                 self.drops.aqm += 1;
@@ -236,8 +241,8 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Drops the first packet of the bucket that holds the most bytes. The sender notices the loss
-    /// of the first packet sooner than the loss of the last one.
+    /// Drops the first packet of the bucket that holds the most bytes. The packet's sender notices
+    /// the loss of the first packet sooner than the loss of the last packet.
     fn drop_from_longest(&mut self) {
         let Some(longest) = self.buckets.iter_mut().max_by_key(|bucket| bucket.bytes) else { return };
         if let Some(head) = longest.queue.pop_front() {
@@ -253,13 +258,14 @@ impl<P> Ingress<P> {
 /// CoDel's control law (RFC 8289, section 5).
 #[derive(Clone, Copy, Debug, Default)]
 struct Codel {
-    /// Since when the time in the queue has exceeded the target. `None`: it has not.
+    /// Since when the time in the queue has exceeded the target. `None`: the time in the queue does
+    /// not exceed the target.
     above_since: Option<Time>,
     /// Whether CoDel is in its dropping state.
     dropping: bool,
     /// When the next packet is dropped in the dropping state.
     next_drop: Time,
-    /// Drop count. A larger count makes the time to the next drop shorter.
+    /// CoDel's drop count. A larger count makes the time to the next drop shorter.
     count: u32,
     /// `count` when the last dropping state began.
     last_count: u32,
@@ -286,8 +292,8 @@ impl Codel {
         if now.since(above_since) < interval {
             return false;
         }
-        // If the last dropping state ended recently, go on at about its drop rate (RFC 8289,
-        // section 5).
+        // If the last dropping state ended recently, continue at about the drop rate of that state
+        // (RFC 8289, section 5).
         let recent = now.signed_since(self.next_drop) < 16 * interval.as_nanos() as i64;
         let delta = self.count.saturating_sub(self.last_count);
         self.count = if recent && delta > 1 { delta } else { 1 };
@@ -303,7 +309,7 @@ impl Codel {
     }
 }
 
-/// A bucket's recent rate, with exponential forgetting.
+/// The recent rate at which packets enter a bucket: an exponentially weighted average.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowRate {
     /// The rate at the time `last`, byte/s.
@@ -314,8 +320,8 @@ struct FlowRate {
 impl FlowRate {
     /// Time constant of the average, s.
     ///
-    /// Half the value makes a flow bulk after a shorter burst. Double the value keeps it bulk for
-    /// longer after a burst.
+    /// Half the value makes a flow bulk after a shorter burst. Double the value keeps a flow bulk
+    /// for longer after a burst.
     const TIME_CONSTANT: f64 = 0.5;
 
     /// Counts `bytes` that arrived at `now`, and returns the new rate, byte/s.

@@ -1,7 +1,8 @@
-//! What a tunnel must know about an inner packet: its flow, its length, and how to deliver it.
+//! What a tunnel must know about an inner packet: its flow, its length, and how to deliver the
+//! packet.
 //!
-//! [`InnerPacket`] makes the tunnel independent of the packet's format. [`Symbol`] implements it
-//! for IP packets.
+//! [`InnerPacket`] makes the tunnel independent of the packet's format. [`Symbol`] implements this
+//! trait for IP packets.
 
 use crate::inner::Inner;
 use crate::wire::Gap;
@@ -12,7 +13,7 @@ use ripstop_codes::{Payload, Symbol};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Identifies the flow. Packets that must stay in order have the same value. Both ends compute
-    /// the same value.
+    /// the same value for a packet.
     pub flow: u64,
     /// Whether the packet is delivered in order within its flow.
     pub order: Order,
@@ -26,31 +27,31 @@ pub enum Order {
     /// In order within the flow. The packet waits for missing earlier packets of the flow, up to
     /// the tunnel's deadline.
     InOrder,
-    /// As soon as the packet is known. It is dropped if a later packet of its flow was delivered.
+    /// As soon as the packet is known. The packet is dropped if a later packet of its flow was
+    /// delivered before.
     ///
-    /// Two kinds of packets are delivered this way. A bare TCP acknowledgement repeats all that
-    /// earlier ones said. A packet with expedited forwarding (DSCP 46, RFC 3246) is useless when
-    /// late.
+    /// Two kinds of packets are delivered this way: bare TCP acknowledgements, and packets with
+    /// expedited forwarding (DSCP 46, RFC 3246). A bare TCP acknowledgement repeats the content of
+    /// earlier acknowledgements. A packet with expedited forwarding is useless when late.
     Immediate,
 }
 
 /// A symbol that holds an inner packet.
 ///
 /// The first byte holds the packet's [`Gap`]: how far back the previous symbol of its flow is. The
-/// inner packet follows. See `docs/contributors/wire-format.md`.
+/// inner packet follows this byte. See `docs/contributors/wire-format.md`.
 pub trait InnerPacket: Payload {
     /// Writes the gap into the symbol.
     fn set_gap(&mut self, gap: Gap);
     /// Reads the gap from the symbol.
     fn gap(&self) -> Gap;
-    /// Flow, order and length of the packet. `None`: the packet is malformed, which means that its
-    /// header does not fit the symbol.
+    /// Flow, order and length of the packet. `None`: the symbol does not hold a valid inner packet.
     fn meta(&self) -> Option<Meta>;
 }
 
 /// DSCP of expedited forwarding (RFC 3246).
 const EXPEDITED: u8 = 46;
-/// Mask that is XORed to the flow of a bare TCP acknowledgement.
+/// Mask that is XORed with the flow of a bare TCP acknowledgement.
 ///
 /// The mask makes bare acknowledgements a flow of their own, so that data of the same connection
 /// waits only for data. The value is 2^64 divided by the golden ratio, an arbitrary number with

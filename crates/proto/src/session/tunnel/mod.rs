@@ -16,19 +16,20 @@
 //!
 //! * An *inner packet* is an IP packet that the tunnel carries. The *user* of the session sends and
 //!   receives inner packets.
-//! * A *source symbol*, or source, is one inner packet as the coder takes it: one byte (the
-//!   [`Gap`](crate::wire::Gap)), then the packet. Source symbols are numbered.
+//! * A *source symbol*, or source, is one inner packet in the form that the coder uses: one byte
+//!   (the [`Gap`](crate::wire::Gap)), then the packet. Source symbols are numbered.
 //! * A *repair* is a linear combination of source symbols. These symbols are the *members* of the
-//!   repair; the repair *spans* them.
+//!   repair. The repair *spans* its members.
 //! * The *coding window* holds the source symbols that repairs may still span. These symbols are
 //!   *outstanding*.
-//! * A *datagram* carries one source symbol, repair, report, announcement or probe, or the end of
-//!   the session. Datagrams have numbers of their own.
+//! * A *datagram* carries one source symbol, one repair, one report, one window announcement (see
+//!   `announcement.rs`), one probe, or the end of the session. Datagrams are numbered separately
+//!   from symbols.
 //! * A *report* (`Feedback`) tells the sender which datagrams arrived and which symbols are
 //!   missing.
 //! * An *exact repair* answers a report. A *proactive repair* is sent before a loss is known.
-//! * The *deadline* is how long the ends wait for a symbol before they give it up.
-//! * A *probe* is a datagram that asks for a report. It usually carries nothing but padding.
+//! * The *deadline* is how long the ends wait for a symbol before they give up the symbol.
+//! * A *probe* is a datagram that is sent to obtain a report. Most probes carry only padding.
 
 mod announcement;
 mod config;
@@ -75,19 +76,20 @@ use std::time::Duration;
 
 /// A flow is interactive when its rate is below this share of the path's estimated rate.
 ///
-/// Interactive flows may spend more repair bytes per source byte than *bulk* flows (all others).
-/// The share is small, so these repairs take little of the path's rate. With double the share,
-/// flows of up to twice the rate are interactive, at up to twice the cost. With half the share,
-/// more flows are bulk. `Ingress::push` has further conditions.
+/// Interactive flows may spend more repair bytes per source byte than *bulk* flows (all other
+/// flows). The share is small, so the repairs of an interactive flow take little of the path's
+/// rate. With double the share, flows with up to twice the rate are interactive, and their repairs
+/// cost up to twice as much. With half the share, more flows are bulk. `Ingress::push` has further
+/// conditions for interactive packets.
 const INTERACTIVE_SHARE: f64 = 0.02;
 /// A flow below this rate is interactive on every path, byte/s.
 ///
-/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives less. With
-/// half the floor, more small flows on slow paths are bulk. With double the floor, faster flows on
-/// slow paths also get the repairs of interactive flows.
+/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives a lower rate.
+/// With half the floor, more small flows on slow paths are bulk. With double the floor, faster
+/// flows on slow paths also get the repairs of interactive flows.
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
 
-/// An event of the tunnel that its user should know of.
+/// An event that the tunnel reports to its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelEvent {
     /// Datagrams were sent, and the peer did not report in time. The path may have failed.
@@ -96,18 +98,19 @@ pub enum TunnelEvent {
     Heard,
     /// The peer ended the session.
     Closed,
-    /// It is known whether a probe arrived. See [`Tunnel::request_probe`].
+    /// It has become known whether a probe arrived. See [`Tunnel::request_probe`].
     Probe {
         /// Padding of the probe, bytes.
         padding: u32,
-        /// True: the probe arrived. False: it is lost.
+        /// True: the probe arrived. False: the probe is lost.
         received: bool,
     },
 }
 
 /// One end of a tunnel.
 ///
-/// Drive it through [`Session`]. The other methods change settings or read the state.
+/// The caller drives the tunnel through [`Session`]. The other methods request actions, change
+/// settings or read the state.
 #[derive(Debug)]
 pub struct Tunnel<P: InnerPacket> {
     config: TunnelConfig,
@@ -128,8 +131,8 @@ pub struct Tunnel<P: InnerPacket> {
     /// Set when the report interval or the deadline may differ from the last window announcement.
     /// Cleared by `announcement_due`.
     window_outdated: bool,
-    /// How long to wait for a symbol before it is given up. Updated with each report of the peer
-    /// and each new MTU.
+    /// How long to wait for a symbol before the symbol is given up. Updated with each report of the
+    /// peer and each new MTU.
     deadline: Duration,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
@@ -150,9 +153,10 @@ pub struct Tunnel<P: InnerPacket> {
 impl<P: InnerPacket> Tunnel<P> {
     /// Creates a tunnel that begins at `now`.
     ///
-    /// `entropy` seeds all random numbers of the tunnel: when to probe for more rate, when to send
-    /// repairs, and the repairs' coefficients. In the daemon it must differ at every start. In the
-    /// simulator it comes from a named random stream.
+    /// `entropy` seeds all random numbers of the tunnel. These numbers decide when to probe for
+    /// more rate, when to send repairs, and which coefficients the repairs have. In the daemon,
+    /// `entropy` must differ at every start. In the simulator, `entropy` comes from a named random
+    /// stream.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
         let seed = Seed::new(entropy);
         let rate = match config.rate {
@@ -202,20 +206,22 @@ impl<P: InnerPacket> Tunnel<P> {
         tunnel
     }
 
-    /// Requests a probe with `padding` zero bytes, in place of a requested one not yet sent.
+    /// Requests a probe with `padding` zero bytes. The new probe replaces an earlier requested
+    /// probe that has not been sent yet.
     ///
-    /// A probe is a keep-alive, or it tests whether the path carries datagrams of that size. The
-    /// probe is the next packet that [`Session::poll_transmit`] returns.
+    /// A probe is a keep-alive, or tests whether the path carries datagrams of the probe's size.
+    /// The probe is the next packet that [`Session::poll_transmit`] returns.
     pub fn request_probe(&mut self, padding: u16) {
         self.requested_probe = Some(padding);
     }
 
-    /// Ends the session. A later [`Session::poll_transmit`] returns the packet that tells the peer.
+    /// Ends the session. A later [`Session::poll_transmit`] returns the packet that tells the peer
+    /// about the end.
     pub fn close(&mut self) {
         self.close = true;
     }
 
-    /// Sets the path's MTU: bytes of a datagram, IP header included.
+    /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
         self.update_deadline();
@@ -226,8 +232,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.config.header
     }
 
-    /// The smoothed round-trip time (RFC 6298). Before the first sample it is the round-trip time
-    /// of the handshake.
+    /// The smoothed round-trip time (RFC 6298). Before the first sample, this is the round-trip
+    /// time of the handshake.
     pub fn srtt(&self) -> Duration {
         self.sent_history.srtt()
     }
@@ -239,8 +245,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.since()
     }
 
-    /// The known numbers that complete the numbers in the peer's packets. On the wire, packets
-    /// carry only the low bits of their numbers.
+    /// The known numbers with which the parser completes the numbers in the peer's packets. On the
+    /// wire, packets carry only the low bits of their numbers.
     pub fn expand(&self) -> WireContext {
         WireContext {
             id_near: self.receiver.end(),
@@ -250,15 +256,16 @@ impl<P: InnerPacket> Tunnel<P> {
         }
     }
 
-    /// Number of symbols from the window's base to the newest one sent. The base is the oldest
-    /// symbol that is neither known to be decoded nor given up.
+    /// Number of symbols from the window's base to the newest symbol sent. The base is the oldest
+    /// symbol that is not given up and not known to be decoded.
     pub fn outstanding(&self) -> usize {
         self.sources.len()
     }
 
-    /// Removes all packets from the ingress queue and returns them in the order of sending.
+    /// Removes all packets from the ingress queue. Returns them in the order in which the tunnel
+    /// would have sent them.
     ///
-    /// CoDel may drop some of these packets, as it does when packets are sent.
+    /// CoDel may drop some of these packets, as CoDel does when packets are sent.
     pub fn take_waiting(&mut self) -> Vec<P> {
         std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX)).map(|queued| queued.payload).collect()
     }
@@ -292,9 +299,9 @@ impl<P: InnerPacket> Tunnel<P> {
         self.deadline
     }
 
-    /// Works out the deadline and marks the window announcement as outdated. The deadline and the
-    /// announcement depend on the path's MTU, the round-trip time and the rate. So this is called
-    /// after each report and each new MTU.
+    /// Computes the deadline and marks the window announcement as outdated. The deadline and the
+    /// announcement depend on the path's MTU, the round-trip time and the rate. So the tunnel calls
+    /// this function after each report and each new MTU.
     fn update_deadline(&mut self) {
         self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
         self.window_outdated = true;
@@ -320,7 +327,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.sent_history.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
     }
 
-    /// Whether the coding window may take one more source symbol.
+    /// Whether the coding window has room for one more source symbol.
     fn window_open(&self) -> bool {
         self.sources.len() < self.config.window_symbols as usize
     }
@@ -340,8 +347,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     type Delivered = Delivered<P>;
     type Event = TunnelEvent;
 
-    /// Takes an inner packet from the user. A malformed packet is counted and dropped, and so is a
-    /// packet longer than [`Tunnel::inner_mtu`].
+    /// Takes an inner packet from the user. A malformed packet, or a packet longer than
+    /// [`Tunnel::inner_mtu`], is counted and dropped.
     fn handle_inner(&mut self, now: Time, payload: P) {
         let now = self.tick(now);
         match payload.meta() {

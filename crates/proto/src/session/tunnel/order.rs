@@ -1,11 +1,11 @@
 //! In-order delivery. Packets of one flow are delivered in the order in which the peer's user sent
 //! them. Flows do not wait for each other, unless they share a bucket ([`bucket_of`]).
 //!
-//! Each packet travels in one numbered symbol (see `mod.rs`). Its [`Gap`] gives a range of symbol
-//! numbers that contains the previous symbol of its flow. Known symbols in this range have been
-//! sorted into their flows already. A missing symbol in the range may belong to the packet's flow.
-//! So the packet waits for the missing symbols in the range, from the highest one down, until its
-//! flow's previous symbol is known.
+//! Each packet travels in one numbered symbol (see `mod.rs`). The symbol's [`Gap`] gives a range of
+//! symbol numbers that contains the previous symbol of the same flow. Known symbols in this range
+//! have been sorted into their flows already. A missing symbol in the range may belong to the
+//! packet's flow. So the packet waits for the missing symbols in the range, from the highest one
+//! down, until its flow's previous symbol is known.
 
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
@@ -30,7 +30,8 @@ pub struct OrderCounts {
     pub delivered: u64,
     /// Packets that waited for an earlier packet.
     pub held: u64,
-    /// Times that a flow went on without a missing packet because the deadline was over.
+    /// Number of times that a flow went on without a missing packet, because the deadline had
+    /// passed.
     pub skipped: u64,
     /// Packets dropped because their flow had already gone on without them.
     pub late: u64,
@@ -44,8 +45,8 @@ pub(super) struct InOrder<P> {
     flows: Vec<Flow<P>>,
     /// For each missing symbol, the flow buckets whose first waiting packet waits for this symbol.
     blocked: BTreeMap<u64, Vec<u16>>,
-    /// Time of arrival, flow bucket and symbol of each waiting packet, in order of arrival. Packets
-    /// that have been delivered since are removed later.
+    /// Time of arrival, flow bucket and symbol of each waiting packet, in order of arrival. The
+    /// entry of a packet that has been delivered is removed when it reaches the front.
     arrivals: VecDeque<(Time, u16, u64)>,
     /// Number of waiting packets in all flows.
     waiting: usize,
@@ -65,7 +66,7 @@ struct Flow<P> {
     waiting: VecDeque<Waiting<P>>,
 }
 
-/// A packet that waits for an earlier one.
+/// A packet that waits for an earlier packet.
 #[derive(Debug)]
 struct Waiting<P> {
     id: u64,
@@ -113,7 +114,7 @@ impl<P> InOrder<P> {
         self.resolve(id, missing);
     }
 
-    /// Lets the flows go on that waited for symbol `id`. Either the symbol's packet has been passed
+    /// Lets the flows that waited for symbol `id` go on. Either the symbol's packet has been passed
     /// to `arrive`, or the symbol was given up or is malformed.
     pub(super) fn resolve(&mut self, id: u64, missing: &BTreeSet<u64>) {
         for index in self.blocked.remove(&id).unwrap_or_default() {
@@ -121,7 +122,8 @@ impl<P> InOrder<P> {
         }
     }
 
-    /// Delivers packets that have waited longer than `deadline`, without the packets before them.
+    /// Delivers packets that have waited longer than `deadline`, although earlier packets are
+    /// missing.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration, missing: &BTreeSet<u64>) {
         while let Some((since, index, id)) = self.arrivals.front().copied() {
             if self.has_left(index, id) {
@@ -153,7 +155,7 @@ impl<P> InOrder<P> {
         self.ready.pop_front()
     }
 
-    /// Number of packets that wait for an earlier one.
+    /// Number of packets that wait for an earlier packet.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -168,17 +170,17 @@ impl<P> InOrder<P> {
         self.flows[usize::from(index)].last.is_some_and(|last| last >= id)
     }
 
-    /// Delivers the waiting packets of the flow bucket `index` up to the first one that must wait.
-    /// Records which missing symbol that packet waits for.
+    /// Delivers the waiting packets of the flow bucket `index` up to the first packet that must
+    /// wait. Records which missing symbol this packet waits for.
     fn release(&mut self, index: u16, missing: &BTreeSet<u64>) {
         loop {
             let flow = &self.flows[usize::from(index)];
             let Some(first) = flow.waiting.front() else { return };
             let bracket = first.gap.predecessors(first.id);
             let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
-            // Wait for the highest missing symbol in the range. When that symbol is known, either
-            // it is the flow's previous symbol, or the flow waits for the missing symbols before
-            // it.
+            // Wait for the highest missing symbol in the range. When that symbol is known, there
+            // are two cases. Either that symbol is the flow's previous symbol, or the flow waits
+            // for the next lower missing symbol.
             let blocker = if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
             if let Some(id) = blocker {
                 let waiters = self.blocked.entry(id).or_default();
@@ -239,7 +241,7 @@ mod tests {
             let (flow, gap) = sent[id as usize];
             out.arrive(Time::ZERO, id, gap, packet(id, flow, Order::InOrder), &missing);
         }
-        assert_eq!(drain(&mut out), [0, 2], "a must be delivered (its previous symbol, 0, is known), and b must wait");
+        assert_eq!(drain(&mut out), [0, 2], "flow a must be delivered (its symbol 0 is known), and flow b must wait");
         let (flow, gap) = sent[1];
         out.arrive(Time::ZERO, 1, gap, packet(1, flow, Order::InOrder), &BTreeSet::new());
         assert_eq!(drain(&mut out), [1, 3]);

@@ -7,10 +7,10 @@ use super::sources::Sources;
 use super::{InnerPacket, TunnelEvent};
 use std::collections::VecDeque;
 
-/// Tells the part that supplied a datagram's content what became of the datagram.
+/// Tells the part of the tunnel that supplied a datagram's content what became of the datagram.
 ///
-/// Sets `announce` when a window announcement was lost, so that it is sent again. Adds an event
-/// when a probe was received or lost.
+/// Sets `announce` when a window announcement was lost, so that a new announcement is sent. Adds an
+/// event when a probe was received or lost.
 pub(super) fn apply_outcome<P: InnerPacket>(
     outcome: Outcome,
     sources: &mut Sources<P>,

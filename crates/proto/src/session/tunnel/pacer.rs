@@ -3,26 +3,27 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The pacer's timer is set this long after the next datagram is due, 1 ms.
+/// Delay of the pacer's timer: the timer fires 1 ms after the next datagram is due.
 ///
-/// Several datagrams that have become due then share one wake-up. Half the value wakes the program
-/// more often. Double the value makes larger bursts. It would also use up all of [`BURST`], so that
-/// a late timer could lose rate.
+/// All datagrams that become due within this time share one wake-up. Half the value wakes the
+/// program more often. Double the value makes larger bursts. Double the value would also use up all
+/// of [`BURST`], so that a late timer could lower the rate.
 const BATCH: Duration = Duration::from_millis(1);
-/// Unused sending time that is kept for the next datagrams if no datagram was waiting, 2 ms. If a
-/// datagram was waiting, at least this time is kept (see [`LATE`]).
+/// Limit on the unused sending time that is kept for the next datagrams if no datagram was waiting,
+/// 2 ms. If a datagram was waiting, the limit is at least this time (see [`LATE`]).
 ///
-/// The value covers one batch ([`BATCH`]) and a timer that is up to 1 ms late. Half the value loses
-/// rate when timers are late. Double the value allows bursts of twice the size.
+/// The value covers one batch ([`BATCH`]) and a timer that is up to 1 ms late. With half the value,
+/// late timers lower the rate. Double the value allows bursts of twice the size.
 const BURST: Duration = Duration::from_millis(2);
 /// Limit on the unused sending time that is kept for the next datagrams if a datagram was waiting,
 /// 25 ms.
 ///
-/// Half a round trip is kept, but at least [`BURST`] and at most this limit. If a datagram was
-/// waiting, only the timer was late. On a busy machine a timer is late by many milliseconds. If the
-/// unused time were lost, the timer would limit the rate. The rate controller would then measure a
-/// slower path and lower the rate further. Half the value loses rate on machines with later timers.
-/// Double the value allows longer bursts on paths with a round-trip time above 50 ms.
+/// Up to half a round trip is kept, but not less than [`BURST`] and not more than this limit. If a
+/// datagram was waiting, the time passed unused because the timer was late. On a busy machine a
+/// timer may be late by many milliseconds. If the unused time were lost, the timer would limit the
+/// rate. The rate controller would then measure a slower path and lower the rate further. Half the
+/// value lowers the rate on machines whose timers are later. Double the value allows longer bursts
+/// on paths with a round-trip time above 50 ms.
 const LATE: Duration = Duration::from_millis(25);
 
 /// Decides when the next datagram may leave.
@@ -30,7 +31,8 @@ const LATE: Duration = Duration::from_millis(25);
 pub(super) struct Pacer {
     /// When the next datagram may leave.
     next: Time,
-    /// The argument of the last call of [`Pacer::hold`].
+    /// Whether a datagram was waiting for the pacer: the argument of the last call of
+    /// [`Pacer::hold`].
     held: bool,
 }
 
@@ -44,21 +46,22 @@ impl Pacer {
         self.next <= now
     }
 
-    /// When to try again if no datagram may leave now: [`BATCH`] after the next one is due.
+    /// When to try again if no datagram may leave now: [`BATCH`] after the next datagram is due.
     pub(super) fn opens(&self) -> Time {
         self.next + BATCH
     }
 
-    /// Call this when no datagram leaves. `held`: a datagram waits, and only the pacer stops it.
+    /// Call this function when no datagram leaves. `held`: a datagram waits, and only the pacer
+    /// stops this datagram.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Records that a datagram of `bytes` leaves. `rate` is the pacing rate, byte/s.
+    /// Records that a datagram of `bytes` bytes leaves. `rate` is the pacing rate, byte/s.
     ///
     /// Some of the sending time that passed unused is kept for the next datagrams. If a datagram
-    /// was waiting, half of the round-trip time `srtt` is kept, at least [`BURST`] and at most
-    /// [`LATE`]. Otherwise [`BURST`] is kept.
+    /// was waiting, the limit on this time is half of the round-trip time `srtt`, but at least
+    /// [`BURST`] and at most [`LATE`]. Otherwise the limit is [`BURST`].
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
         // Unused sending time before `now - most` is not kept.
         let most = if self.held { (srtt / 2).clamp(BURST, LATE) } else { BURST };

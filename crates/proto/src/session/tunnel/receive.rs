@@ -1,9 +1,9 @@
 //! The receiving half of a tunnel. It records which datagrams have arrived, decodes symbols,
 //! delivers packets in order, and makes the reports for the peer.
 //!
-//! A missing symbol is *seen* (RFC 8406) if the receiver holds a repair for it. The symbol is
-//! decoded when the *unseen* symbols of that repair are known. So reports ask only for repairs of
-//! unseen symbols. See `mod.rs` for the other terms.
+//! Each stored repair makes one missing symbol *seen* (RFC 8406): the repair's *pivot*. The pivot
+//! is decoded when all *unseen* symbols in that repair are known. So reports ask only for repairs
+//! of unseen symbols. See `mod.rs` for the other terms.
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
@@ -16,37 +16,43 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Limit on the ranges of unseen symbols that a report lists. The lowest ranges are listed.
+/// Limit on the number of ranges of unseen symbols that a report lists. If there are more ranges,
+/// the report lists the lowest ranges.
 ///
-/// About this many ranges fit into a report. The list should hold all losses of a round trip, or
-/// repairs do not keep up on long fast paths. With half the value, losses are repaired more slowly
-/// there. With double the value, most of the added ranges would be cut: a report has at most
-/// [`MAX_FEEDBACK`](crate::wire::MAX_FEEDBACK) bytes.
+/// About this number of ranges fits into a report. The list should hold all losses of a round trip.
+/// Otherwise repairs do not keep up with the losses on long, fast paths. With half the value,
+/// losses are repaired more slowly on such paths. With double the value, most of the added ranges
+/// would be cut: a report has at most [`MAX_FEEDBACK`](crate::wire::MAX_FEEDBACK) bytes.
 const UNSEEN_RANGES: usize = 512;
-/// The decoder discards a repair with more unseen symbols than this among its contiguous members.
+/// The decoder discards a repair if more than this number of symbols in the repair's tail are
+/// unseen. The tail is the last contiguous range of members ([`Members::tail`]).
 ///
-/// After the sender has overshot the path's rate, more symbols are missing than such repairs can
-/// recover. Exact repairs span only a few symbols each, so the limit does not affect them. Held
-/// repairs that overlap cost computing time in proportion to the square of the missing symbols. A
-/// hostile session (seed 891 of `make soak`) took 130 s of CPU time without the limit, and 10 s
-/// with it. Double the value allows up to four times that cost. Half the value discards repairs
-/// that could have recovered long runs of losses.
+/// When the sender has exceeded the path's rate, very many symbols are missing. A repair with more
+/// unseen symbols than the limit cannot recover any of them. An exact repair spans few unseen
+/// symbols, so the limit does not affect exact repairs. If held repairs overlap, their computing
+/// time grows with the square of the number of missing symbols. A hostile session (seed 891 of
+/// `make soak`) took 130 s of CPU time without the limit, and 10 s with the limit. Double the value
+/// allows up to four times the computing time. Half the value discards repairs that could have
+/// recovered long runs of losses.
 const MAX_UNSEEN: usize = 128;
-/// The *reach*: among this many latest symbols, the receiver keeps the known ones, because later
-/// repairs may span them. This value is used until the sender announces a reach. The receiver uses
-/// a smaller reach only if its coding window is smaller.
+/// The *reach* is a number of symbols. The receiver keeps every known symbol that is among the
+/// latest `reach` symbols, because a later repair may span this symbol. This constant is the reach
+/// until the sender announces one. The constant is also the smallest reach that the receiver uses,
+/// unless the coding window is smaller.
 ///
-/// Half the value makes early repairs of old symbols unusable. Double the value takes more memory.
+/// With half the value, a repair is unusable if it arrives before the first announcement and spans
+/// older symbols. Double the value takes more memory.
 const DEFAULT_REACH: u64 = 1024;
 
 /// Counts of the receiving half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveCounts {
-    /// Datagrams received. Each number counts once.
+    /// Datagrams received. A datagram whose number was received before does not count.
     pub datagrams: u64,
     /// Datagrams received that were marked Congestion Experienced.
     pub marked: u64,
-    /// Datagrams dropped because their number was received before, or is too old to tell.
+    /// Datagrams dropped because their number was received before, or is older than all numbers
+    /// that the receiver remembers.
     pub duplicates: u64,
     /// Source symbols received.
     pub sources: u64,
@@ -56,8 +62,8 @@ pub struct ReceiveCounts {
     pub repairs: u64,
     /// Repairs that added no information.
     pub redundant: u64,
-    /// Repairs that span symbols no longer kept. Also sources and repairs of symbols too far ahead
-    /// of all known ones.
+    /// Repairs that span a symbol that the receiver no longer keeps. Sources and repairs with a
+    /// symbol more than `Receiver::limit` beyond `Receiver::end` count too.
     pub unusable: u64,
     /// Repairs discarded because they span too many unseen symbols.
     pub wide: u64,
@@ -81,37 +87,38 @@ pub(super) struct Receiver<P: InnerPacket> {
     numbers: ReceivedNumbers,
     received_bytes: u64,
     decoder: Decoder<P>,
-    /// Symbols before `end` that are neither received, nor recovered, nor given up.
+    /// Symbols before `end` that are not received, not recovered and not given up.
     missing: BTreeSet<u64>,
     /// One past the highest symbol known to exist.
     end: u64,
-    /// How many symbols beyond `end` are accepted.
+    /// A symbol is accepted if it lies at most this number of symbols beyond `end`.
     limit: u64,
     order: InOrder<P>,
     reporter: ReportTimer,
-    /// Number of latest symbols of which the known ones are kept. See [`DEFAULT_REACH`].
+    /// The reach: known symbols among the latest `reach` symbols are kept. See [`DEFAULT_REACH`].
     reach: u64,
     /// Known symbols before this one have been freed.
     freed_to: u64,
-    /// How long a packet waits for missing ones: 1.25 times the deadline of the last window
-    /// announcement, which counts as at most 60 s. `None`: no announcement has come.
+    /// How long a packet waits for missing earlier packets. This is 1.25 times the deadline in the
+    /// last window announcement. A deadline above 60 s counts as 60 s. `None`: no announcement has
+    /// come.
     deadline: Option<Duration>,
-    /// Repairs with contiguous or equally spaced members that added no information.
+    /// Number of repairs that added no information and have contiguous or equally spaced members.
     redundant: u64,
     counts: ReceiveCounts,
 }
 
 impl<P: InnerPacket> Receiver<P> {
     /// Creates a receiver for a coding window of up to `limit` symbols. The coefficients of held
-    /// repairs take at most `matrix` bytes; their payloads come in addition.
+    /// repairs take at most `matrix` bytes. The payloads of these repairs take further memory.
     pub(super) fn new(limit: u32, matrix: usize) -> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
             numbers: ReceivedNumbers::new(),
             received_bytes: 0,
-            // Each stored repair makes one of its missing symbols seen: its pivot. With the highest
+            // Each stored repair makes one of its missing symbols seen: the pivot. With the highest
             // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for these
-            // symbols first, which is right because later packets wait for them.
+            // symbols first, which is right because later packets wait for these symbols.
             decoder: Decoder::with_pivots(
                 0,
                 Limits { ahead: limit as usize, history: limit as usize, matrix, unseen: MAX_UNSEEN },
@@ -130,10 +137,11 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Records that datagram `number` of `bytes` has arrived.
+    /// Records that datagram `number`, of `bytes` bytes, has arrived.
     ///
-    /// `ce`: it was marked Congestion Experienced. `eliciting`: it asks for a report. Returns false
-    /// when the number arrived before or is too old to tell.
+    /// `ce`: the datagram was marked Congestion Experienced. `eliciting`: the datagram asks for a
+    /// report. Returns false if the number has arrived before, or is older than all remembered
+    /// numbers.
     pub(super) fn arrive(&mut self, now: Time, number: u64, bytes: u32, ce: bool, eliciting: bool) -> bool {
         if !self.numbers.insert(number) {
             self.counts.duplicates += 1;
@@ -189,8 +197,9 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn window(&mut self, now: Time, window: &Window) {
         self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
-        // The sender gives a symbol up when the announced deadline has passed since it was sent. A
-        // quarter is added, because the last repair may still be in flight then.
+        // The sender gives up a symbol when the announced deadline has passed since the symbol was
+        // sent. A quarter of the deadline is added, because the last repair may still be in flight
+        // at that time.
         self.deadline = Some(window.deadline.min(Duration::from_secs(60)).mul_f64(1.25));
         // A base further ahead than the largest window cannot be right.
         if window.base > self.end + self.limit {
@@ -200,7 +209,8 @@ impl<P: InnerPacket> Receiver<P> {
         self.advance(now, window.base);
     }
 
-    /// Sets how often a report is repeated while no datagram follows it. `repeats` is at least
+    /// Sets the maximum number of times that a report is repeated while no further datagram asks
+    /// for a report. `repeats` is at least
     /// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
     pub(super) fn set_repeats(&mut self, repeats: u32) {
         self.reporter.most_repeats = repeats;
@@ -274,14 +284,15 @@ impl<P: InnerPacket> Receiver<P> {
         (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)
     }
 
-    /// Numbers of missing symbols, of repairs held for them, and of packets that wait for earlier
-    /// ones.
+    /// Three numbers: missing symbols, repairs held for missing symbols, and packets that wait for
+    /// earlier packets.
     pub(super) fn backlog(&self) -> (usize, usize, usize) {
         (self.missing.len(), self.decoder.rows(), self.order.waiting())
     }
 
-    /// Records that all symbols before `end` exist; new ones count as missing. Returns false when
-    /// `end` is further ahead than a window can be.
+    /// Records that all symbols before `end` exist. Symbols that were not known to exist count as
+    /// missing from now on. Returns false if `end` is more than `Receiver::limit` beyond
+    /// `Receiver::end`.
     fn extend(&mut self, end: u64) -> bool {
         if end > self.end + self.limit {
             return false;
@@ -340,7 +351,7 @@ impl<P: InnerPacket> Receiver<P> {
     }
 }
 
-/// Joins ascending numbers into ranges. Returns at most `most` ranges, the lowest ones.
+/// Joins ascending numbers into ranges. Returns the lowest ranges, at most `most`.
 fn ranges(ids: impl Iterator<Item = u64>, most: usize) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for id in ids {

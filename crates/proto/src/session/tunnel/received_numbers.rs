@@ -1,13 +1,14 @@
-//! The datagram numbers that have arrived. The receiver uses them to refuse duplicates and to list
-//! received numbers in reports.
+//! The datagram numbers that have arrived. The receiver uses these numbers to refuse duplicates and
+//! to list received numbers in reports.
 
 use std::ops::Range;
 
-/// Number of latest datagram numbers that are remembered.
+/// How many of the latest datagram numbers the receiver remembers.
 ///
 /// A datagram with an older number counts as a duplicate. At 1 Gbit/s and 1500 bytes per datagram
-/// the value covers 0.2 s. A report lists at most half of these numbers, so half the value would
-/// shorten reports on fast paths. Double the value only costs memory: the present value takes 2 kB.
+/// the value covers 0.2 s. A report covers at most half of the remembered numbers, so half the
+/// value would shorten reports on fast paths. Double the value only takes more memory: the present
+/// value takes 2 kB.
 pub(super) const REMEMBERED_NUMBERS: u64 = 1 << 14;
 
 /// Which of the latest [`REMEMBERED_NUMBERS`] datagram numbers have arrived.
@@ -32,7 +33,8 @@ impl ReceivedNumbers {
         ((number % REMEMBERED_NUMBERS / 64) as usize, 1 << (number % 64))
     }
 
-    /// Records that `number` arrived. Returns false when it arrived before or is too old to tell.
+    /// Records that `number` arrived. Returns false if `number` has arrived before, or is older
+    /// than all remembered numbers.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         self.gaps += u64::from(number > self.largest.map_or(0, |largest| largest + 1));
         match self.largest {

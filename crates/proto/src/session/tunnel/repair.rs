@@ -1,15 +1,15 @@
 //! Decides which repairs to send, and which symbols each repair spans. See `mod.rs` for the terms.
 //!
 //! *Exact repairs* answer reports. An exact repair spans a few *holes*: lost symbols for which the
-//! receiver holds no repair yet (it has not *seen* them, RFC 8406). Holes that are repaired
-//! together form a *group*. An exact repair spans no symbol after the group's last hole. Otherwise
-//! later losses would have to be repaired before this repair could be decoded. The tunnel counts
-//! exact repairs in flight, because a report that left before they arrived asks for the same holes
-//! again.
+//! receiver holds no repair yet. (In the terms of RFC 8406, the receiver has not *seen* these
+//! symbols.) Holes that are repaired together form a *group*. An exact repair spans no symbol after
+//! the group's last hole. Otherwise later losses would have to be repaired before this repair could
+//! recover a hole. The tunnel counts the exact repairs in flight, because a report that left before
+//! these repairs arrived asks for the same holes again.
 //!
-//! *Proactive repairs* are sent before any report. They protect packets of *interactive* flows
-//! (which use little of the path, see `ingress.rs`) or of *bulk* flows (all others).
-//! [`crate::control::redundancy`] has the rules for the number of repairs.
+//! *Proactive repairs* are sent before a report of a loss. They protect packets of *interactive*
+//! flows (which use little of the path's rate, see `ingress.rs`) or of *bulk* flows (all other
+//! flows). [`crate::control::redundancy`] has the rules for the number of repairs.
 
 use super::inner::InnerPacket;
 use super::sources::Sources;
@@ -24,21 +24,21 @@ use ripstop_codes::window::{Coding, Members};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Limit on the holes that one exact repair lists by number.
+/// Limit on the number of holes that one exact repair lists one by one.
 ///
 /// A group of n listed holes is recovered by any n of its repairs. With half the value there are
-/// more and smaller groups, and the share of a group's repairs that is lost varies more. Double the
-/// value makes repair headers longer, so a repair of full-size packets may have no room for the
-/// list.
+/// more and smaller groups. The lost share of a group's repairs then varies more. Double the value
+/// makes repair headers longer, so a repair of full-size packets may have no room for the list.
 const LISTED: usize = 5;
-/// Limit on the holes of a group if they are close together: all within [`SPAN`] symbols.
+/// Limit on the number of holes in a group whose holes all lie within [`SPAN`] symbols. A group
+/// whose holes lie further apart has at most [`LISTED`] holes.
 ///
-/// A repair of a group with more holes than the repair can list spans all symbols from the first
-/// hole to the last one. Large groups pay off because the share of repairs lost varies less among
-/// many repairs than among few. With half the value this share varies more. With double the value a
-/// group waits for more repairs.
+/// If a group has more holes than one repair can list, each of its repairs spans all symbols from
+/// the first hole to the last one. Large groups pay off because the lost share of many repairs
+/// varies less than the lost share of a few repairs. With half the value this share varies more.
+/// With double the value a group waits for more repairs.
 const GROUP: usize = 32;
-/// Limit on the interactive symbols that one repair spans.
+/// Limit on the number of interactive symbols that one repair spans.
 ///
 /// Half the value sends more repairs after a burst of small packets. With double the value, one
 /// lost repair leaves twice as many packets unprotected.
@@ -47,7 +47,7 @@ const MAX_INTERACTIVE: usize = 8;
 /// The purpose of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// An exact repair for the group of holes with this number.
+    /// An exact repair for the group with this number (see [`Repairs`]).
     Exact(u64),
     /// A proactive repair for interactive packets.
     Interactive,
@@ -64,23 +64,23 @@ pub(super) struct PlannedRepair {
     pub(super) bytes: u32,
 }
 
-/// What the decisions about repairs must know about the path.
+/// The properties of the path on which decisions about repairs depend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathView {
     /// Expected losses, for exact repairs.
     pub(super) losses: Losses,
-    /// Expected losses, for proactive repairs. The share is 0 on a clean path, and at most the
-    /// controller's `codable`.
+    /// Expected losses, for proactive repairs. The share is 0 on a clean path. The share is at most
+    /// `View::codable` of the rate controller.
     pub(super) proactive: Losses,
     /// Smoothed round-trip time.
     pub(super) srtt: Duration,
-    /// How long the ends wait for a symbol before they give it up.
+    /// How long the ends wait for a symbol before they give up the symbol.
     pub(super) deadline: Duration,
     /// Longest repair body that fits a datagram, bytes.
     pub(super) room: u32,
-    /// The backlog in the ingress queue, in round trips at the path's rate.
+    /// The time to send the backlog of the ingress queue at the path's rate, in round trips.
     pub(super) waiting: f64,
-    /// Full-size packets that the path carries in a round trip.
+    /// Number of full-size packets that the path carries in a round trip.
     pub(super) packets: f64,
 }
 
@@ -99,7 +99,7 @@ struct Group {
     holes: Vec<u64>,
     /// Number of exact repairs in flight for this group.
     in_flight: u32,
-    /// How often the last repair in flight for the group was received or lost.
+    /// Number of times that the last repair in flight for the group was received or lost.
     failed: u32,
 }
 
@@ -116,8 +116,8 @@ struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget with a limit of 20 packets of `packet` bytes. It starts with this limit
-    /// times min(`share`, 1).
+    /// Creates a budget with a limit of 20 packets of `packet` bytes. The budget starts with this
+    /// limit times min(`share`, 1).
     fn new(share: f64, packet: u32) -> Budget {
         let burst = 20.0 * f64::from(packet);
         Budget { share, tokens: share.min(1.0) * burst, burst }
@@ -146,18 +146,20 @@ pub struct RepairCounts {
     /// Proactive repairs sent for bulk flows, as probes, or because the user has set a fixed
     /// redundancy.
     pub bulk: u64,
-    /// Proactive repairs among `bulk` that span only every second, fourth, ... symbol of a range.
+    /// Repairs among `bulk` that span only every n-th symbol of a range, where n is a power of two
+    /// above 1.
     pub spread: u64,
     /// Proactive repairs sent for interactive flows.
     pub interactive: u64,
-    /// Proactive repairs that were due but not sent, because the budget was used up. Repairs for
-    /// bulk flows count at most once for each source symbol.
+    /// Proactive repairs that were due but not sent, because the budget was used up. Between two
+    /// source symbols, at most one repair for bulk flows counts.
     pub over_budget: u64,
-    /// Times that proactive repair was suspended because its repairs recovered nothing.
+    /// Number of times that proactive repair was suspended because the repairs recovered nothing.
     pub suspended: u64,
 }
 
-/// The repairs of one tunnel: which are in flight, which are due, and what they may cost.
+/// The state of one tunnel's repairs: the repairs in flight, the repairs that are due, and the
+/// budgets.
 #[derive(Debug)]
 pub(super) struct Repairs {
     redundancy: Redundancy,
@@ -174,20 +176,20 @@ pub(super) struct Repairs {
     /// lost.
     proactive: VecDeque<Option<Proactive>>,
     first_proactive: u64,
-    /// When each recent source symbol left. [`RECENT`] and [`RECENT_PACKETS`] define recent.
+    /// When each recent source symbol left. [`RECENT`] and [`RECENT_PACKETS`] define *recent*.
     recent: VecDeque<Time>,
     /// When each recent bulk repair left.
     recent_repairs: VecDeque<Time>,
     bulk_rule: BulkRule,
     /// Distance between neighbouring members of a bulk repair, symbols.
     step: u32,
-    /// Random offset from -0.5 to 0.5 that moves the next proactive repair.
+    /// Random number from -0.5 to 0.5 that makes the next proactive repair earlier or later.
     dither: f64,
-    /// With a fixed redundancy: number of repairs that may be sent now, at most 20.
+    /// Number of repairs that a fixed redundancy allows now, at most 20.
     credit: f64,
     /// Budget for bulk flows.
     bulk: Budget,
-    /// Whether the bulk budget refused a repair since the last source symbol.
+    /// Whether the bulk budget has refused a repair since the last source symbol left.
     denied: bool,
     /// Whether repairs may be due for sources that have just left. Set when a source leaves,
     /// cleared when no repair is due.
@@ -201,7 +203,7 @@ pub(super) struct Repairs {
 }
 
 impl Repairs {
-    /// Creates the state for `redundancy`.
+    /// Creates the state for the setting `redundancy`.
     ///
     /// `bulk` and `interactive` limit the proactive repair bytes per source byte. `packet` is the
     /// path's MTU, bytes. `random` gives the dither: random offsets of the times of proactive
@@ -232,7 +234,7 @@ impl Repairs {
         }
     }
 
-    /// Records that a source symbol of `bytes` leaves.
+    /// Records that a source symbol of `bytes` bytes leaves.
     pub(super) fn on_source(&mut self, now: Time, interactive: bool, bytes: u32) {
         let budget = if interactive { &mut self.interactive } else { &mut self.bulk };
         budget.earn(bytes);
@@ -319,8 +321,8 @@ impl Repairs {
 
     /// Lists the exact repairs to send, oldest group first.
     ///
-    /// Exact repairs in flight for a group count. So do proactive repairs in flight that begin at
-    /// or before the group's last hole.
+    /// Exact repairs in flight for a group reduce the number of repairs that are due for the group.
+    /// So do proactive repairs in flight, if they begin at or before the group's last hole.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &PathView) {
         let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
         starts.sort_unstable();
@@ -329,8 +331,9 @@ impl Repairs {
         let mut used = 0;
         for (id, group) in &self.groups {
             let missing = rule.wanted(group.wanted(now, sources, path)).saturating_sub(group.in_flight);
-            // A proactive repair in flight replaces one exact repair. The oldest groups come first.
-            // The repair must begin at or before the group's last hole.
+            // Each proactive repair in flight replaces one exact repair of one group, and older
+            // groups come first. The proactive repair must begin at or before the group's last
+            // hole.
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = starts.partition_point(|start| *start <= last) as u32;
             let covered = missing.min(ahead.saturating_sub(used));
@@ -340,7 +343,8 @@ impl Repairs {
         interleave(due, &mut self.due);
     }
 
-    /// The next repair to send. Exact repairs come first, then interactive ones, then bulk ones.
+    /// The next repair to send. Exact repairs come first, then repairs for interactive packets,
+    /// then repairs for bulk packets.
     pub(super) fn plan<P: InnerPacket>(
         &mut self,
         now: Time,
@@ -446,8 +450,8 @@ impl Repairs {
         let holes = &group.holes;
         let listed = Self::fit(holes, LISTED, sources, path.room) == holes.len();
         let members = match (holes.first(), holes.last()) {
-            // The first hole is listed separately, which marks the repair as exact: the receiver
-            // counts a repair of a pure range as proactive.
+            // The first hole is listed separately from the range. This marks the repair as exact:
+            // the receiver counts a repair whose members are only a range as proactive.
             (Some(first), Some(last)) if !listed => Members::new(vec![*first], first + 1..last + 1),
             _ => Members::new(holes.clone(), 0..0),
         }
@@ -477,8 +481,8 @@ impl Repairs {
         let members = Members::new(ids, 0..0)?;
         let bytes = longest(&members, sources);
         if !self.interactive.allows(bytes) {
-            // The repair counts as sent. The next one is due [`INTERACTIVE_STEP`] later, when the
-            // budget may have more.
+            // The repair is not sent, but the symbols count as spanned. So the next repair is due
+            // [`INTERACTIVE_STEP`] later, when the budget may have grown.
             self.counts.over_budget += 1;
             members.iter().for_each(|id| sources.cover(id));
             return None;
@@ -509,8 +513,8 @@ impl Repairs {
                     repairs: self.ahead_beyond(start),
                 };
                 if start == sources.tail() {
-                    // The repair spans all symbols in flight. Exact repairs in flight and the holes
-                    // that they repair count as well.
+                    // The repair spans all symbols in flight. So the holes of all groups and the
+                    // exact repairs in flight count as well.
                     all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
                     all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
                 }
@@ -541,22 +545,22 @@ impl Repairs {
         Some(PlannedRepair { purpose: Purpose::Bulk, members, bytes })
     }
 
-    /// Number of proactive repairs in flight that span a symbol from `start` on.
+    /// Number of proactive repairs in flight that span `start` or a later symbol.
     fn ahead_beyond(&self, start: u64) -> u32 {
         let mut count = 0;
         for ahead in self.proactive.iter().rev().flatten() {
             if ahead.span.1 > start {
                 count += 1;
             } else if ahead.bulk {
-                // Earlier bulk repairs end even earlier.
+                // Bulk repairs that left before this one end no later.
                 break;
             }
         }
         count
     }
 
-    /// How many of `ids`, from the first on, one repair can list if its body is at most `room`
-    /// bytes long. At least one (if `ids` is not empty), and at most `most`.
+    /// How many of `ids`, counted from the first, one repair can list if the repair's body has at
+    /// most `room` bytes. The result is at least 1 (if `ids` is not empty), and at most `most`.
     fn fit<P: InnerPacket>(ids: &[u64], most: usize, sources: &Sources<P>, room: u32) -> usize {
         let mut bytes = 0;
         for (i, id) in ids.iter().enumerate().take(most) {
@@ -572,8 +576,9 @@ impl Repairs {
 }
 
 impl Group {
-    /// Number of repairs to plan for: one for each hole, and one for each failure after the first
-    /// one (at most 4). Two more if the first hole's deadline is less than two round trips away.
+    /// Number of holes for which [`ExactRule`] plans repairs. This is the group's number of holes,
+    /// plus one for each failure (`failed`) after the first one, at most 4. Two more are added if
+    /// the first hole's deadline is less than two round trips away.
     fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
         let late = self
             .holes
@@ -585,7 +590,8 @@ impl Group {
     }
 }
 
-/// Writes each group's number into `into` once for each repair due.
+/// Fills `into` with the numbers of the groups in `due`. Each group's number appears one time for
+/// each repair that is due for the group.
 ///
 /// Up to [`INTERLEAVED`] groups take turns. A run of losses then hits a few repairs of each group,
 /// not all repairs of one group.
@@ -612,10 +618,10 @@ fn longest<P: InnerPacket>(members: &Members, sources: &Sources<P>) -> u32 {
     members.iter().map(|id| sources.bytes(id)).max().unwrap_or(0)
 }
 
-/// Judges whether proactive repairs recover anything, and suspends them if they do not.
+/// Judges whether proactive repairs recover anything, and suspends proactive repair if they do not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usefulness {
-    /// Proactive repairs for bulk flows that were received.
+    /// Number of proactive repairs for bulk flows that were received.
     received: u64,
     /// `received` at the last judgement.
     received_then: u64,
@@ -637,16 +643,17 @@ impl Usefulness {
     /// Minimum time before proactive repair is judged, 1 s.
     ///
     /// On a fast path, 400 repairs may be sent between two runs of losses. Half the value suspends
-    /// repair there too soon. Double the value sends useless repairs for longer.
+    /// proactive repair too soon on such a path. Double the value sends useless repairs for longer.
     const SAMPLE_TIME: Duration = Duration::from_secs(1);
-    /// How long proactive repair stays suspended, 5 s. The first report after this time ends it.
+    /// How long proactive repair stays suspended, 5 s. The first report after this time ends the
+    /// suspension.
     ///
     /// Half the value tests twice as often whether proactive repair is useful again. Double the
     /// value leaves a path without proactive repairs for longer after its losses have changed.
     const SUSPENSION: Duration = Duration::from_secs(5);
 
-    /// Takes the receiver's count of redundant repairs. Returns true when this suspends proactive
-    /// repair.
+    /// Takes the receiver's count of redundant repairs. Returns true if proactive repair is
+    /// suspended as a result.
     fn judge(&mut self, now: Time, redundant: u64) -> bool {
         if self.suspended {
             if now.since(self.since) >= Self::SUSPENSION {

@@ -1,4 +1,4 @@
-//! Decides when the receiver reports, and describes the datagrams that arrived since its last
+//! Decides when the receiver reports, and describes the datagrams that arrived since the last
 //! report.
 
 use super::received_numbers::REMEMBERED_NUMBERS;
@@ -8,35 +8,40 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of consecutive reports that list each datagram number, repetitions not counted. Reports
-/// on very many datagrams are cut earlier (see `ReportTimer::acked_from` and `Feedback::cut`).
+/// Number of consecutive reports that list each datagram number, repetitions not counted. A report
+/// on very many datagrams leaves out the oldest numbers (see `ReportTimer::acked_from` and
+/// `Feedback::cut`).
 ///
-/// A datagram that arrived counts as lost only if all these reports are lost. Half the value makes
-/// reports shorter and such errors more likely. Double the value makes reports longer.
+/// The sender takes a datagram that has arrived for a lost one only if all these reports are lost.
+/// Half the value makes reports shorter and this error more likely. Double the value makes reports
+/// longer.
 const REPORTS: usize = 8;
-/// Least number of latest datagram numbers that every report covers.
+/// Every report covers at least this number of the latest datagram numbers.
 ///
 /// The value matters when few datagrams arrive between reports. A larger value helps when several
 /// reports are lost, and makes reports longer.
 const LEAST_REPORTED: u64 = 64;
-/// Number of datagrams at the start of a session of which some are reported immediately. These are
-/// the first one and then every [`EARLY_EVERY`]-th one, if it asks for a report.
+/// Among this number of first datagrams of a session, some are reported immediately: the first
+/// datagram, and then every [`EARLY_EVERY`]-th one. A datagram that does not ask for a report is
+/// not reported immediately.
 ///
 /// The sender learns the round-trip time and the rate of the path from these reports. Half the
 /// value gives the sender fewer early reports. Double the value costs up to eight more reports.
 const EARLY: u64 = 32;
 /// Distance between two early datagrams that are reported immediately. See [`EARLY`].
 ///
-/// Half the value doubles the number of early reports; double the value halves it.
+/// Half the value doubles the number of early reports; double the value halves this number.
 const EARLY_EVERY: u64 = 4;
-/// A report that covers at least this many new arrivals is repeated while no further datagram asks
-/// for a report. A report that covers fewer uses up one repetition of the report before it.
+/// A report that covers at least this number of new arrivals is repeated while no further datagram
+/// asks for a report. A report that covers fewer new arrivals counts as one repetition of the
+/// report before it.
 ///
-/// After this many arrivals the sender may be waiting for the report, and the report may be lost. A
-/// smaller value repeats reports of one or two datagrams as well. Double the value leaves reports
-/// of up to five datagrams unrepeated.
+/// After this number of arrivals the sender may be waiting for the report, and the report may be
+/// lost. A smaller value repeats reports of one or two datagrams as well. With double the value,
+/// reports of three to five datagrams are no longer repeated.
 const BUSY: u32 = 3;
-/// Time from an arrival to its report until the sender announces an interval.
+/// Time from the arrival of a datagram until the receiver reports it. The receiver uses this value
+/// until the sender announces an interval.
 ///
 /// Half the value doubles the number of reports before the announcement. Double the value makes the
 /// sender wait longer for the first regular reports.
@@ -45,13 +50,13 @@ const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 /// The time of the next report, and the arrivals since the last report.
 #[derive(Debug)]
 pub(super) struct ReportTimer {
-    /// Time from an arrival to its report.
+    /// Time from the arrival of a datagram until the receiver reports it.
     pub(super) interval: Duration,
     /// When the next report is due.
     pub(super) due: Option<Time>,
-    /// How often the last report may still be repeated.
+    /// Number of times that the last report may still be repeated.
     repeats: u32,
-    /// How often a report is repeated while no further datagram asks for a report.
+    /// Number of times that a report is repeated while no further datagram asks for a report.
     pub(super) most_repeats: u32,
     /// Whether a datagram that asks for a report has arrived since the last report.
     fresh: bool,
@@ -113,8 +118,8 @@ impl ReportTimer {
         }
     }
 
-    /// Describes the arrivals since the last report, and plans the next report. Call it when a
-    /// report leaves at `now`; `largest` is the largest datagram number received.
+    /// Describes the arrivals since the last report, and plans the next report. Call this function
+    /// when a report leaves at `now`. `largest` is the largest datagram number received.
     pub(super) fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
         self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
         // The pause is shorter for more repetitions, so that all repetitions together always take
@@ -144,9 +149,10 @@ impl ReportTimer {
         }
     }
 
-    /// The lowest datagram number that the next report lists: the largest number of the oldest
-    /// report in `marks`, or 0 while `marks` is not full. But the report lists at least the last
-    /// [`LEAST_REPORTED`] numbers, and at most half of [`REMEMBERED_NUMBERS`].
+    /// The lowest datagram number that the next report covers. This is the largest number in the
+    /// oldest report of `marks`, or 0 while `marks` is not full. But the report covers at least the
+    /// latest [`LEAST_REPORTED`] numbers, and at most the latest [`REMEMBERED_NUMBERS`] / 2
+    /// numbers.
     pub(super) fn acked_from(&self, largest: u64) -> u64 {
         let mark = if self.marks.len() < self.remembered() { 0 } else { self.marks[0] };
         let least = (largest + 1).saturating_sub(LEAST_REPORTED);
@@ -154,8 +160,8 @@ impl ReportTimer {
     }
 
     /// Number of consecutive reports that list each datagram number: [`REPORTS`], or the number of
-    /// repetitions if that is larger. Many repetitions mean that losses come in long runs. A long
-    /// run may lose several reports.
+    /// repetitions (`most_repeats`) if this number is larger. The number of repetitions is large if
+    /// losses come in long runs. A long run may hit several reports.
     fn remembered(&self) -> usize {
         REPORTS.max(self.most_repeats as usize)
     }
@@ -183,7 +189,7 @@ mod tests {
         }
         assert_eq!((repeats, last), (LEAST_REPEATS, us(56_000)));
         assert_eq!(r.marks, [10], "a repetition must not add a mark");
-        // More repetitions together take the same time.
+        // A larger number of repetitions takes the same time in total.
         r.most_repeats = 30;
         (11..14).for_each(|number| r.arrive(us(60_000), number, true, true, 102));
         r.take_batch(us(70_000), 13);

@@ -1,9 +1,10 @@
 //! The sent-packet history: for every datagram, when it left, what it carried, and what became of
 //! it.
 //!
-//! From the receiver's reports the history derives which datagrams arrived and which are lost. It
-//! also derives round-trip times, one-way delays and delivery-rate samples. Rate samples use the
-//! receiver's clock, so lost reports and reports that arrive together do not disturb them.
+//! From the receiver's reports the history derives which datagrams arrived and which are lost. The
+//! history also derives round-trip times, one-way delays and delivery-rate samples. Rate samples
+//! use the receiver's clock, so lost reports and reports that arrive together do not disturb the
+//! samples.
 
 use crate::control::rate::{GainClass, RateSample, Report};
 use crate::wire::Feedback;
@@ -13,33 +14,34 @@ use std::time::Duration;
 
 /// Packet threshold of loss detection, datagrams (RFC 9002, section 6.1.1).
 ///
-/// A datagram counts as lost when a later one was received whose number is higher by this much or
-/// more. The later one must also have left later by at least the reordering window (see
+/// A datagram counts as lost when a datagram was received whose number is higher by at least this
+/// value. The received datagram must also have left later, by at least the reordering window (see
 /// `detect_losses`). RFC 9002 recommends 3. With half the value, more reordered datagrams are
 /// declared lost. With double the value, losses are detected later, and more losses at the end of a
 /// burst are left to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// What a datagram carried, as far as a part of the tunnel needs to know its fate.
+/// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel
+/// that supplied this content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Source symbol `id`.
     Source(u64),
-    /// An exact repair for the group of holes with this number.
+    /// An exact repair for the group with this number (see `repair.rs`).
     Exact(u64),
     /// The proactive repair with this number.
     Proactive(u64),
     /// A window announcement.
     Window,
-    /// A probe with this many bytes of padding.
+    /// A probe with this number of padding bytes.
     Probe(u32),
-    /// A report, or the end of the session. It does not ask for a report.
+    /// A report, or the end of the session. Such a datagram does not ask for a report.
     Feedback,
 }
 
 impl Content {
-    /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs it
-    /// waits until the symbols are decoded instead.
+    /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs, the
+    /// tunnel waits until the symbols are decoded instead.
     fn asks(self) -> bool {
         matches!(self, Content::Window | Content::Probe(_))
     }
@@ -68,8 +70,8 @@ struct Record {
     sent: Time,
     /// Bytes of all datagrams sent, up to and including this one.
     passed: u64,
-    /// The highest datagram known to have arrived when this datagram left. The rate sample of this
-    /// datagram begins there.
+    /// The datagram with the highest number that was known to have arrived when this datagram left.
+    /// The rate sample of this datagram begins with that datagram.
     base: Option<Base>,
 }
 
@@ -114,9 +116,9 @@ pub(super) struct SentHistory {
     largest: Option<Base>,
     /// The datagram with the highest number in the first report.
     origin: Option<Base>,
-    /// Number of datagrams marked Congestion Experienced, by the peer's reports.
+    /// Number of datagrams marked Congestion Experienced, according to the peer's reports.
     ce: u64,
-    /// The fates of all datagrams below this number are known.
+    /// The fates of all datagrams with lower numbers are known.
     settled_to: u64,
     /// Smoothed round-trip time (RFC 6298). `None` before the first sample.
     srtt: Option<Duration>,
@@ -126,21 +128,22 @@ pub(super) struct SentHistory {
     initial_rtt: Duration,
     /// How much later than its successors a datagram may arrive without being declared lost, s.
     reordering: f64,
-    /// Number of window announcements and probes in flight. The tunnel waits for reports of them
-    /// even when all symbols are decoded.
+    /// Number of window announcements and probes in flight. The tunnel waits for reports of these
+    /// datagrams even when all symbols are decoded.
     asking: u32,
     /// When a datagram that asks for a report was last sent.
     last_eliciting: Time,
     /// When the wait for the next report began. `None`: no report is awaited.
     ///
-    /// The wait begins with a report after which datagrams are still in flight. Otherwise it begins
-    /// when the next datagram leaves that asks for a report.
+    /// The wait begins with a report after which datagrams are still in flight. If no datagram is
+    /// in flight after a report, the wait begins when the next datagram that asks for a report
+    /// leaves.
     unanswered: Option<Time>,
-    /// Datagrams declared lost that arrived after all.
+    /// Number of datagrams declared lost that arrived after all.
     spurious: u64,
     /// Datagrams declared lost.
     lost: u64,
-    /// Number of the last datagram after which nothing waited to be sent.
+    /// The datagram number of the last datagram after which nothing waited to be sent.
     ///
     /// Until this datagram is acknowledged, rate samples may show less than the path can carry.
     limited: Option<u64>,
@@ -177,7 +180,7 @@ impl SentHistory {
     }
 
     /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing
-    /// waits to be sent after it.
+    /// waits to be sent after this datagram.
     pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
         if last {
             self.limited = Some(self.next());
@@ -205,10 +208,11 @@ impl SentHistory {
     /// Takes in a report and returns the data that the rate controller needs.
     ///
     /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` is
-    /// called when something has become known about a datagram: first for the received ones, then
-    /// for the lost ones, each in order of number. `settle` is called once for each datagram, in
-    /// order of number, as soon as its own fate and all earlier fates are known. Its argument is
-    /// true if the datagram is lost.
+    /// called when something has become known about a datagram. The calls for received datagrams
+    /// come first, in order of number. The calls for lost datagrams follow, in order of number.
+    /// `settle` is called one time for each datagram, in order of number. This call is made as soon
+    /// as the fates of the datagram and of all earlier datagrams are known. Its argument is true if
+    /// the datagram is lost.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -218,7 +222,8 @@ impl SentHistory {
     ) -> Report {
         let mut report = Report { now, in_flight_before: self.in_flight, ..Report::default() };
         if feedback.largest >= self.next() {
-            // This number was never sent, so the report cannot belong to this session. Ignore it.
+            // No datagram with this number was sent, so the report cannot belong to this session.
+            // Ignore the report.
             return report;
         }
         report.ce = feedback.ce.saturating_sub(self.ce);
@@ -242,7 +247,7 @@ impl SentHistory {
         report
     }
 
-    /// Declares everything in flight lost, because no report came for too long. `outcome` and
+    /// Declares everything in flight lost, because no report has come for too long. `outcome` and
     /// `settle` are called as in [`SentHistory::take`].
     pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool)) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
@@ -285,38 +290,41 @@ impl SentHistory {
         self.unanswered
     }
 
-    /// Sets the result of [`SentHistory::last_eliciting`] back to `pause`, after a tail probe was
-    /// sent. A tail probe must not begin a new pause.
+    /// Sets the result of [`SentHistory::last_eliciting`] back to `pause`, the beginning of the
+    /// current pause (see `silence.rs`). This is done after a tail probe was sent, because a tail
+    /// probe must not begin a new pause.
     pub(super) fn go_on_from(&mut self, pause: Time) {
         self.last_eliciting = pause;
     }
 
-    /// How long after the last datagram that asks for a report the tail probe is due. RFC 8985,
-    /// section 7.2, has the model for this time.
+    /// Time from the last datagram that asks for a report until the tail probe is due. This time
+    /// follows the model of RFC 8985, section 7.2.
     pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
-    /// How long after the last datagram that asks for a report everything in flight counts as lost,
-    /// if no report comes.
+    /// Time from the last datagram that asks for a report until everything in flight counts as
+    /// lost, if no report comes.
     pub(super) fn probe_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
     }
 
-    /// The smoothed round-trip time. Before the first sample it is that of the handshake.
+    /// The smoothed round-trip time. Before the first sample, this is the round-trip time of the
+    /// handshake.
     pub(super) fn srtt(&self) -> Duration {
         self.srtt.unwrap_or(self.initial_rtt)
     }
 
-    /// Number of datagrams declared lost, and how many of them arrived after all.
+    /// Two counts: datagrams declared lost, and datagrams declared lost that arrived after all.
     pub(super) fn losses(&self) -> (u64, u64) {
         (self.lost, self.spurious)
     }
 
     /// Records that datagram `number` was received.
     ///
-    /// If the datagram had been declared lost, `reordering` is set to 1.5 times itself, at least
-    /// 1.5 ms and at most a round trip. If its fate was unknown, `reordering` shrinks by 0.05 %.
+    /// If the datagram had been declared lost, `reordering` grows by half. The new value is at
+    /// least 1.5 ms and at most a round trip. If the datagram's fate was unknown, `reordering`
+    /// shrinks by 0.05 %.
     fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
         match record.fate {
@@ -370,11 +378,12 @@ impl SentHistory {
         report.rate = base.and_then(|base| self.sample(base, newest, app_limited));
     }
 
-    /// The rate sample from `base` to `newest`. `None`: the time between their arrivals is shorter
-    /// than 0.3 round trips.
+    /// The rate sample from `base` to `newest`. `None`: the time between the two arrivals is
+    /// shorter than 0.3 round trips.
     fn sample(&self, base: Base, newest: Base, app_limited: bool) -> Option<RateSample> {
-        // The interval is taken on the receiver's clock. If the sending interval was longer, it is
-        // used instead, because the path cannot deliver faster than the sender sends.
+        // The interval is taken on the receiver's clock. If the sending interval was longer, the
+        // sending interval is used instead, because the path cannot deliver faster than the sender
+        // sends.
         let receiving = newest.arrived_us.saturating_sub(base.arrived_us) as f64 / 1e6;
         let sending = newest.sent.since(base.sent).as_secs_f64();
         if receiving <= 0.0 || receiving < 0.3 * self.srtt().as_secs_f64() {
@@ -390,8 +399,7 @@ impl SentHistory {
         })
     }
 
-    /// Takes a round-trip time sample into the smoothed mean and the variation (RFC 6298, section
-    /// 2).
+    /// Adds a round-trip time sample to the smoothed mean and the variation (RFC 6298, section 2).
     fn smooth(&mut self, rtt: Duration) {
         match self.srtt {
             None => {
@@ -405,10 +413,11 @@ impl SentHistory {
         }
     }
 
-    /// Mean one-way delay of the report's datagrams, s: mean arrival minus mean departure.
+    /// Mean one-way delay of the report's datagrams, s: mean arrival time minus mean departure
+    /// time.
     ///
-    /// The clocks of both ends differ by an unknown constant, so only differences of delays have a
-    /// meaning.
+    /// The clocks of the two ends differ by an unknown constant, so only the difference of two such
+    /// delays has a meaning.
     fn one_way_delay(&self, feedback: &Feedback) -> Option<f64> {
         let batch = feedback.batch;
         let (mut count, mut sent) = (0u32, 0.0);
@@ -423,8 +432,8 @@ impl SentHistory {
             }
         }
         // The batch holds the arrivals since the last report. After reordering, numbers that
-        // arrived earlier may lie between the batch's numbers. Then only the highest number is
-        // used.
+        // arrived before the last report may lie between the batch's numbers. Then only the delay
+        // of the datagram with the highest number is used.
         let mean_before = if count == batch.count && count > 0 {
             f64::from(batch.mean_before_us) / 1e6 + sent / f64::from(count) / 1e9
         } else {
@@ -435,9 +444,10 @@ impl SentHistory {
 
     /// Marks datagrams as lost (RFC 9002, section 6.1).
     ///
-    /// A datagram is lost if a later one has arrived. The later one's number must be higher by at
-    /// least [`PACKET_THRESHOLD`], and it must have left later by at least the reordering window.
-    /// The window is the larger of `reordering` and min(srtt / 16, 10 ms).
+    /// A datagram counts as lost if a later datagram has arrived, and two conditions hold. The
+    /// later datagram's number is higher by at least [`PACKET_THRESHOLD`]. The later datagram left
+    /// later by at least the reordering window. The reordering window is the larger of `reordering`
+    /// and min(srtt / 16, 10 ms).
     fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();
@@ -464,8 +474,8 @@ impl SentHistory {
     }
 
     /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown.
-    /// Reports are not passed on. A report of unknown fate is skipped if it left before the highest
-    /// datagram known to have arrived.
+    /// The fates of reports are not passed on. A report of unknown fate is skipped if the report
+    /// left before the datagram in `largest`.
     fn settle(&mut self, mut settle: impl FnMut(bool)) {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
@@ -480,8 +490,7 @@ impl SentHistory {
     }
 
     /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4
-    /// srtt, 1 s) after it left, because it may still arrive. The highest datagram that arrived
-    /// stays too.
+    /// srtt, 1 s) after it left, because it may still arrive. The datagram in `largest` stays too.
     fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {

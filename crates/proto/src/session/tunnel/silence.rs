@@ -4,7 +4,7 @@
 //! repairs, window announcements and probes ask for a report; reports do not.
 //!
 //! A *tail probe* is one datagram that asks early in a pause whether the last datagrams arrived
-//! (RFC 8985, section 7). If no report comes for longer, a *silence* begins. The tunnel then
+//! (RFC 8985, section 7). If no report comes for a longer time, a *silence* begins. The tunnel then
 //! declares everything in flight lost. Until the peer reports, the tunnel sends only a few packets
 //! at a time, as probes.
 
@@ -18,12 +18,13 @@ use crate::wire::Datagram;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Limit on full-size packets among the probes of one batch, as a share of a round trip's packets.
+/// Limit on the number of full-size probes in a batch, as a share of the packets that the path
+/// carries in a round trip.
 ///
-/// The other probes are small. Full-size probes repair or deliver something, but load a path that
-/// may have failed. Half the value sends fewer repairs during a silence. Double the value puts more
-/// load on a path that may be full. A batch has at least [`LEAST_PROBES`] full-size packets on any
-/// path.
+/// The other probes are small. Full-size probes repair or deliver a packet, but put load on a path
+/// that may have failed. Half the value sends fewer repairs during a silence. Double the value puts
+/// more load on a path that may be full. On every path, the limit is at least [`LEAST_PROBES`]
+/// packets.
 const FULL_PROBES: f64 = 0.25;
 /// Factor by which the wait for a report grows from one batch of probes to the next, up to
 /// [`LONGEST_WAIT`].
@@ -34,8 +35,9 @@ const BACK_OFF: f64 = 1.3;
 /// Longest wait between two batches of probes, 500 ms. If the first wait is longer, all waits are
 /// as long as the first.
 ///
-/// Half the value notices the return of the path up to 250 ms sooner, and sends twice as many
-/// probes. Double the value notices it up to 500 ms later.
+/// With half the value, the tunnel sends twice the number of probes, and notices up to 250 ms
+/// sooner that the path works again. With double the value, the tunnel notices up to 500 ms later
+/// that the path works again.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// The state of the current silence, and of the tail probe.
@@ -45,9 +47,9 @@ pub(super) struct Silence {
     pub(super) batches: u32,
     /// Number of probes of the current batch that may still leave.
     due: u32,
-    /// When the silence began. It has no meaning while `batches` is 0.
+    /// When the silence began. The value has no meaning while `batches` is 0.
     since: Time,
-    /// The tail probe of the present pause.
+    /// The state of the tail probe in the present pause.
     pub(super) tail: TailProbe,
 }
 
@@ -82,14 +84,15 @@ impl Silence {
 impl<P: InnerPacket> Tunnel<P> {
     /// Whether the tunnel waits for a report.
     ///
-    /// It waits while symbols are outstanding, or an announcement or a probe is in flight. It does
-    /// not wait for repairs in flight when no symbol is outstanding. A silence goes on even when
-    /// all probes are lost and nothing is in flight.
+    /// The tunnel waits while symbols are outstanding, or while an announcement or a probe is in
+    /// flight. When no symbol is outstanding, the tunnel does not wait for reports of repairs in
+    /// flight. During a silence the tunnel always waits, even if all probes are lost and nothing is
+    /// in flight.
     pub(super) fn is_waiting(&self) -> bool {
         self.sources.len() > 0 || self.sent_history.is_asking() || self.silence.batches > 0
     }
 
-    /// When the lack of reports has lasted so long that [`Tunnel::on_silence`] must be called.
+    /// When [`Tunnel::on_silence`] must be called, unless a report arrives first.
     pub(super) fn silence_due(&self) -> Option<Time> {
         let first = self.sent_history.probe_timeout(self.announced.report_every);
         let wait = first.mul_f64(BACK_OFF.powi(self.silence.batches.min(20) as i32));
@@ -98,8 +101,8 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.is_waiting() {
             return (self.sent_history.in_flight() > 0).then_some(pause);
         }
-        // While datagrams leave all the time, no pause becomes long. Then the time since the last
-        // report counts.
+        // While datagrams leave all the time, no pause becomes long. So the time since the wait for
+        // a report began counts too.
         let unanswered = self.sent_history.unanswered().filter(|_| self.silence.batches == 0);
         let steady = unanswered.map(|since| since + silence_limit(self.srtt()));
         Some(steady.map_or(pause, |steady| steady.min(pause)))
@@ -115,7 +118,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Sends the tail probe: a repair of symbols that may be missing, or else an empty probe.
     ///
     /// The tail probe leaves well before a silence would begin. If only the report was lost, the
-    /// tail probe costs one datagram. If a packet was lost, the sender learns of it in time.
+    /// tail probe costs one datagram. If a packet was lost, the sender learns of the loss before a
+    /// silence would begin.
     pub(super) fn probe_tail(&mut self, now: Time) -> Transmit<Datagram<P>> {
         let pause = self.sent_history.last_eliciting();
         let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
@@ -165,8 +169,8 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.silence.due -= 1;
         let path = self.path(now);
-        // The first probes of a batch only test whether the path is back, for which small probes
-        // suffice. The last probes are repairs or sources.
+        // The first probes of a batch only test whether the path works again. Small probes suffice
+        // for this test. The last probes are repairs or sources.
         if f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
             return Some(self.send_probe(now, 0));
         }

@@ -1,8 +1,9 @@
 //! The sender's coding window. See `mod.rs` for the terms.
 //!
-//! The window holds every source symbol from its transmission until this symbol and all earlier
-//! ones are decoded or given up. So received symbols between *holes* (missing symbols) stay in the
-//! window. A repair for many holes spans such received symbols as well.
+//! A source symbol enters the window when it is sent. The symbol leaves the window when this symbol
+//! and all earlier symbols are decoded or given up. So received symbols that lie between missing
+//! symbols stay in the window. A repair for many missing symbols spans these received symbols as
+//! well.
 
 use super::ingress::{BUCKETS, Class, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
@@ -15,11 +16,11 @@ use std::time::Duration;
 /// What the sender knows about a source symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Sent; its fate is unknown.
+    /// The symbol was sent, and its fate is unknown.
     InFlight,
-    /// Its datagram was received.
+    /// The symbol's datagram was received.
     Known,
-    /// Its datagram is lost.
+    /// The symbol's datagram is lost.
     Lost,
 }
 
@@ -29,11 +30,11 @@ struct Source {
     state: State,
     /// Length of the symbol, bytes.
     bytes: u32,
-    /// When the symbol was sent. Its deadline runs from here; the ingress queue has its own
-    /// deadline.
+    /// When the symbol was sent. The symbol's deadline runs from this time. The wait in the ingress
+    /// queue has a deadline of its own.
     sent: Time,
-    /// Number of interactive repairs that span the symbol: proactive repairs for packets of
-    /// interactive flows.
+    /// Number of interactive repairs (proactive repairs for packets of interactive flows) that span
+    /// the symbol.
     covered: u8,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Sources<P> {
     /// The window's base: the number of the first symbol in `sources`.
     first: u64,
     sources: VecDeque<Source>,
-    /// The first symbol in flight, or the next symbol if none is in flight.
+    /// The first symbol in flight, or the next symbol to be sent if no symbol is in flight.
     tail: u64,
     /// Number of symbols in flight.
     in_flight: u32,
@@ -52,8 +53,8 @@ pub(super) struct Sources<P> {
     lost: BTreeSet<u64>,
     /// Symbols of interactive flows, ascending. All symbols before `tail` have been removed.
     interactive: VecDeque<u64>,
-    /// For each flow bucket (see `ingress.rs`), the number of its last symbol that is delivered in
-    /// order.
+    /// For each flow bucket (see `ingress.rs`), the number of the bucket's last symbol that must be
+    /// delivered in order.
     last_of_flow: Vec<Option<u64>>,
     /// Number of symbols given up.
     given_up: u64,
@@ -95,23 +96,23 @@ impl<P: InnerPacket> Sources<P> {
         (id, gap, payload)
     }
 
-    /// The number of the next symbol.
+    /// The number that the next symbol will have.
     pub(super) fn next(&self) -> u64 {
         self.first + self.sources.len() as u64
     }
 
-    /// The window's base: nothing before it will be sent or repaired again.
+    /// The window's base: no symbol before the base will be sent or repaired again.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Number of symbols from the window's base to the newest one.
+    /// Number of symbols from the window's base to the newest symbol.
     pub(super) fn len(&self) -> usize {
         self.sources.len()
     }
 
-    /// The first symbol in flight, or the next symbol if none is in flight. For repairs, all later
-    /// symbols count as in flight.
+    /// The first symbol in flight, or the next symbol to be sent if no symbol is in flight. When
+    /// repairs are planned, all later symbols count as in flight.
     pub(super) fn tail(&self) -> u64 {
         self.tail
     }
@@ -121,17 +122,17 @@ impl<P: InnerPacket> Sources<P> {
         self.in_flight
     }
 
-    /// When symbol `id` was sent. `None`: it is not in the window.
+    /// When symbol `id` was sent. `None`: the symbol is not in the window.
     pub(super) fn sent(&self, id: u64) -> Option<Time> {
         self.get(id).map(|source| source.sent)
     }
 
-    /// Length of symbol `id`, bytes. 0: it is not in the window.
+    /// Length of symbol `id`, bytes. 0: the symbol is not in the window.
     pub(super) fn bytes(&self, id: u64) -> u32 {
         self.get(id).map_or(0, |source| source.bytes)
     }
 
-    /// The encoder, for making repairs.
+    /// The encoder, which makes repairs.
     pub(super) fn encoder(&self) -> &Encoder<P> {
         &self.encoder
     }
@@ -145,7 +146,7 @@ impl<P: InnerPacket> Sources<P> {
         })
     }
 
-    /// Records that a repair leaves which spans the interactive symbol `id`.
+    /// Records that a repair leaves, and that this repair spans the interactive symbol `id`.
     pub(super) fn cover(&mut self, id: u64) {
         if let Some(source) = self.get_mut(id) {
             source.covered = source.covered.saturating_add(1);
@@ -168,8 +169,9 @@ impl<P: InnerPacket> Sources<P> {
 
     /// Takes the receiver's report on symbols. Returns the *holes*, ascending.
     ///
-    /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A *seen* symbol is no
-    /// hole: the receiver holds a repair for the symbol, and decodes it when the holes are filled.
+    /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A *seen* symbol is not
+    /// a hole: the receiver holds a repair for the symbol, and decodes the symbol when the holes
+    /// are repaired.
     pub(super) fn take(&mut self, feedback: &Feedback) -> Vec<u64> {
         let decoded_to = feedback.next_undecoded.min(self.next());
         while self.first < decoded_to {
@@ -177,8 +179,8 @@ impl<P: InnerPacket> Sources<P> {
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
         // The deficit is the number of degrees of freedom still missing. If the list of unseen
-        // symbols was cut, the deficit is larger than the list. Then the oldest lost symbols after
-        // the end of the list count as holes too: `beyond` of them.
+        // symbols was cut, the deficit is larger than the list. Then the `beyond` oldest lost
+        // symbols after the end of the list count as holes too.
         let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
             Some(last) if beyond > 0 => last.end,
@@ -202,8 +204,8 @@ impl<P: InnerPacket> Sources<P> {
         holes
     }
 
-    /// Gives up the symbols that were sent longer than `deadline` ago. Returns whether any of them
-    /// was not known to be received.
+    /// Gives up the symbols that were sent longer than `deadline` ago. Returns true if at least one
+    /// of these symbols was not known to be received.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) -> bool {
         let before = self.given_up;
         while self.sources.front().is_some_and(|source| now.since(source.sent) > deadline) {
@@ -298,7 +300,8 @@ mod tests {
     #[test]
     fn a_complete_list_names_the_holes() {
         let mut sources = window(100, (10..100).step_by(10));
-        // 30 and 50 are seen: the receiver holds repairs for them that wait for the other symbols.
+        // Symbols 30 and 50 are seen: the receiver holds repairs for these symbols, and the repairs
+        // wait for the other symbols.
         assert_eq!(sources.take(&report(&[10, 20, 40, 60], 4, 70)), [10, 20, 40, 60, 70, 80, 90]);
         assert_eq!(sources.first(), 10);
     }
@@ -307,11 +310,13 @@ mod tests {
     fn the_deficit_adds_holes_after_the_end_of_a_cut_list() {
         let lost: Vec<u64> = (10..100).step_by(10).collect();
         let mut sources = window(100, lost.iter().copied());
-        // The deficit is three more than the list. The oldest lost symbols count for these three.
+        // The deficit is larger than the list by three. So the three oldest lost symbols after the
+        // list count as holes.
         assert_eq!(sources.take(&report(&[10, 20], 5, 100)), [10, 20, 30, 40, 50]);
-        // Up to its last symbol the list is complete, so 20 and 30 are no holes.
+        // The list is complete up to its last symbol, so symbols 20 and 30 are not holes.
         assert_eq!(sources.take(&report(&[10, 40], 3, 100)), [10, 40, 50]);
-        // The deficit exceeds the known losses. The rest is in flight, or its loss will be noticed.
+        // The deficit exceeds the number of known losses. The other missing symbols are in flight,
+        // or their loss will be noticed later.
         assert_eq!(sources.take(&report(&[10, 20], 1_000, 100)), lost);
         // Symbols that the receiver does not know to exist are not part of its deficit.
         assert_eq!(sources.take(&report(&[10], 2, 50)), [10, 20, 50, 60, 70, 80, 90]);

@@ -28,18 +28,18 @@ pub struct SendCounts {
     pub datagrams: u64,
     /// Bytes of all datagrams sent, IP and UDP headers included.
     pub bytes: u64,
-    /// Batches of probes that the tunnel started in silences. Before each batch it declared
-    /// everything in flight lost, because no report had come.
+    /// Batches of probes that the tunnel started in silences. Before each batch, the tunnel
+    /// declared everything in flight lost, because no report had come.
     pub silences: u64,
-    /// Tail probes sent. A tail probe is a single datagram that asks for a report. It is sent if no
-    /// report about the last datagrams has come for a little more than a round trip.
+    /// Tail probes sent. A tail probe is a single datagram that asks for a report. A tail probe is
+    /// sent if no report about the last datagrams has come for a little more than a round trip.
     pub tail_probes: u64,
-    /// Symbols that the peer had not decoded, by its last report.
+    /// Symbols that the peer had not decoded, according to its last report.
     pub peer_undecoded: u64,
-    /// Datagrams that reached the peer marked Congestion Experienced, by its last report.
+    /// Datagrams that reached the peer marked Congestion Experienced, according to its last report.
     pub peer_marked: u64,
     /// Repairs that span a range of symbols (mostly proactive repairs for bulk flows) and added no
-    /// information at the peer, by its last report.
+    /// information at the peer, according to its last report.
     pub peer_redundant: u64,
 }
 
@@ -60,19 +60,19 @@ pub struct Status {
     pub loss: f64,
     /// Estimated mean length of a run of losses to the peer, packets.
     pub mean_burst: f64,
-    /// Two counts of datagrams to the peer: all whose fate is known, and the lost ones among them.
+    /// Two counts of datagrams to the peer: datagrams whose fate is known, and lost datagrams.
     pub settled: (u64, u64),
     /// Datagrams declared lost that arrived after all.
     pub spurious: u64,
     /// Number of packets, and number of bytes, in the ingress queue.
     pub backlog: (usize, usize),
-    /// Number of outstanding symbols (see [`Tunnel::outstanding`]), and number of them known to be
-    /// lost.
+    /// Number of outstanding symbols (see [`Tunnel::outstanding`]), and how many of these symbols
+    /// are known to be lost.
     pub outstanding: (usize, usize),
-    /// Symbols that the sending half gave up and did not know to be received.
+    /// Symbols that the sending half gave up without knowing that they were received.
     pub given_up: u64,
-    /// Three numbers at this end: missing symbols, repairs held for them, and packets that wait for
-    /// earlier ones.
+    /// Three numbers at this end: missing symbols, repairs held for missing symbols, and packets
+    /// that wait for earlier packets.
     pub receiving: (usize, usize, usize),
     /// Counts of the sending half.
     pub sent: SendCounts,

@@ -1,4 +1,5 @@
-//! Sending: gives each datagram its number, records it in the sent-packet history, and paces it.
+//! Sending: numbers each datagram, records the datagram in the sent-packet history, and paces the
+//! datagrams.
 
 use super::ingress::Class;
 use super::repair::{PlannedRepair, Purpose};
@@ -31,7 +32,7 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
     }
 
-    /// Makes and sends the repair of `plan`. `None`: the plan has a symbol that has left the
+    /// Makes and sends the repair of `plan`. `None`: a member of the repair has left the coding
     /// window.
     pub(super) fn send_repair(&mut self, now: Time, plan: &PlannedRepair) -> Option<Transmit<Datagram<P>>> {
         self.seed = self.seed.wrapping_add(1);
@@ -48,8 +49,9 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
     }
 
-    /// Makes the datagram of `packet`, records it and tells the pacer. Reports and the end of the
-    /// session ([`Content::Feedback`]) are not paced.
+    /// Makes the datagram that carries `packet`, records the datagram in the sent-packet history,
+    /// and tells the pacer about it. Reports and the end of the session ([`Content::Feedback`]) are
+    /// not paced.
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
         debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format would change this packet");
         let bytes = self.config.header + packet.wire_len() as u32;

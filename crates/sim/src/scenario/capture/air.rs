@@ -20,9 +20,10 @@ const SENT_DBM: f64 = 24.5;
 const AODV_PORT: u16 = 654;
 /// Bytes of a UDP header.
 const UDP_HEADER: u16 = 8;
-/// How many packets of a medium are remembered, to name them in later frames. A packet is needed until the last station
-/// is done with it. The queues of 1000 stations hold 50,000 packets. With half the value, such a medium would get
-/// frames with the content "unknown" (IP protocol 255). Double the value doubles the memory, 15 MB at most per medium.
+/// Number of packets of a medium that are remembered, so that later frames can show them. A packet is needed until the
+/// last station has finished with the packet. The queues of 1000 stations hold 50,000 packets. With half the value,
+/// such a medium would get frames with the content "unknown" (IP protocol 255). Double the value doubles the memory,
+/// which is at most 15 MB per medium.
 const MEMORY: usize = 65_536;
 /// The IP protocol of a packet whose content is not known any more: reserved by IANA.
 const UNKNOWN: IpNumber = IpNumber(255);
@@ -31,21 +32,24 @@ const XOR_VERSION: u8 = 1;
 
 /// Writes a capture of the air of all media of a run: IEEE 802.11 frames with radiotap headers (link type 127).
 ///
-/// The capture is that of a monitor that hears every frame and loses none. It has one record for each frame that a
-/// station sends, at the time at which the frame begins, in order of time. What a receiver loses to collisions is not
-/// shown; the [timeline](crate::scenario::AirTimeline) shows it.
+/// The capture shows the frames as a monitor receives them. This monitor hears every frame and loses no frame. The
+/// capture has one record for each frame that a station sends, at the time at which the frame begins, in order of time.
+/// The capture does not show what a receiver loses to collisions. The [timeline](crate::scenario::AirTimeline) shows
+/// these losses.
 ///
 /// - Station k of medium m has the address `02:00:mm:mm:kk:kk`. XOR frames go to the group `03:00:mm:mm:ff:fe`. The
 ///   network's identifier (BSSID) is `02:01:mm:mm:00:00`.
-/// - The payload of IP packets is cut. The lengths are those of the whole frames, without FCS: MAC header 24, LLC/SNAP
-///   8, IP packet. The preset `ns2` charges 34 bytes for header, LLC/SNAP and FCS, which are 36.
-/// - The antenna signal is that at the frame's receiver. A broadcast and an XOR frame have none.
-/// - An AODV message is UDP on port 654, in the format of RFC 3561. The simulator charges ns-2's size for it.
-/// - An XOR frame has the ethertype 0x88b5. Its body names the packets in clear instead of their XOR. Integers are
-///   big-endian: version 1 (1 byte), number of packets (1). Then, for each packet: address of the receiver (6 bytes),
-///   number of the packet on the medium (8), length of the IP packet (2), sequence number (2), whether it was sent
-///   before (1), length of its headers (1), and its IP and transport headers. The frame's own sequence number and
-///   retry bit are those of the first packet.
+/// - The payload of IP packets is cut. The lengths are the lengths of the whole frames, without FCS: MAC header 24,
+///   LLC/SNAP 8, IP packet. MAC header, LLC/SNAP and FCS have 36 bytes, but the preset `ns2` charges only 34 bytes for
+///   them.
+/// - The antenna signal is the signal at the frame's receiver. Broadcasts and XOR frames have no antenna signal.
+/// - An AODV message is UDP on port 654, in the format of RFC 3561. The simulator charges ns-2's size for such a
+///   message.
+/// - An XOR frame has the ethertype 0x88b5. Its body has the packets in clear instead of their XOR. Integers are
+///   big-endian: version 1 (1 byte), number of packets (1). Then follow, for each packet: address of the receiver (6
+///   bytes), number of the packet on the medium (8), length of the IP packet (2), sequence number (2), whether the
+///   packet was sent before (1), length of the packet's headers (1), and the packet's IP and transport headers. The
+///   frame has the sequence number and the retry bit of the first packet.
 #[derive(Debug)]
 pub struct AirCapture<W: Write> {
     file: PcapFile<W>,
@@ -70,7 +74,7 @@ pub struct AirFrameCounts {
     pub xor: u64,
     /// Broadcasts.
     pub broadcasts: u64,
-    /// Of the packets in these frames, those with unknown content.
+    /// Packets with unknown content in these frames.
     pub unknown: u64,
 }
 
@@ -87,7 +91,8 @@ struct MediumMemory {
     packets: BTreeMap<u64, Remembered>,
     /// The next sequence number of each station.
     next: Vec<u16>,
-    /// The IP packet with an AODV message that each station sent last to one neighbour, and its sequence number.
+    /// For each station, the last AODV message that the station sent to a single neighbour. An entry has the IP packet
+    /// with the message, and the sequence number of this packet.
     messages: Vec<Option<(Vec<u8>, u16)>>,
 }
 
@@ -95,18 +100,18 @@ struct MediumMemory {
 #[derive(Debug)]
 struct Remembered {
     headers: PacketHeaders,
-    /// The stations that sent it, with the sequence numbers that they gave it.
+    /// The stations that sent the packet, with the sequence numbers that they gave it.
     senders: Vec<(u32, u16)>,
 }
 
-/// A packet as a frame shows it.
+/// A packet as a frame in the capture shows it.
 struct Shown {
-    /// Its IP and transport headers, or the whole packet.
+    /// The packet's IP and transport headers, or the whole packet if it has an AODV message.
     bytes: Vec<u8>,
     /// The length of the IP packet.
     length: u32,
     sequence: u16,
-    /// Whether the station has sent it before.
+    /// Whether the station has sent the packet before.
     retry: bool,
 }
 
@@ -220,7 +225,7 @@ impl MediumMemory {
         self.numbered([0x02, 0], k as u16)
     }
 
-    /// The group that XOR frames go to.
+    /// The address of the group to which XOR frames go.
     fn group(&self) -> MacAddress {
         self.numbered([0x03, 0], 0xfffe)
     }
@@ -295,7 +300,7 @@ impl MediumMemory {
         Ok((Shown { length: packet.bytes.max(bytes.len() as u32), bytes, sequence, retry }, is_known))
     }
 
-    /// An AODV message as a UDP datagram. Without `destination` it goes to all neighbours.
+    /// An AODV message as a UDP datagram. Without `destination`, the datagram goes to all neighbours.
     fn datagram(
         &self,
         station: u32,
@@ -317,8 +322,9 @@ impl MediumMemory {
 
     /// A packet with an AODV message.
     ///
-    /// A broadcast is never sent again. Another message is sent again if its receiver has it already, or if the station
-    /// has failed before and the message is its last one. A failed RTS alone is no earlier transmission of the message.
+    /// Decides whether the frame is a retransmission. A broadcast is never a retransmission. Any other message is a
+    /// retransmission in two cases. Either its receiver already has the message, or an attempt has failed and the
+    /// message equals the last message of the station. A failed RTS alone is no earlier transmission of the message.
     fn show_message(
         &mut self,
         packet: &AirPacket<NetworkPacket>,
@@ -328,7 +334,7 @@ impl MediumMemory {
         let shown = |bytes: Vec<u8>, sequence, retry| Shown { length: bytes.len() as u32, bytes, sequence, retry };
         let last = self.messages.get(station as usize).cloned().flatten();
         let AirContent::Routing(message) = &packet.content else {
-            let (bytes, sequence) = last.ok_or("an AODV message is sent again that was never sent")?;
+            let (bytes, sequence) = last.ok_or("an AODV message that was never sent is sent again")?;
             return Ok((shown(bytes, sequence, true), true));
         };
         let body = message.encode(|k| self.stations.get(k as usize).copied().unwrap_or_default());

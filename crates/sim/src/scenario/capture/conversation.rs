@@ -7,12 +7,12 @@ use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHea
 
 /// Bytes of an IPv4 header without options.
 pub(super) const IP_HEADER: u32 = 20;
-/// The most bytes that may follow an IPv4 header.
+/// The largest number of bytes that may follow an IPv4 header.
 const MOST_CONTENT: usize = 65_535 - IP_HEADER as usize;
-/// The UDP port of a tunnel in the capture. It only appears in the headers, and any other port would do.
+/// The UDP port of a tunnel in the capture. It appears only in the headers, and any other port would do.
 const TUNNEL_PORT: u16 = 5182;
 
-/// The IPv4 address of each node: 10.0.0.1 for the first one by name, and so on.
+/// The IPv4 address of each node: 10.0.0.1 for the first node by name, 10.0.0.2 for the second, and so on.
 #[derive(Clone, Debug)]
 pub(super) struct NodeAddresses {
     /// The names of the nodes, sorted.
@@ -26,7 +26,7 @@ pub(super) struct Conversations {
     tunnels: Vec<Conversation>,
 }
 
-/// The two ends of a flow or tunnel, and what its headers need.
+/// The two ends of a flow or tunnel, and the data that the headers of its packets need.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     /// The IPv4 addresses of the node that sends data, and of the node that receives it.
@@ -43,8 +43,8 @@ pub(super) struct Conversation {
     /// Whether the first acknowledgement, which is shown as the SYN-ACK, was captured.
     open: bool,
     /// The sequence number of the first payload byte of each packet, by packet number. For [`Hosts::Kernels`], whose
-    /// packets need not be full, there is an entry for each packet captured and for the packet after them. Otherwise
-    /// only packets 0 and 1 have entries.
+    /// packets need not be full, the list has an entry for each captured packet, and for the packet after the last of
+    /// these. Otherwise only packets 0 and 1 have entries.
     begins: Vec<u32>,
 }
 
@@ -155,10 +155,10 @@ impl Conversation {
         (0..14).find(|shift| self.window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
     }
 
-    /// The headers of a packet. The first acknowledgement for which this is called becomes the SYN-ACK.
+    /// The headers of a packet. The first acknowledgement for which this method is called becomes the SYN-ACK.
     ///
     /// # Errors
-    /// If no TCP header can state what the packet says.
+    /// If no TCP header can express the content of the packet.
     pub(super) fn headers(&mut self, packet: &NetworkPacket) -> Result<PacketHeaders, String> {
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
         let transport = match &packet.body {

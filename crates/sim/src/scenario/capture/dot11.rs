@@ -1,7 +1,7 @@
-//! The bytes of IEEE 802.11 frames, with a radiotap header before each.
+//! The bytes of IEEE 802.11 frames, with a radiotap header before each frame.
 //!
-//! No frame has its frame check sequence (FCS): a data frame is cut after its headers, so nobody could check it. The
-//! radiotap flags say so, and the lengths do not count it.
+//! No frame in a capture has its frame check sequence (FCS): a data frame is cut after its headers, so nobody could
+//! check the FCS. The radiotap flags say that the FCS is missing, and the lengths do not count the FCS.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) const ETHERTYPE_XOR: u16 = 0x88b5;
 pub(super) struct Radiotap {
     /// When the first bit after the preamble arrives, us.
     pub(super) timestamp: u64,
-    /// Rate, bit/s. It is left out if it is no multiple of 500 kbit/s up to 127.5 Mbit/s.
+    /// Rate, bit/s. The header has the rate only if the rate is a multiple of 500 kbit/s and at most 127.5 Mbit/s.
     pub(super) rate: u64,
     /// Carrier frequency, Hz.
     pub(super) frequency: f64,
@@ -64,7 +64,7 @@ pub(super) struct DataHeader {
 /// A control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    /// A request to send. It has the sender's address.
+    /// A request to send, with the sender's address.
     Rts(MacAddress),
     Cts,
     Ack,
@@ -155,7 +155,7 @@ mod tests {
         full.write(&mut out);
         let want = [0, 0, 23, 0, 0x2f, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 22, 0x92, 3, 0x20, 0, 196];
         assert_eq!(out, want);
-        // Without rate, a byte of padding takes its place before the channel.
+        // If the rate is left out, a byte of padding takes its place before the channel.
         let bare = Radiotap { timestamp: 0, rate: 1_234_567, frequency: 2.412e9, signal: None };
         out.clear();
         bare.write(&mut out);

@@ -16,7 +16,7 @@ use pcap::{LinkType, PcapFile};
 use ripstop_base::Time;
 use std::io::{self, Write};
 
-/// The TTL of a packet at its sender. It only appears in the headers, and any value above the number of hops would do.
+/// The TTL of a packet at its sender. It appears only in the headers, and any value above the number of hops would do.
 const TIME_TO_LIVE: u8 = 64;
 
 /// Writes a capture file of a run. For each flow outside tunnels, the file has the packets that the flow's `from` node

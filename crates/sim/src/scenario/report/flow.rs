@@ -19,13 +19,13 @@ pub struct FlowReport {
     /// stops or its file is complete. None if the flow is active all the time or never.
     pub active_goodput_bps: Option<Statistic>,
     /// Mean of the window in packets during the active time. The window is the smaller of the congestion window and the
-    /// receiver's window. It has no value for UDP.
+    /// receiver's window. For UDP there is no value.
     pub cwnd_packets: Statistic,
-    /// Mean of the smoothed round-trip time; each acknowledgement counts once. It has no value for UDP.
+    /// Mean of the smoothed round-trip time; each acknowledgement counts one time. For UDP there is no value.
     pub srtt_s: Statistic,
-    /// Retransmission time-outs. They have no value for UDP.
+    /// Retransmission time-outs. For UDP there is no value.
     pub timeouts: Statistic,
-    /// Packets retransmitted. They have no value for UDP.
+    /// Packets retransmitted. For UDP there is no value.
     pub retransmits: Statistic,
     /// Packets sent, retransmissions included.
     pub packets_sent: Statistic,
@@ -40,14 +40,14 @@ pub struct FlowReport {
     pub completed: Option<Statistic>,
     /// Transfers begun and not complete at the end; None for sources without transfers.
     pub unfinished: Option<Statistic>,
-    /// Time from when the coding layer's receiver has *seen* a segment until it has decoded it, over whole runs. A
-    /// segment is seen when the receiver holds a combination whose first unknown segment it is. It has no value without
-    /// a coding layer. Percentiles are accurate to 0.8 %.
+    /// Time from the moment when the coding layer's receiver has *seen* a segment until the receiver has decoded the
+    /// segment, over whole runs. The receiver has seen a segment if it holds a combination in which this segment is the
+    /// first unknown segment. There is no value without a coding layer. Percentiles are accurate to 0.8 %.
     pub decode_delay_s: DelayStatistic,
-    /// How often each mechanism of the sender acted, by the field names of [`Mechanisms`](crate::tcp::Mechanisms). None
-    /// for the ns-2 algorithms.
+    /// How many times each mechanism of the sender acted, by the field names of [`Mechanisms`](crate::tcp::Mechanisms).
+    /// None for the ns-2 algorithms.
     pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
-    /// The coding layer over each whole run; None without one.
+    /// The coding layer over each whole run; None without a coding layer.
     pub nc: Option<NcReport>,
 }
 
@@ -128,7 +128,7 @@ pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> De
     DelayStatistic { mean, ci95, n, p50: all.quantile_s(0.5), p99: all.quantile_s(0.99) }
 }
 
-/// How often each mechanism acted, over the runs. None if the sender has no mechanisms.
+/// How many times each mechanism acted, over the runs. None if the sender has no mechanisms.
 fn mechanisms(parts: &[FlowSpan<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
     let mut counts: BTreeMap<&'static str, Sample> = BTreeMap::new();
     for (start, end) in parts.iter().filter_map(|part| part.detail?.mechanisms.as_ref()) {
@@ -147,9 +147,9 @@ pub struct NcReport {
     pub combinations: Statistic,
     /// Combinations without new information for the receiver.
     pub redundant: Statistic,
-    /// Combinations that the receiver holds undecoded, mean over time.
+    /// Mean over time of the number of combinations that the receiver holds undecoded.
     pub rows: Statistic,
-    /// The most combinations that the receiver held undecoded at one time.
+    /// The largest number of combinations that the receiver held undecoded at one time.
     pub rows_max: Statistic,
     /// Acknowledgements that named the same first unseen segment as the acknowledgement before.
     pub repeated_acks: Statistic,

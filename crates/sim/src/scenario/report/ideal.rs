@@ -21,7 +21,7 @@ pub struct IdealReport {
 /// The measurements of a link, over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IdealLinkReport {
-    /// The names of its stations, such as `n0>n1`.
+    /// The names of the link's stations, such as `n0>n1`.
     pub name: String,
     /// Packets carried per second: theta of paper 002.
     pub packets_per_s: Statistic,
@@ -29,8 +29,8 @@ pub struct IdealLinkReport {
     pub load: Statistic,
     /// Exchanges begun.
     pub attempts: Statistic,
-    /// With CSMA, back-offs that a link in conflict stopped. With scheduled access, slots that the link had to leave to a
-    /// link in conflict although it had a packet.
+    /// With CSMA, back-offs that a link in conflict stopped. With scheduled access, slots in which the link had a
+    /// packet, but had to leave the slot to a link in conflict.
     pub deferrals: Statistic,
 }
 

@@ -29,7 +29,7 @@ pub struct LinkReport {
     pub delivered_bps: Statistic,
     /// Share of the time in which the link was sending.
     pub utilisation: Statistic,
-    /// Mean over time of the packets queued, without the one in transmission.
+    /// Mean over time of the number of packets queued, without the packet in transmission.
     pub queue_packets: Statistic,
     /// Mean time that a packet waited in the queue.
     pub queue_s: Statistic,
@@ -66,8 +66,8 @@ fn did((start, end): &LinkSpan, value: fn(&LinkCounters) -> u64) -> u64 {
     value(&end.counters) - value(&start.counters)
 }
 
-/// The sum of the times that packets waited in the queue during the span, s. Divided by the length of the span, it is
-/// the mean queue in packets (Little's law).
+/// The sum of the times that packets waited in the queue during the span, s. This sum divided by the length of the span
+/// is the mean queue in packets (Little's law).
 fn waited_s((start, end): &LinkSpan) -> f64 {
     (end.counters.queue_packet_ns - start.counters.queue_packet_ns) as f64 * 1e-9
 }

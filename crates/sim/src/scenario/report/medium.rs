@@ -26,8 +26,8 @@ pub struct MediumReport {
     pub queue_drops_per_s: Statistic,
     /// XOR frames that a receiver could not decode, per second.
     pub undecodable_per_s: Statistic,
-    /// Frames sent without XOR because no partner waited, per second. Each carries a packet from one neighbour for
-    /// another.
+    /// Frames sent without XOR because no partner waited, per second. Each of these frames carries a packet from one
+    /// neighbour to another.
     pub missed_partners_per_s: Statistic,
     /// What Cadence did, all stations together. None with another rule for back-offs.
     pub cadence: Option<CadenceReport>,
@@ -61,7 +61,7 @@ pub struct RoutingReport {
     pub route_errors: Statistic,
     /// Packets dropped at the retry limit, each a sign of a broken link.
     pub link_breaks: Statistic,
-    /// Of these, packets kept by a station that repairs the route itself.
+    /// Packets among the `link_breaks` that a station kept to repair the route itself.
     pub repairs: Statistic,
     /// Discoveries that were given up.
     pub failed_discoveries: Statistic,
@@ -73,7 +73,7 @@ pub struct RoutingReport {
     pub buffer_drops: Statistic,
     /// Packets dropped after the longest wait for a route.
     pub expired_drops: Statistic,
-    /// Packets dropped after the largest number of hops, or back at their source.
+    /// Packets dropped because they had passed the largest number of hops, or had come back to their source.
     pub loop_drops: Statistic,
 }
 
@@ -82,13 +82,13 @@ pub struct RoutingReport {
 pub struct StationReport {
     /// The name of the node.
     pub name: String,
-    /// k at the end of the measured time: the hops over which a transmission disturbs others. The adaptive back-off
-    /// protects a packet for k+1 data times. A data time is the duration of one data exchange. With ideal access, k of the
-    /// interference constraints.
+    /// k at the end of the measured time: the number of hops over which a transmission disturbs others. The adaptive
+    /// back-off protects a packet for k+1 data times. A data time is the duration of one data exchange. With ideal
+    /// access, this is the k of the interference constraints.
     pub k: Statistic,
     /// Frames sent that carry packets: data, TCP ACKs, and broadcasts, retransmissions included.
     pub data_frames: Statistic,
-    /// Of these, XOR frames.
+    /// XOR frames among the `data_frames`.
     pub xor_frames: Statistic,
     /// Exchanges in which the CTS or the MAC ACK that the station waited for did not come.
     pub failures: Statistic,

@@ -26,7 +26,7 @@ pub struct ScenarioReport {
     /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows. There is no value without flows.
     pub goodput_bps: Statistic,
     /// Units per second in packets that arrived in order, headers included, summed over all flows. `run.unit` of the
-    /// scenario is the size of a unit; None without it.
+    /// scenario is the size of a unit. None if the scenario has no `run.unit`.
     pub throughput_units_per_s: Option<Statistic>,
     /// The figures of all media together.
     #[serde(flatten)]
@@ -69,7 +69,7 @@ pub struct IntervalReport {
 }
 
 impl ScenarioReport {
-    /// The report of these `runs` of `scenario`. They may be all runs, or a single one.
+    /// The report of these `runs` of `scenario`. They may be all runs, or a single run.
     pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> ScenarioReport {
         let times = ReadTimes::of(scenario);
         let whole = interval(scenario, &times, 0, runs);
@@ -94,7 +94,7 @@ impl ScenarioReport {
     }
 }
 
-/// Units of `unit` bytes in packets that arrived in order after the warm-up, in a second.
+/// Units of `unit` bytes in packets that arrived in order after the warm-up, per second.
 fn throughput(scenario: &Scenario, times: &ReadTimes, unit: f64, runs: &[RunTotals]) -> Statistic {
     let [from, to] = times.spans[0];
     let (a, b) = (times.index(from), times.index(to));
@@ -125,7 +125,7 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
     let named: Vec<(String, &FlowSpec)> =
         scenario.flow.iter().flat_map(|spec| spec.names().map(move |name| (name, spec))).collect();
     let seconds = to.since(from).as_secs_f64();
-    // The totals of flow `k` in one run: over the span, and at its end.
+    // The totals of flow `k` in one run: over the span, and at the end of the span.
     let part = |run: &'_ RunTotals, k: usize| {
         let (start, end) = (&run.snapshots[a].flows[k], run.snapshots[b].flows[k]);
         (end.less(start), end)

@@ -25,7 +25,7 @@ pub struct Series {
 pub struct StationSeries {
     /// The name of the node.
     pub name: String,
-    /// k at the end of each piece: the hops over which the adaptive back-off protects a packet.
+    /// k at the end of each piece: the number of hops over which the adaptive back-off protects a packet.
     pub k: Vec<f64>,
 }
 
@@ -42,7 +42,7 @@ pub struct FlowSeries {
     pub srtt_s: Vec<Option<f64>>,
     /// Retransmission time-outs.
     pub timeouts: Vec<f64>,
-    /// The coding layer at the end of each piece; None without one.
+    /// The coding layer at the end of each piece; None without a coding layer.
     pub nc: Option<NcSeries>,
 }
 
@@ -51,7 +51,8 @@ pub struct FlowSeries {
 pub struct NcSeries {
     /// The coding window: segments that the sender holds and combines.
     pub window_packets: Vec<f64>,
-    /// Combinations that the receiver holds undecoded. Each stands for a segment that is seen and not decoded.
+    /// Combinations that the receiver holds undecoded. Each combination stands for a segment that is seen and not
+    /// decoded.
     pub rows: Vec<f64>,
     /// Degrees of freedom still missing: segments that the receiver knows of and has not seen.
     pub deficit_packets: Vec<f64>,

@@ -45,7 +45,7 @@ pub struct DirectionReport {
     pub recovered: Statistic,
     /// Repairs without new information.
     pub redundant: Statistic,
-    /// Share of source symbols that the receiver gave up, because they were neither received nor recovered.
+    /// Share of source symbols that the receiver gave up, because they did not arrive and were not recovered.
     pub residual_loss: Statistic,
     /// Packets dropped at the entrance because the queue was full.
     pub dropped_full: Statistic,
@@ -77,7 +77,7 @@ pub struct DirectionReport {
     pub repairs_over_budget: Statistic,
     /// Times that proactive repairs were suspended because they recovered nothing.
     pub repairs_suspended: Statistic,
-    /// Exact repairs that combine all symbols from the first to the last missing one.
+    /// Exact repairs that combine all symbols from the first to the last missing symbol.
     pub repairs_ranges: Statistic,
     /// Proactive repairs that combine symbols that are not consecutive.
     pub repairs_spread: Statistic,

@@ -10,10 +10,11 @@ use std::time::Duration;
 /// The largest interference range. A string has at most 1000 stations, so a larger range would change nothing.
 const MOST_INTERFERENCE: u32 = 1000;
 /// The longest mean back-off and mean packet time. An exponential time is at most 37 times its mean, and must fit into
-/// a run. Half or double the value changes nothing for real media, where both are below 1 s.
+/// a run. Half or double the value changes nothing for real media, where back-offs and packet times are below 1 s.
 const LONGEST_MEAN: Duration = Duration::from_secs(3600);
-/// The most links of a medium with ideal access: those of a string of 1000 stations. Every pair of links is checked for
-/// a conflict. So half the value needs a quarter of the time, and double the value four times as much.
+/// The largest number of links of a medium with ideal access: the number of links of a string of 1000 stations. Every
+/// pair of links is checked for a conflict. Half the value needs a quarter of the time for these checks, and double the
+/// value needs four times as much.
 const MOST_LINKS: usize = 1998;
 
 /// How stations get the medium.
@@ -39,7 +40,7 @@ pub struct IdealSpec {
     /// Whether packet times are `constant` or `exponential`; constant when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_times: Option<PacketTimes>,
-    /// The mean time of an exchange; that of frame, SIFS and MAC ACK when left out.
+    /// The mean time of an exchange; the time of frame, SIFS and MAC ACK when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_time: Option<Span>,
     /// The mean back-off of a link with CSMA; 360 us when left out, as in paper 002.
@@ -56,12 +57,12 @@ pub struct IdealSpec {
 pub struct IdealLinkSpec {
     /// The name of the station that sends.
     pub from: String,
-    /// The name of its neighbour that receives.
+    /// The name of the neighbour that receives.
     pub to: String,
-    /// The mean back-off; that of all links when left out.
+    /// The mean back-off; `mean-backoff` of the medium when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_backoff: Option<Span>,
-    /// The mean time of an exchange; that of all links when left out.
+    /// The mean time of an exchange; `packet-time` of the medium when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_time: Option<Span>,
     /// Whether the link always has a packet.
@@ -99,7 +100,7 @@ impl MediumSpec {
         })
     }
 
-    /// Whether links have packets without any flow.
+    /// Whether some links always have packets, even without a flow.
     pub fn has_saturated_links(&self) -> bool {
         self.access != AccessName::Dcf && self.ideal.links.iter().any(|link| link.saturated)
     }
@@ -118,19 +119,22 @@ impl MediumSpec {
                 true => Ok(()),
                 false => wrong(
                     "ideal",
-                    "the DCF has no such settings; set `access` to `csma` or `scheduled`, or remove them",
+                    "the DCF does not use these settings; set `access` to `csma` or `scheduled`, or remove them",
                 ),
             };
         }
         if let Some(field) = self.dcf_setting() {
-            return wrong(field, "ideal access has no such setting; remove it, or set `access = \"dcf\"`");
+            return wrong(field, "ideal access does not use this setting; remove it, or set `access = \"dcf\"`");
         }
         if ideal.interference.is_some_and(|k| !(1..=MOST_INTERFERENCE).contains(&k)) {
-            return Err(("ideal.interference".to_owned(), format!("a range in hops; write 1 to {MOST_INTERFERENCE}")));
+            return Err((
+                "ideal.interference".to_owned(),
+                format!("the range is in hops; write 1 to {MOST_INTERFERENCE}"),
+            ));
         }
         let own_backoff = ideal.links.iter().position(|link| link.mean_backoff.is_some());
         if self.access == AccessName::Scheduled {
-            let problem = "a schedule has no back-offs; remove it, or set `access = \"csma\"`";
+            let problem = "a schedule has no back-offs; remove the setting, or set `access = \"csma\"`";
             if ideal.mean_backoff.is_some() {
                 return wrong("ideal.mean-backoff", problem);
             }
@@ -147,7 +151,7 @@ impl MediumSpec {
         self.check_links()
     }
 
-    /// A setting that only the DCF has, if one was made.
+    /// The first field that is set and that only the DCF uses; None if there is no such field.
     fn dcf_setting(&self) -> Option<&'static str> {
         [
             ("capture", self.capture.is_some()),
@@ -168,7 +172,8 @@ impl MediumSpec {
         let hops = hop_counts(&self.config(), &self.places());
         let links = hops.iter().flatten().filter(|hops| **hops == Some(1)).count();
         if links > MOST_LINKS {
-            let problem = format!("{links} links between neighbours; use fewer stations, for at most {MOST_LINKS}");
+            let problem =
+                format!("{links} links between neighbours; remove stations, until there are at most {MOST_LINKS}");
             return Err(("stations".to_owned(), problem));
         }
         for (k, link) in self.ideal.links.iter().enumerate() {
@@ -179,7 +184,7 @@ impl MediumSpec {
             };
             let (from, to) = (station("from", &link.from)?, station("to", &link.to)?);
             if hops[from as usize][to as usize] != Some(1) {
-                let problem = format!("`{}` and `{}` are not neighbours; name two that are", link.from, link.to);
+                let problem = format!("`{}` and `{}` are not neighbours; name two neighbours", link.from, link.to);
                 return Err((field("to"), problem));
             }
             if self.ideal.links[..k].iter().any(|other| (&other.from, &other.to) == (&link.from, &link.to)) {

@@ -9,16 +9,17 @@ use ripstop_base::{Distance, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// The most stations of a medium. The table of ways between stations grows with the square of the number of stations:
-/// 1000 stations need some 30 MB. Half the value needs a quarter of this memory, double the value four times as much.
+/// The largest number of stations of a medium. The table of ways between stations grows with the square of the number
+/// of stations: 1000 stations need some 30 MB. Half the value needs a quarter of this memory, and double the value
+/// needs four times as much.
 const MOST_STATIONS: usize = 1000;
 
 /// The contention windows that can be set, slots. At 20 us a slot, a back-off from the largest window takes 0.7 s on
-/// average. A larger one would keep a station silent for seconds; the standard's largest window has 1024 slots.
+/// average. A larger window would keep a station silent for seconds. The standard's largest window has 1024 slots.
 const WINDOWS: RangeInclusive<u32> = 1..=65_536;
 
 /// A medium that stations share (IEEE 802.11). Two stations that decode each other are neighbours. Any two stations
-/// that a chain of neighbours joins can exchange packets. With AODV, any two stations can be named as ends.
+/// that a chain of neighbours joins can exchange packets. With AODV, a flow may name any two stations as its ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MediumSpec {
@@ -36,7 +37,7 @@ pub struct MediumSpec {
     /// The settings of ideal access.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ideal: IdealSpec,
-    /// A frame survives a later frame that overlaps it if it is at least this many times stronger; 10 when left out.
+    /// If two frames overlap, the earlier frame survives if it is stronger by at least this factor; 10 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<f64>,
     /// Rate of data frames; 11 Mbit/s when left out.
@@ -48,7 +49,7 @@ pub struct MediumSpec {
     /// Up to this distance a frame is decoded; 250 m when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_range: Option<Distance>,
-    /// Up to this distance a frame is sensed and disturbs others; 550 m when left out.
+    /// Up to this distance a frame is sensed and disturbs other frames; 550 m when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sense_range: Option<Distance>,
     /// Whether data frames are announced by RTS and CTS.
@@ -60,14 +61,14 @@ pub struct MediumSpec {
     /// Transmissions after which a frame with RTS is dropped; 4 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_retry: Option<u32>,
-    /// The most packets that wait in a station's queue; 50 when left out. With the preset `ns2` the queue holds one
-    /// packet less, as in ns-2.
+    /// The largest number of packets that may wait in a station's queue; 50 when left out. With the preset `ns2` the
+    /// queue holds one packet less, as in ns-2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
     /// How stations find routes: `static` or `aodv`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub routing: Routing,
-    /// Whether stations XOR packets that cross.
+    /// Whether stations XOR packets that travel in opposite directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub xor: bool,
     /// Bytes of coding header in each XOR frame.
@@ -76,10 +77,10 @@ pub struct MediumSpec {
     /// How stations draw back-offs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backoff: BackoffName,
-    /// Changes of the adaptive back-off that `backoff` names.
+    /// Changes to the settings of the adaptive back-off that `backoff` names.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adaptive: AdaptiveSpec,
-    /// Changes of the parameters of `backoff = "cadence"`.
+    /// Changes to the parameters of `backoff = "cadence"`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cadence: CadenceSpec,
 }
@@ -119,13 +120,13 @@ pub enum BackoffName {
     /// Paper 002, algorithm 1 read literally (L).
     #[serde(alias = "L", alias = "l")]
     Adaptive,
-    /// As `adaptive`, with the residual redrawn when the timer ends (R).
+    /// Like `adaptive`, but the residual back-off is drawn anew when the timer ends (R).
     #[serde(alias = "R", alias = "r")]
     AdaptiveRedrawn,
-    /// As `adaptive-redrawn`, with small back-offs after exchanges (AB').
+    /// Like `adaptive-redrawn`, but with small back-offs after exchanges (AB').
     #[serde(alias = "AB'", alias = "AB", alias = "ab")]
     AdaptiveSmallPost,
-    /// The station is silent while its timer runs.
+    /// An adaptive back-off with which the station is silent while its timer runs.
     #[serde(alias = "hold")]
     AdaptiveHold,
     /// Cadence: stations release packets in the rhythm of the next hops.
@@ -218,7 +219,7 @@ pub enum LearnedWord {
 }
 
 impl StationSpec {
-    /// The stations `n0`, `n1`, ... of a string, which have these gaps between them.
+    /// The stations `n0`, `n1`, ... of a string, with these gaps between neighbours.
     pub fn string(gaps: &[Distance]) -> Vec<StationSpec> {
         let mut x = 0.0;
         let places = gaps.iter().map(|gap| {
@@ -330,7 +331,7 @@ impl MediumSpec {
             return Err(("stations".to_owned(), problem));
         }
         if self.stations.len() < 2 {
-            return wrong("stations", "a medium joins at least two stations; add one");
+            return wrong("stations", "a medium joins at least two stations; add a station");
         }
         for (k, station) in self.stations.iter().enumerate() {
             if self.stations[..k].iter().any(|other| other.name == station.name) {
@@ -338,13 +339,13 @@ impl MediumSpec {
                 return Err((format!("stations[{k}].name"), problem));
             }
             if self.stations[..k].iter().any(|other| (other.x, other.y) == (station.x, station.y)) {
-                let problem = format!("`{}` is where another station is; write another place", station.name);
+                let problem = format!("`{}` has the place of another station; write another place", station.name);
                 return Err((format!("stations[{k}].x"), problem));
             }
         }
         let config = self.config();
         if self.capture.is_some_and(|ratio| ratio.is_nan() || ratio < 1.0) {
-            return wrong("capture", "a frame survives only weaker ones; write at least 1, for example 10");
+            return wrong("capture", "a frame survives only weaker frames; write at least 1, for example 10");
         }
         for (field, rate) in [("data-rate", config.data_rate), ("basic-rate", config.basic_rate)] {
             if rate == 0 {
@@ -366,7 +367,7 @@ impl MediumSpec {
             return wrong("xor-header", "nothing is XORed; set `xor = true`, or remove `xor-header`");
         }
         if self.backoff != BackoffName::Cadence && self.cadence != CadenceSpec::default() {
-            return wrong("cadence", "only Cadence has such settings; set `backoff = \"cadence\"`, or remove them");
+            return wrong("cadence", "only Cadence uses these settings; set `backoff = \"cadence\"`, or remove them");
         }
         if self.cadence.window.is_some_and(|window| !WINDOWS.contains(&window)) {
             return wrong("cadence.window", "a window has 1 to 65536 slots");
@@ -381,7 +382,7 @@ impl MediumSpec {
         if matches!(self.backoff, BackoffName::Standard | BackoffName::Cadence) {
             if *change != AdaptiveSpec::default() {
                 let problem =
-                    "only an adaptive back-off has such settings; set `backoff` to an adaptive rule, or remove them";
+                    "only an adaptive back-off uses these settings; set `backoff` to an adaptive rule, or remove them";
                 return Err(("adaptive".to_owned(), problem.to_owned()));
             }
             return Ok(());
@@ -404,13 +405,13 @@ impl MediumSpec {
     }
 }
 
-/// Whether a setting is 0, and need not be written.
+/// Whether a setting is 0, so that it need not be written.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 
-/// Whether a setting has its default value, and need not be written.
+/// Whether a setting has its default value, so that it need not be written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -70,13 +70,14 @@ pub struct RunSpec {
     /// every run at its written start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter: Option<Span>,
-    /// Intervals that are measured separately, each from its first time to its second.
+    /// Intervals that are measured separately, each from its first time to its second time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
-    /// Also measures throughput in units of this many bytes (paper 003). The headers of IP and TCP count.
+    /// If set, throughput is also measured in units of this number of bytes (paper 003). The headers of IP and TCP
+    /// count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<Bytes>,
-    /// Also measures a series over time. The run is cut into pieces of this length, from its start.
+    /// If set, a series over time is also measured. The run is cut into pieces of this length, from its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Span>,
 }
@@ -101,7 +102,7 @@ impl Default for RunSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkSpec {
-    /// The nodes at the ends. The first one sends over `forth`.
+    /// The nodes at the ends. The first node sends over `forth`.
     pub between: [String; 2],
     /// The direction from the first node to the second.
     #[serde(default, serialize_with = "without_defaults::link")]
@@ -143,8 +144,8 @@ pub struct TunnelSpec {
     pub name: String,
     /// The nodes at the ends. Flows may use the tunnel in both directions.
     pub between: [String; 2],
-    /// How many repairs are sent before a loss is reported: `adaptive`, `none`, or the packets sent for each packet,
-    /// such as `1.25`.
+    /// How many repairs are sent before a loss is reported. The value is `adaptive`, `none`, or the number of packets
+    /// sent for each packet, such as `1.25`.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
     /// Rate control: `fair`, `scavenge`, or a fixed rate.
@@ -184,9 +185,9 @@ impl TunnelSpec {
     }
 }
 
-/// A TCP connection or a source of UDP datagrams, or several equal ones.
+/// A TCP connection or a source of UDP datagrams, or several equal connections or sources.
 ///
-/// A *modern* TCP is one that works as in today's kernels ([`Variant::is_modern`]). The others work as in ns-2.
+/// A *modern* TCP works as in today's kernels ([`Variant::is_modern`]). The other TCPs work as in ns-2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowSpec {
@@ -203,9 +204,9 @@ pub struct FlowSpec {
     /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
-    /// The nodes that data passes, ends included. If it is left out, the route with the fewest links is taken.
-    /// Acknowledgements return on the same route if all its links have both directions. Otherwise they take the route
-    /// with the fewest links.
+    /// The nodes that data passes, ends included. If the list is left out, data takes the route with the fewest hops.
+    /// Acknowledgements return on the same route if all its links have both directions. Otherwise acknowledgements take
+    /// the route with the fewest hops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
     /// The number of equal connections or sources.
@@ -220,10 +221,11 @@ pub struct FlowSpec {
     /// The initial congestion window in packets; 2 when left out, 10 for modern TCPs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Payload of a packet. Headers add 40 bytes, for modern TCPs without `nc` 52, for UDP 28, and for Vegas none.
+    /// Payload of a packet. Headers add 40 bytes. They add 52 bytes for modern TCPs without `nc`, 28 bytes for UDP, and
+    /// no bytes for Vegas.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
-    /// The least retransmission time-out, before back-off; 200 ms when left out. For modern TCPs it is the least time
+    /// The least retransmission time-out, before back-off; 200 ms when left out. For modern TCPs this is the least time
     /// that the time-out adds to the round-trip time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Span>,
@@ -362,10 +364,10 @@ pub struct ExpectSpec {
     /// The figure by its path in the JSON result. This is the older way to write an expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The least value of the figure, in its own unit.
+    /// The least value of the figure, in the figure's unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The greatest value of the figure, in its own unit.
+    /// The greatest value of the figure, in the figure's unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }

@@ -1,8 +1,7 @@
 //! The settings of TCP/NC in a scenario, and the coding layer that they configure.
 //!
-//! The coding layer is below TCP. It sends *combinations*: linear combinations of TCP segments. A
-//! *relay* is a node on the route that re-encodes: it sends combinations of the combinations that
-//! arrive.
+//! The coding layer is below TCP. It sends *combinations*: linear combinations of TCP segments. A *relay* is a node on
+//! the route that re-encodes: the relay sends combinations of the combinations that arrive.
 
 use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
@@ -27,10 +26,10 @@ pub struct NcSpec {
     pub rounding: Rounding,
     /// Bytes of a coefficient in the header, 0 or 1.
     pub coef_bytes: u32,
-    /// Combines only this many of the newest unacknowledged segments.
+    /// If set, only this number of the newest unacknowledged segments is combined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_last: Option<u32>,
-    /// Combines only this many of the oldest unacknowledged segments.
+    /// If set, only this number of the oldest unacknowledged segments is combined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_oldest: Option<u32>,
     /// How a TCP retransmission is handled.
@@ -76,7 +75,7 @@ impl FromStr for NcRedundancy {
             "rule" => Ok(NcRedundancy::Rule),
             "auto" => Ok(NcRedundancy::Auto),
             other => other.parse().ok().and_then(Factor::new).map(NcRedundancy::Fixed).ok_or_else(|| {
-                format!("`{other}` is not a redundancy; write \"rule\", \"auto\", or the packets sent per packet, 1 to 100, such as 1.13")
+                format!("`{other}` is not a redundancy; write \"rule\", \"auto\", or the number of packets sent per packet, 1 to 100, such as 1.13")
             }),
         }
     }
@@ -99,16 +98,16 @@ pub enum Recode {
     /// Nowhere.
     #[default]
     EndToEnd,
-    /// At nodes between the ends. A node sends one combination for each that arrives.
+    /// At nodes between the ends. A node sends one combination for each combination that arrives.
     Relay,
-    /// At nodes between the ends. For each combination that arrives, a node sends enough to make up for the loss of the
-    /// next link.
+    /// At nodes between the ends. For each combination that arrives, a node sends enough combinations to make up for
+    /// the loss of the next link.
     PerHop,
 }
 
 impl NcSpec {
     /// The configuration of the coding layer and its relays. The flow passes `nodes`, both ends included. `losses` are
-    /// the loss probabilities of the links between them.
+    /// the loss probabilities of the links between these nodes.
     pub(in crate::scenario) fn config(
         &self,
         flow: &FlowSpec,
@@ -152,7 +151,7 @@ impl NcSpec {
     }
 
     /// The relays. Each entry has the number of links before the relay, and how many combinations the relay sends for
-    /// each one that arrives.
+    /// each combination that arrives.
     fn relays(&self, nodes: &[String], losses: &[f64]) -> Result<Vec<(usize, Factor)>, (&'static str, String)> {
         let inner = &nodes[1..nodes.len() - 1];
         if self.recode == Recode::EndToEnd && !self.recode_at.is_empty() {
@@ -170,7 +169,7 @@ impl NcSpec {
         let here = |name: &String| self.recode_at.is_empty() || self.recode_at.contains(name);
         let too_lossy = |name: &String, loss: f64| {
             let problem = format!(
-                "behind `{name}` {} % of the packets are lost, which no relay makes up for; write \"relay\", or less loss",
+                "behind `{name}` {} % of the packets are lost, and no relay makes up for such a loss; write \"relay\", or a lower loss",
                 100.0 * loss
             );
             ("recode", problem)

@@ -11,9 +11,10 @@ pub enum SourceSpec {
     /// Data without end.
     #[default]
     Endless,
-    /// One file of this size; the flow ends with it.
+    /// One file of this size. The flow ends when the file is complete.
     File(Bytes),
-    /// Data at a rate while on, nothing while off. The first period is on.
+    /// On periods and off periods alternate. In an on period the source has data at a rate. In an off period it has no
+    /// data. The first period is on.
     OnOff {
         /// Length of an on period.
         #[serde(with = "ripstop_base::word")]
@@ -24,8 +25,8 @@ pub enum SourceSpec {
         /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests that another flow answers. Each request is sent a think time after the answer to the previous one has
-    /// arrived.
+    /// Requests that another flow answers. Each request is sent when a think time has passed since the answer to the
+    /// previous request arrived.
     Requests {
         /// Size of a request.
         #[serde(with = "ripstop_base::word")]

@@ -16,7 +16,8 @@ pub enum UdpSpec {
     Constant(Rate),
     /// Datagrams at exponentially distributed intervals.
     Poisson(Rate),
-    /// Datagrams at equal intervals while on, none while off. The first period is on.
+    /// On periods and off periods alternate. Datagrams are sent at equal intervals in on periods, and not at all in off
+    /// periods. The first period is on.
     OnOff {
         /// Length of an on period.
         #[serde(with = "word")]
@@ -29,8 +30,8 @@ pub enum UdpSpec {
     },
 }
 
-/// The least time between two datagrams that a scenario may ask for. For datagrams of 1000 bytes it means 80 Gbit/s. A
-/// faster source would exceed any realistic link, and slow the simulator down.
+/// The least time between two datagrams that a scenario may ask for. For datagrams of 1000 bytes, this interval means
+/// 80 Gbit/s. A faster source would exceed any realistic link, and would slow the simulator down.
 const LEAST_INTERVAL: Duration = Duration::from_nanos(100);
 
 impl UdpSpec {

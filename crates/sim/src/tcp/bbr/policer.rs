@@ -10,12 +10,12 @@ use std::time::Duration;
 
 /// The least number of rounds in an interval. An interval of more than four times this number is abandoned.
 const POLICER_ROUNDS: u32 = 4;
-/// An interval is lossy if packets lost divided by packets delivered is at least this: about 0.2.
+/// An interval is lossy if packets lost divided by packets delivered is at least this value, which is about 0.2.
 const POLICER_LOSS: f64 = 50.0 / 256.0;
 /// Two rates count as equal if they differ by at most this fraction of the earlier rate.
 const POLICER_RATIO: f64 = 1.0 / 8.0;
-/// Two rates also count as equal if their difference times [`PACING_MARGIN`] is at most this many packets per second:
-/// 4 kbit/s for packets of 1500 bytes.
+/// Two rates also count as equal if their difference times [`PACING_MARGIN`] is at most this number of packets per
+/// second. The value is 4 kbit/s for packets of 1500 bytes.
 const POLICER_DIFFERENCE: f64 = 500.0 / 1500.0;
 /// Rounds for which BBR uses the policer's rate before it looks for a new rate.
 const POLICER_USE: u32 = 48;
@@ -25,8 +25,8 @@ const POLICER_USE: u32 = 48;
 pub(super) struct Policer {
     /// Whether an interval is being measured. The first interval begins at a loss.
     sampling: bool,
-    /// The rate of the last lossy interval in packets per second; 0 before the first. Once a policer is detected, this
-    /// is the mean of the two equal rates.
+    /// The rate of the last lossy interval in packets per second; 0 before the first. After a policer was detected,
+    /// this is the mean of the two equal rates.
     pub(super) rate: f64,
     /// Whether BBR uses `rate`.
     pub(super) used: bool,
@@ -51,7 +51,7 @@ impl Policer {
         }
     }
 
-    /// Begins an interval and keeps the rate of the last one.
+    /// Begins an interval and keeps the rate of the last interval.
     fn next_interval(&mut self, flow: &FlowState) {
         *self = Policer { sampling: self.sampling, rate: self.rate, ..Policer::begin(flow) };
     }

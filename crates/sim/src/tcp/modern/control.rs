@@ -8,7 +8,7 @@ use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The state of the sender. The names are Linux's, and each state is worse than the one before.
+/// The state of the sender. The names are Linux's, and each state is worse than the state before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::tcp) enum Phase {
     /// No sign of loss.
@@ -37,9 +37,9 @@ pub(in crate::tcp) struct FlowState {
     pub(in crate::tcp) phase: Phase,
     /// Whether the window, not the application, limited sending in the last round trip.
     pub(in crate::tcp) cwnd_limited: bool,
-    /// The most packets outstanding in the last round trip.
+    /// The largest number of packets outstanding in the last round trip.
     pub(in crate::tcp) most_outstanding: u64,
-    /// Packets marked lost so far. A packet that is marked several times counts each time.
+    /// Packets marked lost so far. A packet that is marked lost several times counts each time.
     pub(in crate::tcp) lost: u64,
     pub(in crate::tcp) delivery: Delivery,
     pub(in crate::tcp) rtt: Rtt,
@@ -53,13 +53,13 @@ impl FlowState {
         self.board.in_flight()
     }
 
-    /// The first unacknowledged packet, and the next new one.
+    /// The first unacknowledged packet, and the next new packet.
     pub(in crate::tcp) fn una_and_nxt(&self) -> (u64, u64) {
         (self.board.una(), self.board.nxt())
     }
 
-    /// Whether the sender uses its window, so that the window may grow (RFC 7661). In slow start it is enough that more
-    /// than half of the window was used.
+    /// Whether the sender uses its window, so that the window may grow (RFC 7661). In slow start the window may already
+    /// grow when more than half of the window was used.
     pub(in crate::tcp) fn uses_window(&self) -> bool {
         self.cwnd_limited || self.cwnd < self.ssthresh && self.cwnd < 2.0 * self.most_outstanding as f64
     }
@@ -76,13 +76,13 @@ pub(in crate::tcp) struct AckSummary {
     pub(in crate::tcp) lost: u64,
     /// Packets in flight before the acknowledgement.
     pub(in crate::tcp) prior_in_flight: u64,
-    /// Round-trip time of the newest packet reported, among those sent once; None if ambiguous.
+    /// Round-trip time of the newest reported packet that was sent only once; None if this time is ambiguous.
     pub(in crate::tcp) rtt: Option<Duration>,
     /// The sample of the delivery rate.
     pub(in crate::tcp) rate: Option<RateSample>,
 }
 
-/// A congestion control. The sender handles each event first, and then calls the method for it.
+/// A congestion control. The sender handles each event first, and then calls the method for the event.
 pub(in crate::tcp) trait CongestionControl {
     /// The first packet is acknowledged. The sender has set the initial window.
     fn on_established(&mut self, _flow: &mut FlowState, _now: Time) {}

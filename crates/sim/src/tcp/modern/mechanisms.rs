@@ -1,4 +1,4 @@
-//! Counters: how often each mechanism of CUBIC, of BBR, and of the modern sender acted.
+//! Counters: how many times each mechanism of CUBIC, of BBR, and of the modern sender acted.
 
 /// Defines the counters and the table of their names.
 macro_rules! counters {
@@ -18,7 +18,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// How often each mechanism of CUBIC, of BBR, and of the modern sender acted. All counters are 0 for the ns-2
+    /// How many times each mechanism of CUBIC, of BBR, and of the modern sender acted. All counters are 0 for the ns-2
     /// algorithms.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Mechanisms {
@@ -46,7 +46,7 @@ counters! {
         paced,
         /// Samples of the delivery rate that the application limited.
         app_limited,
-        /// Windows reduced after an idle time.
+        /// Reductions of the window after an idle time.
         idle_restarts,
         /// CUBIC: starts of conservative slow start, when the delay rose (RFC 9406).
         conservative_starts,
@@ -68,7 +68,8 @@ counters! {
         rtt_probes,
         /// BBR: times that a policer was detected.
         policed,
-        /// BBR: recoveries begun. Their first round sends one packet for each that is delivered.
+        /// BBR: recoveries begun. In the first round of a recovery, the sender sends one packet for each packet
+        /// delivered.
         conserved,
         /// BBR: acknowledgements that raised the estimate of how many packets are acknowledged together.
         aggregated,

@@ -1,5 +1,5 @@
-//! The modern sender, which works as in today's kernels. CUBIC, BBR and Reno run on it and set the window and the
-//! pacing rate.
+//! The modern sender, which works as in today's kernels. CUBIC, BBR and Reno run on this sender, and set the window and
+//! the pacing rate.
 //!
 //! - It detects losses by time (RACK-TLP, RFC 8985).
 //! - In a recovery it sends in proportion to deliveries (proportional rate reduction, RFC 6937).
@@ -7,7 +7,7 @@
 //! - It undoes reductions of the window that prove spurious (RFC 5682, RFC 3708).
 //!
 //! Times are in ns: the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice, this sender
-//! follows Linux. Not modelled: ECN, receivers that renege, and time stamps. Without time stamps there is no Eifel
+//! follows Linux. ECN, receivers that renege, and time stamps are not modelled. Without time stamps there is no Eifel
 //! detection. F-RTO finds spurious time-outs instead, and D-SACK finds spurious recoveries.
 
 mod algorithm;
@@ -35,8 +35,8 @@ use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Added to two round trips in the time-out of a tail loss probe: two of Linux's clock ticks. While a single packet is
-/// outstanding, [`Rtt::floor`] is added instead.
+/// Time that is added to two round trips in the time-out of a tail loss probe. The value is two of Linux's clock ticks.
+/// While only one packet is outstanding, [`Rtt::floor`] is added instead.
 const PROBE_SLACK: Duration = Duration::from_millis(2);
 /// The number of a connection's first packets that are not paced, as in Linux.
 const UNPACED: u64 = 10;
@@ -76,14 +76,15 @@ pub(super) struct Modern {
     due: Time,
     /// When the retransmission timer expires. It also runs while `timer` is another timer.
     retransmission: Time,
-    /// When the pacer releases the next packet; [`Time::NEVER`] when it holds none back.
+    /// When the pacer releases the next packet; [`Time::NEVER`] when the pacer holds no packet back.
     departure: Time,
     /// The burst that leaves now.
     burst: Burst,
-    /// The tail loss probe in flight: one past its packet, and whether it was a retransmission.
+    /// The tail loss probe in flight: one past the number of the probe's packet, and whether the probe is a
+    /// retransmission.
     probe: Option<(u64, bool)>,
     /// The use of the window is judged once per round trip (see [`Modern::judge_use`]). The round trip ends when all
-    /// packets before this one are acknowledged.
+    /// packets before this packet are acknowledged.
     usage_end: u64,
     last_sent: Time,
     /// Packets that leave now, in order; [`super::Sender::poll_transmit`] drains them.
@@ -177,8 +178,8 @@ impl Modern {
         self.rack.adapt(rate.map_or(prior.2, |rate| rate.prior_delivered), self.flow.delivery.delivered);
         self.finish_probe(now, ack, next, &news);
         let waits = self.assess(now, &news);
-        // A packet has arrived that was sent before the last transmission of the first unacknowledged packet. So that
-        // transmission may still be on its way.
+        // A packet has arrived that was sent before the last transmission of the first unacknowledged packet. This last
+        // transmission may therefore still be on its way.
         let delivers = news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
         if (news.in_order || delivers) && !waits {
             self.set_timer(now, true);
@@ -337,7 +338,7 @@ impl Modern {
         self.algorithm.on_start(flow, now, idle);
     }
 
-    /// Whether the pacer lets a packet leave now. If not, notes when the next one may leave.
+    /// Whether the pacer lets a packet leave now. If not, notes when the next packet may leave.
     fn pace(&mut self, now: Time) -> bool {
         let Some(rate) = self.flow.pacing_rate.filter(|_| self.counts.sent >= UNPACED) else { return true };
         let burst = &mut self.burst;
@@ -351,8 +352,8 @@ impl Modern {
         }
         burst.left -= 1;
         burst.spent += Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::from_secs(1));
-        // A burst that began late lets the next one leave earlier. The gain is its lateness, but at most half of the
-        // time that the burst takes at the pacing rate.
+        // After a burst that began late, the next burst may leave earlier. The gain is the lateness of the first burst,
+        // but at most half of the time that the first burst takes at the pacing rate.
         self.flow.next_departure = now + burst.spent - (burst.spent / 2).min(burst.late);
         self.departure = Time::NEVER;
         true
@@ -377,7 +378,7 @@ impl Modern {
         self.out.push_back(number);
     }
 
-    /// Records for a round trip whether the window limited sending, and the most packets outstanding.
+    /// Records for a round trip whether the window limited sending, and the largest number of packets outstanding.
     fn judge_use(&mut self, limited: bool) {
         let flow = &mut self.flow;
         let outstanding = flow.board.outstanding();
@@ -388,8 +389,8 @@ impl Modern {
         }
     }
 
-    /// Starts the timer that is due next: the tail loss probe's if a probe may be sent, else the retransmission timer.
-    /// With `restart`, the retransmission timer begins again now.
+    /// Starts the timer that is due next. This is the timer of the tail loss probe if a probe may be sent, and the
+    /// retransmission timer otherwise. With `restart`, the retransmission timer begins again now.
     fn set_timer(&mut self, now: Time, restart: bool) {
         let flow = &self.flow;
         if flow.board.is_empty() {
@@ -398,7 +399,7 @@ impl Modern {
         if restart || self.retransmission == Time::NEVER {
             self.retransmission = now + flow.rtt.timeout();
         }
-        // A running reordering timer expires first. After it, one of the two timers below starts.
+        // A running reordering timer expires first. After this timer, one of the two timers below starts.
         if self.timer == Timer::Reordering && self.due > now {
             return;
         }

@@ -5,21 +5,21 @@ use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// While no reordering was ever seen, a gap counts as lost when this many packets beyond it have arrived (RFC 8985,
-/// DupThresh).
+/// Until reordering is seen for the first time, a gap counts as lost when this number of packets beyond the gap have
+/// arrived (RFC 8985, DupThresh).
 const DUP_THRESHOLD: u64 = 3;
 /// The greatest reordering window in steps. A step is a quarter of the least round-trip time.
 const MAX_STEPS: u32 = 255;
-/// Recoveries after which the reordering window returns to one step (RFC 8985, section 6.2).
+/// The number of recoveries after which the reordering window returns to one step (RFC 8985, section 6.2).
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
-    /// Of the packets that arrived, the one that was sent last: its order of sending, and when it was sent.
+    /// The packet that was sent last, among the packets that arrived: its order of sending, and its time of sending.
     newest: Option<(u64, Time)>,
     /// The round-trip time of `newest`.
     rtt: Duration,
-    /// `newest` and `rtt` over the packets that were sent only once.
+    /// Like `newest` and `rtt`, but without packets that were sent more than once.
     certain: (Option<(u64, Time)>, Duration),
     /// Whether `newest` has changed since the last detection of losses.
     pub(super) advanced: bool,
@@ -57,8 +57,8 @@ impl Rack {
         }
     }
 
-    /// Handles a spurious time-out. The packets that arrived were the originals, not the retransmissions, so only
-    /// packets sent once remain counted.
+    /// Handles a spurious time-out. The packets that arrived were the originals, not the retransmissions. `newest` and
+    /// `rtt` therefore return to the values for packets that were sent only once.
     pub(super) fn undo(&mut self) {
         (self.newest, self.rtt) = self.certain;
     }
@@ -84,7 +84,7 @@ impl Rack {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Marks the lost packets, and says when to look again at packets that may only be late.
+    /// Marks the lost packets, and says when to look again at packets that may be late instead of lost.
     pub(super) fn detect(&mut self, now: Time, board: &mut Scoreboard, window: Duration) -> Detected {
         self.advanced = false;
         let mut detected = Detected::default();
@@ -94,8 +94,8 @@ impl Rack {
                 break;
             }
             if packet.sent + self.rtt + window > now {
-                // One timer serves all packets sent before the newest. When it expires, even the last of them counts
-                // as lost.
+                // One timer serves all packets sent before the newest. When this timer expires, even the last of these
+                // packets counts as lost.
                 detected.recheck_at = Some(newest_sent + self.rtt + window);
                 break;
             }
@@ -106,9 +106,9 @@ impl Rack {
         detected
     }
 
-    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section 6.2, step 4). It is
-    /// at most the smoothed round-trip time. Before any reordering it is 0 in a recovery, and after [`DUP_THRESHOLD`]
-    /// arrivals beyond a gap.
+    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section 6.2, step 4). The
+    /// window is at most the smoothed round-trip time. Until reordering is seen for the first time, the window is 0 in
+    /// a recovery. It is also 0 after [`DUP_THRESHOLD`] packets have arrived beyond gaps.
     pub(super) fn window(
         &self,
         board: &Scoreboard,

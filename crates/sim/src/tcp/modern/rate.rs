@@ -10,10 +10,10 @@ use std::time::Duration;
 pub(super) struct Stamp {
     /// Packets delivered before the packet was sent.
     delivered: u64,
-    /// When the last of them was delivered. If nothing else was in flight: when this packet was sent.
+    /// When the last of these deliveries happened. If nothing else was in flight, the time when this packet was sent.
     delivered_at: Time,
-    /// When the last of them was sent. The sending time of a sample begins here. If nothing else was in flight: when
-    /// this packet was sent.
+    /// When the last packet delivered before had been sent. If nothing else was in flight, the time when this packet
+    /// was sent. The sending time of a sample begins here.
     first_sent: Time,
     /// Whether the application limited sending.
     app_limited: bool,
@@ -48,10 +48,10 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) delivered_at: Time,
     /// When the packet that was delivered last had been sent.
     first_sent: Time,
-    /// The application-limited phase ends when `delivered` exceeds this; 0 outside such a phase.
+    /// The application-limited phase ends when `delivered` exceeds this number; 0 outside such a phase.
     app_limited_to: u64,
-    /// Of the packets that the current acknowledgement reports, the one sent last: its order of sending, when it was
-    /// sent, and its stamp.
+    /// The packet that was sent last, among the packets that the current acknowledgement reports: its order of sending,
+    /// its time of sending, and its stamp.
     newest: Option<(u64, Time, Stamp)>,
 }
 
@@ -77,9 +77,9 @@ impl Delivery {
         }
     }
 
-    /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were recorded. None if
-    /// there were none. Also None when the interval is 0, or below `min_rtt` because an earlier transmission of the
-    /// same packet arrived.
+    /// The sample of an acknowledgement. Call this method after all packets of the acknowledgement were recorded. The
+    /// sample is None if there were no such packets. It is also None if the interval is 0 or below `min_rtt`. An
+    /// interval below `min_rtt` shows that an earlier transmission of the same packet arrived.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
             self.app_limited_to = 0;

@@ -1,7 +1,7 @@
-//! Recoveries and time-outs: how they begin, how they end, and how spurious ones are undone.
+//! Recoveries and time-outs: how they begin, how they end, and how spurious reductions of the window are undone.
 //!
 //! A recovery repairs the losses of one flight. It begins when a loss is detected, and ends when all packets sent
-//! before its start are acknowledged. The states are those of [`Phase`].
+//! before its start are acknowledged. The states are the values of [`Phase`].
 
 use super::control::{AckSummary, CongestionControl, Phase};
 use super::scoreboard::SentPacket;
@@ -9,11 +9,11 @@ use super::{Ack, Modern, Timer};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The current recovery, or the last one.
+/// The current recovery, or the last recovery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// One past the last packet sent when the recovery, the repair of a time-out or F-RTO's probing began. The recovery
-    /// or repair ends when all packets before this one are acknowledged.
+    /// One past the last packet that had been sent when the recovery, the repair of a time-out or F-RTO's probing
+    /// began. The recovery or repair ends when all packets below this number are acknowledged.
     pub(super) high: u64,
     pub(super) frto: Frto,
     /// Time-outs since the last acknowledgement of new packets in order.
@@ -52,8 +52,8 @@ pub(super) struct Proportion {
 struct Undo {
     /// The first unacknowledged packet at the reduction.
     marker: u64,
-    /// Retransmissions that the receiver has not reported as unnecessary. The reduction was spurious if this falls to
-    /// 0. None before the first retransmission.
+    /// Retransmissions that the receiver has not reported as unnecessary. The reduction was spurious if this number
+    /// falls to 0. None before the first retransmission.
     needed: Option<u64>,
     cwnd: f64,
     ssthresh: f64,
@@ -96,15 +96,17 @@ pub(super) struct AckNews {
     pub(super) original: bool,
     /// Whether a retransmitted packet was acknowledged in order. Its round-trip time is ambiguous.
     pub(super) ambiguous: bool,
-    /// Of the packets sent once and acknowledged in order: when the oldest and the newest were sent.
+    /// When the oldest and the newest packet were sent. Counts packets that were sent only once and acknowledged in
+    /// order.
     pub(super) acked: Option<(Time, Time)>,
-    /// Of the packets sent once and acknowledged out of order: when the oldest and the newest were sent.
+    /// When the oldest and the newest packet were sent. Counts packets that were sent only once and acknowledged out of
+    /// order.
     pub(super) blocks: Option<(Time, Time)>,
 }
 
 impl AckNews {
-    /// Adds packet `number`. `sacked`: it was acknowledged out of order. `high`: see [`Recovery::high`]. `highest`: one
-    /// past the highest packet acknowledged out of order before.
+    /// Adds packet `number`. `sacked`: the packet was acknowledged out of order. `high`: see [`Recovery::high`].
+    /// `highest`: one past the highest packet that earlier acknowledgements reported out of order.
     pub(super) fn add(&mut self, number: u64, packet: &SentPacket, sacked: bool, high: u64, highest: u64) {
         self.delivered += 1;
         self.sacked |= sacked;
@@ -176,7 +178,8 @@ impl Modern {
         (again, recheck_at.is_some())
     }
 
-    /// Marks lost packets. Returns how many of them had been retransmitted before, and when to look again.
+    /// Marks lost packets. Returns how many of these packets had been retransmitted before, and when to look for losses
+    /// again.
     fn find_losses(&mut self, now: Time) -> (u64, Option<Time>) {
         let flow = &mut self.flow;
         let recovering = flow.phase >= Phase::Recovery;
@@ -216,7 +219,7 @@ impl Modern {
         self.flow.phase = Phase::Recovery;
     }
 
-    /// Ends a recovery: everything sent before its start is acknowledged.
+    /// Ends a recovery, because everything sent before its start is acknowledged.
     fn end_recovery(&mut self, now: Time) {
         self.rack.end_recovery();
         if self.recovery.is_needless() {
@@ -231,7 +234,7 @@ impl Modern {
     /// Decides whether the last time-out was spurious, and whether its repair is finished (RFC 5682, section 3.1).
     fn judge_timeout(&mut self, now: Time, news: &AckNews) {
         if self.recovery.frto != Frto::Off && news.original {
-            // A packet sent once, before the time-out, has arrived.
+            // A packet that was sent only once, before the time-out, has arrived.
             return self.undo(now, true);
         }
         let (una, nxt) = self.flow.una_and_nxt();
@@ -337,9 +340,10 @@ impl Modern {
     /// Proportional rate reduction (RFC 6937, section 3). While more packets than the slow-start threshold are in
     /// flight, packets are sent in proportion to deliveries.
     ///
-    /// Otherwise the sender catches up: it may send as many packets as were delivered and not replaced in this
-    /// recovery, and at least `delivered`. It may send one more if the acknowledgement is `clean`: it covers new
-    /// packets in order and showed no loss. The threshold limits the packets in flight.
+    /// Otherwise the sender catches up. It may send one packet for each packet that was delivered and not replaced in
+    /// this recovery, but at least `delivered` packets. It may send one packet more if the acknowledgement is `clean`.
+    /// A clean acknowledgement covers new packets in order and shows no loss. The number of packets in flight may not
+    /// exceed the threshold.
     fn reduce_by(&mut self, delivered: u64, clean: bool) {
         let (flow, proportion) = (&mut self.flow, &mut self.recovery.proportion);
         proportion.delivered += delivered;
@@ -395,7 +399,8 @@ impl Modern {
         self.algorithm.on_spurious(flow, now);
     }
 
-    /// Outside recoveries, sets the state by whether packets arrived out of order.
+    /// Outside recoveries and repairs of time-outs, sets the state. The state is `Disorder` if packets arrived out of
+    /// order or are marked lost.
     fn update_disorder(&mut self) {
         let flow = &mut self.flow;
         if flow.phase < Phase::Recovery {

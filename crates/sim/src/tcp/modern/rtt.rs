@@ -16,7 +16,7 @@ pub(in crate::tcp) struct Rtt {
     variation: Duration,
     /// Round-trip times in ns, negated, so that the maximum is the least round-trip time.
     negated_min: WindowedMax,
-    /// How often the time-out is doubled.
+    /// How many times the time-out is doubled.
     back_off: u32,
 }
 

@@ -1,9 +1,10 @@
-//! The state of each packet from the first unacknowledged one to the last one sent (RFC 6675's scoreboard). Packets can
-//! be found by number and by order of sending.
+//! The state of each packet from the first unacknowledged packet to the last packet sent (RFC 6675's scoreboard).
+//! Packets can be found by number and by order of sending.
 //!
-//! An acknowledgement costs time in proportion to the packets that it reports, not to the packets in flight. Therefore
-//! the counts are updated with each change. Two queues give the lowest packet to retransmit and the oldest packet on
-//! the path. An entry of a queue becomes stale when its packet changes. The next query that meets the entry removes it.
+//! The computing time for an acknowledgement is proportional to the number of packets that the acknowledgement reports,
+//! not to the number of packets in flight. For this reason, the counts are updated with each change. Two queues give
+//! the lowest packet to retransmit and the oldest packet on the path. An entry of a queue becomes stale when its packet
+//! changes. The next query that meets the entry removes it.
 
 use super::rate::Stamp;
 use crate::tcp::{Ack, MAX_BLOCKS};
@@ -17,22 +18,23 @@ use std::ops::Range;
 pub(super) struct SentPacket {
     /// When the packet was last sent.
     pub(super) sent: Time,
-    /// The number of transmissions, of any packet, before the last transmission of this one. It orders packets by their
-    /// last transmission.
+    /// The number of transmissions of all packets before the last transmission of this packet. This number orders the
+    /// packets by their last transmission.
     pub(super) order: u64,
     pub(super) stamp: Stamp,
-    /// Acknowledged out of order.
+    /// Whether the packet was acknowledged out of order.
     sacked: bool,
-    /// Marked lost, and not reported as received since.
+    /// Whether the packet was marked lost, and was not reported as received since.
     lost: bool,
-    /// Retransmitted since it was last marked lost.
+    /// Whether the packet was retransmitted since it was last marked lost.
     resent: bool,
-    /// Sent more than once: an acknowledgement may answer any transmission (Karn's algorithm).
+    /// Whether the packet was sent more than once. An acknowledgement may then answer any transmission (Karn's
+    /// algorithm).
     pub(super) ambiguous: bool,
 }
 
 impl SentPacket {
-    /// Whether the last transmission is neither acknowledged nor marked lost.
+    /// Whether the last transmission is on the path: it is not acknowledged, and not marked lost.
     fn is_on_path(&self) -> bool {
         !self.sacked && (!self.lost || self.resent)
     }
@@ -54,8 +56,8 @@ pub(super) struct Scoreboard {
     by_time: VecDeque<(u64, u64)>,
     /// Transmissions so far.
     transmissions: u64,
-    /// The blocks of the last acknowledgement. Their packets are all marked, so blocks that the next acknowledgement
-    /// repeats are skipped.
+    /// The blocks of the last acknowledgement. All packets in these blocks are marked, so blocks that the next
+    /// acknowledgement repeats are skipped.
     known: [(u64, u64); MAX_BLOCKS],
 }
 
@@ -80,7 +82,7 @@ impl Scoreboard {
         self.packets.len() as u64
     }
 
-    /// Estimate of the packets in flight (RFC 6675's pipe).
+    /// Estimate of the number of packets in flight (RFC 6675's pipe).
     pub(super) fn in_flight(&self) -> u64 {
         (self.packets.len() as u64 + self.resent).saturating_sub(self.sacked + self.lost)
     }
@@ -222,7 +224,7 @@ impl Scoreboard {
         None
     }
 
-    /// The packets on the path: neither acknowledged nor waiting for a retransmission.
+    /// The packets on the path. These packets are not acknowledged, and do not wait for a retransmission.
     pub(super) fn on_path(&self) -> impl Iterator<Item = (u64, &SentPacket)> {
         self.range().zip(&self.packets).filter(|(_, packet)| packet.is_on_path())
     }

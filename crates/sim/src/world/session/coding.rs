@@ -19,10 +19,10 @@ use std::convert::Infallible;
 /// The settings of a connection's coding layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NcLayer {
-    /// Settings of its sender, its receiver and its relays.
+    /// Settings of the layer's sender, receiver and relays.
     pub session: NcConfig,
-    /// The relays on the way there. Each entry has the number of links before the relay, and how many combinations it
-    /// sends for each one that arrives.
+    /// The relays on the way there. Each entry has the number of links before the relay, and how many combinations the
+    /// relay sends for each combination that arrives.
     pub relays: Vec<(usize, Factor)>,
 }
 
@@ -35,10 +35,10 @@ pub struct NcStatus {
     pub receiver: ReceiverCounts,
     /// The relays' counters, in the order of the route.
     pub relays: Vec<RelayCounts>,
-    /// The time from when a segment is *seen* until it is decoded. A segment is seen when the receiver holds a
-    /// combination whose first unknown segment it is.
+    /// The time from when a segment is *seen* until it is decoded. The receiver has seen a segment if it holds a
+    /// combination in which this segment is the first unknown segment.
     pub decode_delays: DelayHistogram,
-    /// Combinations that the receiver holds undecoded, mean over time.
+    /// Mean over time of the number of combinations that the receiver holds undecoded.
     pub mean_rows: f64,
 }
 
@@ -193,8 +193,8 @@ fn load(packet: Combination, fabric: &mut Fabric) -> Body {
     }
 }
 
-/// Takes the combination out of a packet. Its box is kept for a later combination. None if the content is something
-/// else.
+/// Takes the combination out of a packet. The box of the combination is kept for a later combination. Returns None if
+/// the packet contains no combination.
 fn unload(body: Body, fabric: &mut Fabric) -> Option<Combination> {
     let Body::Coded(mut body) = body else { return None };
     let nothing = Combination {

@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// The UDP port on which each endpoint listens at the start. The value is arbitrary: every endpoint has an IP address
 /// of its own.
 const PORT: u16 = 5182;
-/// The size of the buffer for one datagram, bytes. A UDP datagram has at most 65 535, so double the value changes
+/// The size of the buffer for one datagram, bytes. A UDP datagram has at most 65 535 bytes, so double the value changes
 /// nothing. Half the value still exceeds any usual MTU.
 const MAX_DATAGRAM: usize = 65_536;
 
@@ -27,15 +27,15 @@ pub(in crate::world) struct EndpointSession {
     pub(in crate::world) endpoint: Endpoint,
     /// The endpoint writes each outgoing datagram here.
     buffer: Box<[u8]>,
-    /// The source address of its datagrams. Roaming changes it.
+    /// The source address of the endpoint's datagrams. Roaming changes this address.
     address: SocketAddr,
 }
 
-/// An endpoint, its peers, and what it needs for a restart.
+/// An endpoint, its peers, and the data that a restart of the endpoint needs.
 #[derive(Debug)]
 pub(in crate::world) struct EndpointNode {
     pub(in crate::world) end: SessionEnd<EndpointSession>,
-    /// Its number among all endpoints of the world.
+    /// The endpoint's number among all endpoints of the world.
     number: u32,
     config: EndpointConfig,
     seed: Seed,
@@ -46,18 +46,18 @@ pub(in crate::world) struct EndpointNode {
     pub(in crate::world) before: Vec<PeerStatus>,
     /// The last datagram that the endpoint received. A stranger may replay it.
     last_datagram: Option<SealedDatagram>,
-    /// How often the endpoint was restarted.
+    /// How many times the endpoint was restarted.
     restarts: u64,
 }
 
-/// Another endpoint that this one is connected to.
+/// Another endpoint to which this endpoint is connected.
 #[derive(Debug)]
 struct Peering {
     /// The number of the other endpoint.
     node: u32,
-    /// The peer's id at this endpoint, since its last start.
+    /// The peer's id at this endpoint, since the last start of this endpoint.
     id: PeerId,
-    /// The route to the peer, and whether the route's way back leads there.
+    /// The route to the peer, and whether the route's way back leads to the peer.
     path: (u32, bool),
 }
 
@@ -151,7 +151,8 @@ impl SessionNode for EndpointNode {
         self.events.push((now, event));
     }
 
-    /// None until the endpoint has a session with the peer. Before that it would drop a greedy source's packets.
+    /// None until the endpoint has a session with the peer. Without a session, the endpoint would drop a greedy
+    /// source's packets.
     fn backlog(&self, to: SessionId) -> Option<usize> {
         let peer = self.peers.iter().find(|peer| SessionId::Endpoint(peer.node) == to)?;
         self.end.session.endpoint.backlog_packets(peer.id)
@@ -159,7 +160,7 @@ impl SessionNode for EndpointNode {
 }
 
 impl EndpointNode {
-    /// An endpoint without peers. `clock` has its alarms.
+    /// An endpoint without peers. `clock` has the endpoint's alarms.
     pub(in crate::world) fn new(number: u32, config: EndpointConfig, seed: Seed, clock: super::Clock) -> EndpointNode {
         let session = EndpointSession {
             endpoint: endpoint(number, &config, seed, 0),
@@ -179,14 +180,14 @@ impl EndpointNode {
         }
     }
 
-    /// Makes the endpoint `other` a peer, reached over `path`. The peer's configured address is where `other` listens
-    /// at the start.
+    /// Makes the endpoint `other` a peer, reached over `path`. The peer's configured address is the address at which
+    /// `other` listens at the start.
     pub(in crate::world) fn add_peer(&mut self, now: Time, other: u32, path: (u32, bool)) {
         let id = add_peer(&mut self.end.session.endpoint, now, other, self.seed);
         self.peers.push(Peering { node: other, id, path });
     }
 
-    /// The state of the peer `other`. None if it is no peer.
+    /// The state of the peer `other`. None if `other` is no peer.
     pub(in crate::world) fn peer_status(&self, other: u32) -> Option<PeerStatus> {
         let peer = self.peers.iter().find(|peer| peer.node == other)?;
         self.end.session.endpoint.peer_status(peer.id)

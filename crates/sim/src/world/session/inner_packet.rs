@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 /// The length of the shortest packet, bytes: IPv4 header (20), UDP header (8), and the label (12).
 pub(super) const LEAST: u32 = 20 + 8 + 12;
 /// The IP header's traffic class for packets that are delivered as soon as they arrive: DSCP 46, Expedited Forwarding
-/// (RFC 3246), with an ECN field of 0. A tunnel recognises these packets by it.
+/// (RFC 3246), with an ECN field of 0. A tunnel recognises these packets by this traffic class.
 const EXPEDITED: u8 = 46 << 2;
 
 /// Makes the inner packet with this label, from one inner address to another.

@@ -8,13 +8,13 @@ use ripstop_proto::wire::Gap;
 /// The identity of an inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::world) struct Label {
-    /// The number of its flow inside the tunnel. Each direction of a flow has its own number.
+    /// The number of the packet's flow inside the tunnel. Each direction of a flow has its own number.
     pub(in crate::world) flow: u32,
     /// The packet's number in the flow, from 0.
     pub(in crate::world) sequence: u64,
-    /// Its length, bytes.
+    /// The packet's length, bytes.
     pub(in crate::world) len: u32,
-    /// Whether the other end delivers it as soon as it arrives, instead of in order.
+    /// Whether the other end delivers the packet as soon as it arrives, instead of in order.
     pub(in crate::world) immediate: bool,
 }
 
@@ -35,7 +35,7 @@ impl LabelledPacket {
         LabelledPacket(Sketch::new(label.len as usize + 1, content))
     }
 
-    /// The packet's label. None if [`LabelledPacket::new`] makes no such packet.
+    /// The packet's label. None if [`LabelledPacket::new`] makes no packet with this content.
     pub(in crate::world) fn label(&self) -> Option<Label> {
         let content = self.0.content();
         let four = |at: usize| u32::from_be_bytes([content[at], content[at + 1], content[at + 2], content[at + 3]]);

@@ -2,7 +2,7 @@
 //!
 //! Each kind of session implements [`SessionNode`], which translates between the session's packets and the world's
 //! packets. [`SessionEnd`] holds the session and its input queues. `World::drain` (in `world/drive.rs`) is the only
-//! loop that drives sessions, by the contract of [`Session`].
+//! loop that drives sessions. It keeps the contract of [`Session`].
 //!
 //! An *inner packet* is a flow's packet that a session carries. The *fabric* has the links, the routes and the clock
 //! that all nodes share.
@@ -53,8 +53,8 @@ pub(super) trait SessionNode: Sized {
     /// Whether the session takes all inner packets of a step together. This models a daemon, which reads a batch from
     /// its device.
     ///
-    /// Coding layers take packets one by one: TCP hands down one segment, and it is sent before the next segment
-    /// enters. No greedy source sends through such a session ([`SessionNode::backlog`]).
+    /// Coding layers take packets one by one: TCP hands down one segment, and this segment is sent before the next
+    /// segment enters. No greedy source sends through such a session ([`SessionNode::backlog`]).
     const BATCHES: bool;
 
     /// The node with this number, and the fabric that it uses.
@@ -69,10 +69,11 @@ pub(super) trait SessionNode: Sized {
         None
     }
 
-    /// Turns a packet from the network into one that the session takes. None if the packet is not for this session.
+    /// Turns a packet from the network into a packet that the session takes. None if the packet is not for this
+    /// session.
     fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<<Self::Session as Session>::Incoming>;
 
-    /// Turns a packet of the session into one for the network. None if it has no route.
+    /// Turns a packet of the session into a packet for the network. None if the packet has no route.
     fn pack(&mut self, packet: <Self::Session as Session>::Outgoing, fabric: &mut Fabric) -> Option<Packed>;
 
     /// Turns a delivery of the session into a handoff to the host of its flow. None if no flow has sent this packet.
@@ -101,18 +102,18 @@ pub(super) struct SessionEnd<S: Session> {
     pub(super) greedy: Vec<u32>,
     /// Whether the session is being drained at the moment.
     pub(super) busy: bool,
-    /// Its alarms. None if the session asks for no time-outs.
+    /// The session's alarms. None if the session asks for no time-outs.
     pub(super) clock: Option<Clock>,
 }
 
-/// The alarms of a session, and how late it gets the processor.
+/// The alarms of a session, and how late the session gets the processor.
 #[derive(Debug)]
 pub(super) struct Clock {
     /// Rings when the session's time-out is due.
     pub(super) timer: Alarm,
     /// Rings when a late session gets the processor.
     pub(super) processor: Alarm,
-    /// The longest delay before the session runs. Zero means that it runs at once.
+    /// The longest delay before the session runs. Zero means that the session runs immediately.
     pub(super) lateness: Duration,
     /// Draws the delay each time.
     pub(super) draws: Stream,
@@ -131,7 +132,7 @@ impl<S: Session> SessionEnd<S> {
         }
     }
 
-    /// Gives the session its stored packets from the peer, and its time-out if that is due.
+    /// Gives the session its stored packets from the peer, and its time-out if the time-out is due.
     pub(super) fn take_arrived(&mut self, now: Time) {
         while let Some(received) = self.inbox.pop_front() {
             self.session.handle_datagram(now, received);
@@ -141,7 +142,8 @@ impl<S: Session> SessionEnd<S> {
         }
     }
 
-    /// Gives the session its inner packets: all of them with `batch`, else only the first. True if more are left.
+    /// Gives the session its inner packets: all of them with `batch`, otherwise only the first. Returns true if more
+    /// packets are left.
     pub(super) fn take_entering(&mut self, now: Time, batch: bool) -> bool {
         while let Some(inner) = self.entering.pop_front() {
             self.session.handle_inner(now, inner);

@@ -17,7 +17,7 @@ pub type TunnelStatus = [Status; 2];
 #[derive(Debug)]
 pub(in crate::world) struct TunnelNode {
     pub(in crate::world) end: SessionEnd<Tunnel<LabelledPacket>>,
-    /// The route to the other end, and whether the route's way back leads there.
+    /// The route to the other end, and whether the route's way back leads to the other end.
     pub(in crate::world) path: (u32, bool),
     /// The session's events, with their times.
     pub(in crate::world) events: Vec<(Time, TunnelEvent)>,

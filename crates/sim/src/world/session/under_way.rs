@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Inner packets that have entered at one end and have not come out at the other.
 ///
 /// Only a label passes through the tunnel. At the other end, the label is exchanged for the packet that is kept here.
-/// This exchange works once for each label, and not after a later packet of the same flow and direction has come out.
-/// Any other label that comes out counts as a stray.
+/// This exchange works one time for each label. The exchange fails if a later packet of the same flow and direction has
+/// already come out. A label whose exchange fails counts as a stray.
 #[derive(Debug, Default)]
 pub(in crate::world) struct UnderWay {
     /// For each inner flow: the sequence number of the first packet kept, then the packets with their lengths in bytes.
@@ -27,10 +27,10 @@ impl UnderWay {
         Label { flow, sequence, len, immediate }
     }
 
-    /// Exchanges a label that has come out for the number of its flow and its packet. Earlier packets of the flow are
-    /// forgotten.
+    /// Takes a label that has come out of a session. Returns the number of the flow, and the packet that the label
+    /// stands for. Earlier packets of the flow are forgotten.
     ///
-    /// None if no such packet was kept. This counts as a stray.
+    /// Returns None if no such packet was kept. The label then counts as a stray.
     pub(in crate::world) fn deliver(&mut self, label: Option<Label>) -> Option<(u32, Body)> {
         let found = label.and_then(|label| self.take(label));
         self.strays += u64::from(found.is_none());
@@ -57,8 +57,8 @@ impl UnderWay {
     }
 }
 
-/// The number of an inner flow. Inside a tunnel, a flow's data is one inner flow. Its acknowledgements (`back`) are
-/// another.
+/// The number of an inner flow. Inside a tunnel, a flow's data is one inner flow. The flow's acknowledgements (`back`)
+/// are another inner flow.
 fn inner_flow(flow: u32, back: bool) -> u32 {
     2 * flow + u32::from(back)
 }

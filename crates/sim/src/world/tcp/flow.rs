@@ -21,7 +21,7 @@ pub struct TcpConfig {
     /// What the receiver does with packets that arrive out of order.
     pub reassembly: Reassembly,
     /// How the hosts behave besides congestion control: header sizes, delayed acknowledgements, and packet filling.
-    /// With a coding layer, which acknowledges for the receiver, it is always [`Hosts::Agents`].
+    /// With a coding layer the value is always [`Hosts::Agents`], because the layer acknowledges for the receiver.
     pub hosts: Hosts,
     /// The receiver acknowledges every `ack_every`-th packet. An acknowledgement waits no longer than the delay of
     /// [`Hosts`].
@@ -71,9 +71,9 @@ impl TcpConfig {
 /// because most measurements need both.
 #[derive(Debug)]
 pub(in crate::world) struct TcpFlow {
-    /// Its number among all flows of the world.
+    /// The flow's number among all flows of the world.
     pub(super) number: u32,
-    /// Where its packets go.
+    /// Where the flow's packets go.
     pub(super) outlet: Outlet,
     pub(super) config: TcpConfig,
     pub(super) sender: Sender,
@@ -84,9 +84,10 @@ pub(in crate::world) struct TcpFlow {
     pub(in crate::world) timer: Alarm,
     /// Rings when a delayed acknowledgement is due.
     pub(super) ack_timer: Alarm,
-    /// The paired flow, by its place among the TCP flows. One of the two sends requests, and the other answers them.
+    /// The paired flow, by its place among the TCP flows. One of the two flows sends requests, and the other flow
+    /// answers them.
     pub(super) peer: Option<u32>,
-    /// The state of its hosts if they are kernels ([`Hosts::Kernels`]).
+    /// The state of the flow's hosts if they are kernels ([`Hosts::Kernels`]).
     pub(super) kernel: Option<Kernel>,
     /// Whether a packet came out of a session for this flow and is not answered yet.
     pub(super) touched: bool,
@@ -104,7 +105,7 @@ pub(in crate::world) struct TcpFlow {
     delivered: u64,
     /// The time up to which `totals.window` is counted.
     window_since: Time,
-    /// Counters. [`TcpFlow::totals`] adds the sender's.
+    /// The flow's counters. [`TcpFlow::totals`] adds the sender's counters.
     totals: FlowTotals,
     /// Delays since they were last taken.
     delays: FlowDelays,
@@ -113,8 +114,8 @@ pub(in crate::world) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// The flow with this number, whose packets go to `outlet`. `random` is for its sender, and `draws` for its traffic
-    /// source.
+    /// The flow with this number, whose packets go to `outlet`. `random` is the random stream of its sender, and
+    /// `draws` is the random stream of its traffic source.
     ///
     /// # Errors
     /// If a setting of its source is invalid.
@@ -151,7 +152,7 @@ impl TcpFlow {
         })
     }
 
-    /// Where its packets go.
+    /// Where the flow's packets go.
     pub(in crate::world) fn outlet(&self) -> Outlet {
         self.outlet
     }
@@ -181,7 +182,7 @@ impl TcpFlow {
         self.delays_from = now;
     }
 
-    /// How often each mechanism of its sender has acted. None if the variant has no such mechanisms.
+    /// How many times each mechanism of the flow's sender has acted. None if the variant has no such mechanisms.
     pub(in crate::world) fn mechanisms(&self) -> Option<Mechanisms> {
         let has_them = self.config.variant.is_modern();
         has_them.then(|| self.sender.mechanisms())
@@ -262,7 +263,7 @@ impl TcpFlow {
         self.completions.pop_front()
     }
 
-    /// Handles the arrival of this many transfers from the paired flow.
+    /// Handles the arrival of `transfers` transfers from the paired flow.
     pub(in crate::world) fn on_arrivals(&mut self, now: Time, transfers: u32) {
         self.note_window(now);
         if let Some(kernel) = &mut self.kernel {
@@ -322,7 +323,7 @@ impl TcpFlow {
     }
 
     /// Payload of packet `number`, bytes. The packet must not be acknowledged yet. Packet 0 stands for the SYN and has
-    /// none.
+    /// no payload.
     pub(in crate::world) fn payload(&self, number: u64) -> u32 {
         match &self.kernel {
             Some(kernel) => kernel.segments.payload(number),
@@ -337,7 +338,7 @@ impl TcpFlow {
         self.config.hosts.acknowledgement(self.config.variant, ack)
     }
 
-    /// Handles the arrival of packet `number`. Returns the acknowledgement if one is sent at once.
+    /// Handles the arrival of packet `number`. Returns the acknowledgement if one is sent immediately.
     pub(in crate::world) fn on_packet(&mut self, now: Time, number: u64) -> Option<Ack> {
         let ack = self.receiver.on_packet(number);
         while self.delivered < self.receiver.in_order() {

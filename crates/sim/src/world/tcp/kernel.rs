@@ -32,7 +32,8 @@ pub enum Hosts {
     /// - A packet carries only the data that is there. Small writes that wait to be sent share a packet.
     /// - A receiver delays an acknowledgement for at most 40 ms (Linux's `TCP_DELACK_MIN`). RFC 1122, section 4.2.3.2,
     ///   and RFC 5681, section 4.2, allow 500 ms.
-    /// - Packets that come out of a tunnel in order at one moment are merged by receive offload and acknowledged once.
+    /// - Packets that come out of a tunnel in order at one moment are merged by receive offload, and one
+    ///   acknowledgement acknowledges all of them.
     Kernels,
 }
 
@@ -81,12 +82,13 @@ pub(super) struct Kernel {
     ready: VecDeque<Ack>,
     /// When the delayed acknowledgement is due. [`Time::NEVER`] if there is none.
     pub(super) delayed: Time,
-    /// Whether the paired flow is the other direction of the same connection. Data of each flow then carries the
-    /// other's acknowledgements.
+    /// Whether the paired flow is the other direction of the same connection. The data of each flow then carries the
+    /// other flow's acknowledgements.
     pub(super) joined: bool,
     /// Whether the sender had input since it was last asked for packets.
     pub(super) has_input: bool,
-    /// Acknowledgements that were never sent, because the following acknowledgement said all that they said.
+    /// Acknowledgements that were never sent, because the following acknowledgement covered everything that they
+    /// covered.
     pub(super) merged: u64,
 }
 
@@ -103,26 +105,26 @@ impl Kernel {
         }
     }
 
-    /// Makes an acknowledgement ready. It replaces the last ready one if both are plain ([`is_plain`]).
+    /// Makes an acknowledgement ready. It replaces the last ready acknowledgement if both are plain ([`is_plain`]).
     fn acknowledge(&mut self, ack: Ack) {
         if is_plain(&ack) && self.ready.back().is_some_and(is_plain) {
             self.ready.pop_back();
             self.merged += 1;
         }
         self.ready.push_back(ack);
-        // This acknowledgement covers what the delayed one would have said.
+        // This acknowledgement covers everything that the delayed acknowledgement would have covered.
         self.delayed = Time::NEVER;
     }
 }
 
-/// Whether an acknowledgement has neither SACK blocks nor a duplicate to report.
+/// Whether an acknowledgement is plain: it has no SACK blocks, and it reports no duplicate.
 fn is_plain(ack: &Ack) -> bool {
     ack.duplicate.is_none() && ack.blocks().next().is_none()
 }
 
 /// The receiving host of a flow between kernels.
 impl TcpFlow {
-    /// Handles the arrival of packet `number` at a kernel. True if the packet is the first SYN, which opens the
+    /// Handles the arrival of packet `number` at a kernel. Returns true if the packet is the first SYN, which opens the
     /// connection.
     pub(super) fn take_packet(&mut self, now: Time, number: u64) -> bool {
         let opens = number == 0 && self.delivered() == 0;
@@ -151,7 +153,7 @@ impl TcpFlow {
         if self.kernel.as_ref()?.ready.is_empty() {
             return None;
         }
-        // If an acknowledgement is delayed, it is sent now with the others.
+        // If an acknowledgement is delayed, it is sent now with the other acknowledgements.
         let odd = self.flush();
         let kernel = self.kernel.as_mut()?;
         odd.into_iter().for_each(|ack| kernel.acknowledge(ack));
@@ -159,7 +161,7 @@ impl TcpFlow {
     }
 
     /// The acknowledgement to send with data, if there is anything to acknowledge. An acknowledgement with SACK blocks
-    /// is sent alone, because a full packet has no room for them.
+    /// is sent alone, because a full packet has no room for the blocks.
     pub(super) fn piggyback_ack(&mut self) -> Option<Ack> {
         let ready = &mut self.kernel.as_mut()?.ready;
         if let Some(next) = ready.front() {

@@ -1,10 +1,11 @@
 //! TCP flows as nodes: what their hosts do when a packet arrives or a timer is due.
 //!
-//! Hosts like ns-2's agents answer each packet at once. Hosts that are kernels first process everything that arrives in
-//! one step of the world's run loop (`take_in`). Then they send data and acknowledgements together (`settle`).
+//! Hosts that behave like ns-2's agents answer each packet immediately. Hosts that behave like kernels first process
+//! everything that arrives in one step of the world's run loop (`take_in`). Then they send data and acknowledgements
+//! together (`settle`).
 //!
 //! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the payload of its packets.
-//! Flows can be paired: one sends requests, and its peer answers them.
+//! Two flows can be paired: one flow sends requests, and the other flow answers them.
 
 mod flow;
 mod kernel;
@@ -92,8 +93,8 @@ impl TcpFlows {
 
     /// Handles a packet of flow `k` that has come out of a session.
     ///
-    /// Kernels answer later, in [`TcpFlows::settle_touched`]: all packets of one moment together. So does a TCP above a
-    /// coding layer.
+    /// Kernels answer later, in [`TcpFlows::settle_touched`], where they answer all packets of one moment together. A
+    /// TCP above a coding layer does the same.
     pub(super) fn deliver(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
         let coded = matches!(flow.outlet, Outlet::Coding(_));
@@ -129,7 +130,7 @@ impl TcpFlows {
     /// Lets flow `answers` answer the requests of flow `requests`.
     ///
     /// # Panics
-    /// If a flow has another pattern.
+    /// If a flow does not have the pattern for its part.
     pub(super) fn pair(&mut self, requests: u32, answers: u32) {
         let pattern = |flow: u32| self.flows[flow as usize].config.pattern;
         assert!(
@@ -203,8 +204,8 @@ impl TcpFlows {
         }
     }
 
-    /// Handles the alarm of a delayed acknowledgement at a kernel. Often that acknowledgement was sent earlier, and the
-    /// alarm only has to be moved to the next one.
+    /// Handles the alarm of a delayed acknowledgement at a kernel. In many cases this acknowledgement was sent earlier.
+    /// The alarm then moves to the time of the next delayed acknowledgement.
     fn send_delayed_ack(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
         match flow.kernel.as_ref().map(|kernel| kernel.delayed) {
@@ -217,7 +218,7 @@ impl TcpFlows {
         }
     }
 
-    /// Tells the paired flow which requests or answers have arrived over flow `k`, and lets it send.
+    /// Tells the paired flow which requests or answers have arrived over flow `k`, and lets the paired flow send.
     fn tell_peer(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         if let Some(peer) = self.note_received(k, fabric.now(), observer) {
             self.pump(peer, fabric, observer);
@@ -261,8 +262,8 @@ impl TcpFlows {
         let srtt = sender.srtt().map(|srtt| srtt.as_secs_f64());
         let window = Happening::Window { flow: flow.number as usize, cwnd: sender.cwnd(), srtt };
         observer.note(now, window);
-        // A timer that moves to a later time keeps its early alarm, and is checked when that rings. Almost every
-        // acknowledgement moves the timer, so this saves most updates.
+        // A timer that moves to a later time keeps its early alarm, and is checked when this alarm rings. Almost every
+        // acknowledgement moves the timer, so keeping the alarm saves most updates.
         if due < fabric.scheduler.when(flow.timer) {
             fabric.scheduler.set(flow.timer, due);
         }

@@ -25,8 +25,8 @@ impl Segments {
         Segments { full, runs: VecDeque::with_capacity(16), first: 1, end: 1, unsent: 0 }
     }
 
-    /// Adds `bytes` bytes of data from the application. `u64::MAX` means data without end. A last packet that was not
-    /// sent yet is filled up first.
+    /// Adds `bytes` bytes of data from the application. `u64::MAX` means data without end. If the last packet was not
+    /// sent yet, it is filled up first.
     ///
     /// Returns the number of packets added.
     pub(super) fn write(&mut self, bytes: u64) -> u64 {

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// that come to rest late.
 const SETTLING_TIME: Duration = Duration::from_secs(60);
 
-/// How often a session's memory and progress are checked, in virtual time. Half the value checks
-/// twice as often and takes longer. Double the value may miss short violations.
+/// The virtual time between two checks of a session's memory and progress. Half the value checks twice as often and
+/// takes longer. Double the value may miss short violations.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// One hostile session: its seed, its scenario, and its outcome.
@@ -32,7 +32,7 @@ pub(crate) struct HostileSession {
 /// The measurements and the faults of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// The faults in words. Empty if there are none.
+    /// The faults in words. Empty if there are no faults.
     pub(crate) faults: Vec<String>,
     /// Packets sent into the tunnel, in both directions.
     pub(crate) sent: u64,
@@ -56,16 +56,13 @@ pub(crate) struct Outcome {
     pub(crate) recovered: u64,
     /// Events processed.
     pub(crate) events: u64,
-    /// Whether no handshake completed until shortly before the end, although both ends tried often
-    /// enough. This is possible without a fault: a loss burst has a length in packets, so it can
-    /// last long on an idle link.
+    /// Whether no handshake completed until shortly before the end, although both ends sent enough handshake messages.
+    /// This is possible without a fault: a loss burst has a length in packets, so it can last long on an idle link.
     pub(crate) unconnected: bool,
-    /// The longest time without a delivery although packets were waiting and the path was not
-    /// interrupted. Time counts only if the path carried enough datagrams, or if the side offered
-    /// none.
+    /// The longest time without a delivery although packets were waiting and the path was not interrupted. Time counts
+    /// only if the path carried enough datagrams, or if the side offered no datagram.
     pub(crate) longest_stall: Duration,
-    /// The configured impairments and mishaps, and whether each happened. A name appears once for
-    /// each link or end.
+    /// The configured impairments and mishaps, and whether each happened. A name appears one time for each link or end.
     pub(crate) impairments: Vec<(&'static str, bool)>,
 }
 
@@ -81,8 +78,8 @@ impl HostileSession {
         HostileSession { seed, scenario, outcome }
     }
 
-    /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session,
-    /// and neither direction loses more than 30 %.
+    /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session, and each direction
+    /// loses at most 30 %.
     pub(crate) fn is_calm(&self) -> bool {
         !self.scenario.interrupted && self.scenario.loss <= 0.3
     }
@@ -110,7 +107,7 @@ impl HostileScenario {
     fn judge(&self, world: &HostileWorld, outcome: &mut Outcome) {
         let strays = world.world.strays();
         if strays > 0 {
-            outcome.faults.push(format!("{strays} packets came out that had not gone in"));
+            outcome.faults.push(format!("{strays} packets came out unknown, twice or out of order"));
         }
         outcome.events = world.world.events();
         let limit = self.longest_excusable_stall();
@@ -204,10 +201,9 @@ impl HostileScenario {
         !Side::BOTH.into_iter().all(in_time) && Side::BOTH.into_iter().all(tried)
     }
 
-    /// Whether a session began at `side` before its sources ended. Otherwise most packets are
-    /// dropped at the entrance, after their deadline. The few that are still waiting may all be
-    /// lost on a bad link, as with seed 1475: its links lose 60 % and 44 %, so the handshake takes
-    /// 13 s.
+    /// Whether a session began at `side` before its sources ended. Otherwise most packets are dropped at the entrance,
+    /// after their deadline. The few packets that are still waiting may all be lost on a bad link. Seed 1475 is an
+    /// example: the links lose 60 % and 44 %, so the handshake takes 13 s.
     fn connects_during_traffic(&self, world: &HostileWorld, side: Side) -> bool {
         world
             .world
@@ -262,8 +258,8 @@ struct StallWatch {
     progress: [Progress; 2],
 }
 
-/// The counters at the last check at which one of three things held. A packet had been delivered, an
-/// interruption of the path had just ended, or nothing waited to be sent.
+/// The counters at the last check at which one of three conditions held: a packet had been delivered, an interruption
+/// of the path had just ended, or nothing waited to be sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// When the counters were read.
@@ -272,10 +268,10 @@ struct Progress {
     delivered: u64,
     /// Datagrams that the link there and the link back had delivered.
     carried: [u64; 2],
-    /// When both links had delivered enough datagrams for progress. None before. A loss burst has a
-    /// length in packets, so it can last long on an idle link.
+    /// When both links had delivered enough datagrams for progress. None until then. A loss burst has a length in
+    /// packets, so it can last long on an idle link.
     able: Option<Time>,
-    /// How many datagrams this side had offered to its link, and when it last offered one.
+    /// How many datagrams this side had offered to its link, and when it last offered a datagram.
     tried: (u64, Time),
 }
 
@@ -335,7 +331,7 @@ impl StallWatch {
     }
 }
 
-/// A memory bound that an end exceeds, in words. None if it keeps all bounds.
+/// A memory bound that an end exceeds, in words. None if the end keeps all bounds.
 fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
     let window = scenario.config.window_symbols as usize;
     let (undecoded, rows, held) = tunnel.receiving;

@@ -7,12 +7,12 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
-/// The share of links with a block code. Half the value gives half as many links with one; double
-/// the value gives twice as many.
+/// The share of links with a block code. Half the value gives half as many links with a block code; double the value
+/// gives twice as many.
 const CODED: f64 = 0.2;
-/// The largest share of full packets that a link with a block code may lose. If a random code loses
-/// more, its loss is halved until it complies. Half the value leaves less hostile links; double the
-/// value removes the limit.
+/// The largest share of full packets that a link with a block code may lose. If a link with a random code loses more,
+/// the loss of units on this link is halved until the link complies. Half the value leaves less hostile links; double
+/// the value removes the limit.
 const MOST_LOSS: f64 = 0.6;
 
 /// One of the two ends of a session.
@@ -82,8 +82,8 @@ impl HostileScenario {
         let length = 4.0 + 40.0 * delay.as_secs_f64();
         let stop = Time::from_secs_f64(length);
         let mut links = [0, 1].map(|_| random_link(&mut r, rate, delay, heavy, blackout, length));
-        // Block codes draw from a random stream of their own, so that they do not change the
-        // sessions without them.
+        // Block codes draw from a random stream of their own, so that sessions without block codes do not depend on
+        // them.
         let mut r_fec = seed.stream("hostile/fec");
         for link in &mut links {
             if r_fec.chance(CODED) {
@@ -100,8 +100,8 @@ impl HostileScenario {
         let mut mishaps = Vec::new();
         for (mishap, chance) in [(Mishap::Restart, 0.15), (Mishap::Roam, 0.2), (Mishap::Nuisance, 0.3)] {
             for side in Side::BOTH {
-                // Only the left end roams. If both ends changed address at once, they could never
-                // find each other again.
+                // Only the left end roams. If both ends changed their addresses at the same time, they could never find
+                // each other again.
                 if r.chance(chance) && (mishap, side) != (Mishap::Roam, Side::Right) {
                     mishaps.push((Time::from_secs_f64(length * (0.1 + 0.6 * r.unit())), side, mishap));
                 }
@@ -116,8 +116,7 @@ impl HostileScenario {
         self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).count()
     }
 
-    /// The world of the scenario at its start. Endpoint 0 is the left one, and link 0 leads from
-    /// left to right.
+    /// The world of the scenario at its start. Endpoint 0 is the left endpoint, and link 0 leads from left to right.
     ///
     /// # Errors
     /// If a setting of a link is invalid. The links of [`HostileScenario::random`] are valid.
@@ -153,10 +152,9 @@ impl HostileScenario {
 /// The world of a hostile scenario.
 #[derive(Debug)]
 pub(crate) struct HostileWorld {
-    /// The world. An endpoint has the number of its side, and so has the link that it sends over.
+    /// The world. An endpoint and the link over which it sends have the number of the endpoint's side.
     pub(crate) world: World,
-    /// The numbers of the flows that start at the left end, and of those that start at the right
-    /// end.
+    /// The numbers of the flows that start at the left end, and of the flows that start at the right end.
     pub(crate) flows: [Vec<usize>; 2],
 }
 
@@ -178,7 +176,7 @@ fn log_uniform(r: &mut Stream, least: f64, most: f64) -> f64 {
     least * (most / least).powf(r.unit())
 }
 
-/// A fraction from a number, which is limited to 0 to 1.
+/// A fraction from a number. The number is first limited to the range from 0 to 1.
 fn share(value: f64) -> Fraction {
     Fraction::new(value.clamp(0.0, 1.0)).unwrap_or(Fraction::ZERO)
 }
@@ -231,8 +229,8 @@ fn random_link(r: &mut Stream, rate: Rate, delay: Duration, heavy: bool, blackou
 
 /// Adds a block code to the link, and losses of units that the code mostly repairs.
 ///
-/// A block is at most about a third of a full packet. The last block of a packet is padded and
-/// costs as much as a full one.
+/// A block is at most about a third of a full packet. The last block of a packet is padded and costs as much as a full
+/// block.
 fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
     let unit = 53 + r.below(100);
     let k = 1 + r.below(500 / unit) as u32;
@@ -258,7 +256,7 @@ fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
 /// The share of full packets that a link loses. With a block code, packets are sent over a copy of
 /// the link and counted, because the loss after repair depends on the packet.
 fn packet_loss(link: &LinkConfig, seed: Seed) -> f64 {
-    /// How many packets are counted. Half the value makes the estimate less precise; double the
+    /// The number of packets that are sent over the copy. Half the value makes the estimate less precise; double the
     /// value takes twice the time.
     const PACKETS: u32 = 3000;
     if link.fec.is_none() {

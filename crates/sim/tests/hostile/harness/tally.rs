@@ -9,17 +9,16 @@ use std::time::Duration;
 /// The largest share of packets that calm sessions may lose in the tunnel. Half the value finds
 /// smaller regressions but fails more often by chance; double the value lets twice the loss pass.
 const MAX_RESIDUAL: f64 = 1e-4;
-/// The smallest number of packets that [`MAX_RESIDUAL`] is applied to. Losses come in clumps, so
-/// one clump among few packets says nothing about the rate. With fewer packets the limit is the one
-/// for this number. Half the value is stricter for small runs; double the value is more lenient.
+/// The smallest number of packets that [`MAX_RESIDUAL`] is applied to. Losses come in clumps, so one clump among few
+/// packets says nothing about the rate. With fewer packets, the limit on lost packets is the limit for this number of
+/// packets. Half the value is stricter for small runs; double the value is more lenient.
 const POOL: u64 = 1_000_000;
 
-/// How many of the worst sessions are named. More names make a longer message and nothing else.
+/// The number of worst sessions that a message names. More names only make the message longer.
 const NAMED: usize = 10;
 
-/// An impairment that is configured on this many links or ends must have happened at least once.
-/// Half the value fails more often by chance; double the value misses a dead impairment in more
-/// runs.
+/// An impairment that is configured on at least this number of links or ends must have happened at least one time. Half
+/// the value fails more often by chance; double the value misses a dead impairment in more runs.
 const ENOUGH: u64 = 20;
 
 /// The sum of many sessions. The order in which they are added makes no difference.
@@ -46,8 +45,8 @@ pub(crate) struct Tally {
     pub(crate) calm_packets: u64,
     /// Packets lost in the tunnels of calm sessions.
     pub(crate) calm_residual: u64,
-    /// Why packets were lost in calm sessions: longer than the tunnel's MTU, given up by the
-    /// receiver, or too late for their flow.
+    /// Packets lost in calm sessions, by reason: longer than the tunnel's MTU, given up by the receiver, or too late
+    /// for their flow.
     pub(crate) calm_reasons: (u64, u64, u64),
     /// Calm sessions with losses, the worst first: packets lost, packets that entered, seed.
     worst: Vec<(u64, u64, u64)>,
@@ -55,7 +54,7 @@ pub(crate) struct Tally {
     stalls: Vec<(Duration, u64)>,
     /// The faults, by the seeds of their sessions.
     faults: BTreeMap<u64, Vec<String>>,
-    /// For each impairment, on how many links or ends it was configured, and on how many it
+    /// For each impairment, the number of links or ends on which it was configured, and the number on which it
     /// happened.
     impairments: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -113,8 +112,7 @@ impl Tally {
         if self.calm_packets == 0 { 0.0 } else { self.calm_residual as f64 / self.calm_packets as f64 }
     }
 
-    /// All problems of the sessions in words, with the seeds that reproduce them. Empty if there
-    /// are none.
+    /// All problems of the sessions in words, with the seeds that reproduce them. Empty if there are no problems.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> =
             self.faults.iter().map(|(seed, faults)| format!("seed {seed}: {}", faults.join("; "))).collect();

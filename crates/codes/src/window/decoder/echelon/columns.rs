@@ -10,18 +10,19 @@ use std::ops::Range;
 
 /// A matrix stored by columns.
 ///
-/// Columns that are not in use are zero. Some functions get an argument `columns`: all columns from
-/// this index on are unused. Others get a list `used` of the columns in use.
+/// Columns that are not in use are zero. Some functions have an argument `columns`: all columns
+/// from this index on are unused. Other functions have an argument `used`: a list of the columns in
+/// use.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
-    /// How many columns there is room for.
+    /// The number of columns for which there is room.
     room: usize,
-    /// How many chunks a column takes. Each row has one byte in the column. Bytes beyond the last
-    /// row are zero.
+    /// The number of chunks that a column takes. Each row has one byte in the column. Bytes beyond
+    /// the last row are zero.
     height: usize,
     /// All columns, one after the other.
     store: Vec<Chunk>,
-    /// How many rows there are.
+    /// The number of rows.
     count: usize,
     /// Scratch memory: a copy of one column.
     factors: Vec<Chunk>,
@@ -51,12 +52,12 @@ impl Columns {
         self.count = 0;
     }
 
-    /// How many columns there is room for.
+    /// The number of columns for which there is room.
     pub(super) fn column_room(&self) -> usize {
         self.room
     }
 
-    /// How many chunks a working row takes.
+    /// The number of chunks that a working row takes.
     pub(super) fn stride(&self) -> usize {
         self.room / CHUNK
     }
@@ -76,7 +77,8 @@ impl Columns {
         bytes_mut(&mut self.store[column * self.height..][..self.height])
     }
 
-    /// Makes room for `columns` columns, and for half as many more, so that this happens rarely.
+    /// Makes room for `columns` columns, and for half as many more, so that the room rarely has to
+    /// grow.
     pub(super) fn reserve(&mut self, columns: usize) {
         if columns > self.room {
             self.room = (columns + columns / 2).next_multiple_of(CHUNK);
@@ -99,8 +101,8 @@ impl Columns {
         self.erase_column(pivot);
     }
 
-    /// Inserts the columns `used` of `work` as row `row`. The index of each row from `row` on grows
-    /// by 1.
+    /// Inserts a row at index `row`: the bytes of `work` at the columns `used`. The index of each
+    /// row from `row` on grows by 1.
     pub(super) fn insert(&mut self, row: usize, work: &[Chunk], used: &[u32]) {
         if self.count == self.height * CHUNK {
             self.heighten();
@@ -163,7 +165,8 @@ impl Columns {
     /// Lists in `units` the rows that are zero in the columns `used`, ascending.
     pub(super) fn units(&self, used: &[u32], units: &mut Vec<usize>) {
         let Some((some, others)) = used.split_first() else { return };
-        // Most rows are nonzero in every column, so few remain to be checked in the other columns.
+        // Most rows are nonzero in every column, so few rows remain to be checked in the other
+        // columns.
         let column = &self.column(*some as usize)[..self.count];
         let mut from = 0;
         while let Some(skipped) = memchr::memchr(0, &column[from..]) {

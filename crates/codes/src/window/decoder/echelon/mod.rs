@@ -3,8 +3,8 @@
 //!
 //! Each row is a linear equation over unknown symbols. It has coefficient 1 at its *pivot*, one of
 //! its unknown symbols, and 0 at all other pivots. The unknown symbols that are not a pivot are the
-//! *free columns*. A row therefore stores only its coefficients at the free columns. There are few
-//! free columns even when thousands of rows wait. This happens when R(1-p) is near 1. (R is the
+//! *free columns*. A row therefore stores only its coefficients at the free columns. There may be
+//! few free columns even when thousands of rows wait. This is so when R(1-p) is near 1. (R is the
 //! number of packets sent for each source packet, and p is the loss rate.)
 //!
 //! Repairs are stored as they arrived, each in a numbered *slot*. Each row is a linear combination
@@ -12,13 +12,13 @@
 //! for each slot. Payloads are not touched before a symbol is decoded; then the transform says how
 //! to combine them.
 //!
-//! The *working row* is the one that is being built or reduced before it is added. A *unit row* has
+//! The *working row* is the row that is being built or reduced before it is added. A *unit row* has
 //! no unknown symbol except its pivot, so the pivot can be decoded.
 //!
 //! There are two memory layouts. `rows.rs` stores the matrix by rows, together with the transforms.
-//! `columns.rs` stores it by columns, without transforms. It is for payloads that have a length but
-//! no bytes (in simulations), where many rows mostly wait for few columns. `room.rs` assigns
-//! columns and slots, and `removal.rs` removes rows and columns.
+//! `columns.rs` stores the matrix by columns, without transforms. The layout by columns is for
+//! payloads that have a length but no bytes (in simulations), where many rows mostly wait for few
+//! columns. `room.rs` assigns columns and slots, and `removal.rs` removes rows and columns.
 
 mod columns;
 mod removal;
@@ -33,19 +33,19 @@ use std::ops::Range;
 /// The symbol of a column that is not in use. No decoder accepts this identifier.
 const VACANT: u64 = u64::MAX;
 
-/// Which of its unknown symbols a row has as its pivot. This decides which symbols are called
-/// *seen*.
+/// The choice of a row's pivot among its unknown symbols. The choice decides which symbols are
+/// called *seen*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pivots {
-    /// The lowest (paper 001, section 2). The unseen symbols are then as high as possible, so that
-    /// an acknowledgement of the first unseen symbol reaches as far as possible.
+    /// The lowest unknown symbol (paper 001, section 2). The unseen symbols are then as high as
+    /// possible, so that an acknowledgement of the first unseen symbol reaches as far as possible.
     #[default]
     Lowest,
-    /// The highest. The unseen symbols are then as low as possible.
+    /// The highest unknown symbol. The unseen symbols are then as low as possible.
     ///
-    /// Let n be any identifier. To decode all symbols up to n, as many more combinations are needed
-    /// as there are unseen symbols up to n. Symbols after n do not matter. So the unseen symbols
-    /// are the ones to request if old symbols must be decoded first.
+    /// If k symbols up to identifier n are unseen, k more combinations are needed to decode all
+    /// symbols up to n. Symbols after n do not matter. A receiver that must decode old symbols
+    /// first therefore requests the unseen symbols.
     Highest,
 }
 
@@ -81,8 +81,8 @@ pub(super) struct Echelon {
     /// A mask: 0xff for each column in use, 0 for a vacant column.
     live: Vec<u8>,
     /// Vacant columns, to be used again. Filled only in the layout by columns, where the order of
-    /// columns does not matter. That matrix is only as wide as the largest number of columns that
-    /// were in use at the same time.
+    /// columns does not matter. The matrix then is only as wide as the largest number of columns
+    /// that were in use at the same time.
     vacant: Vec<u32>,
     /// For each slot of the transforms, whether it is in use.
     slots: Vec<bool>,
@@ -90,7 +90,7 @@ pub(super) struct Echelon {
     /// The working row: its coefficients at the free columns, then its transform.
     work: Vec<Chunk>,
     /// The working row's coefficient at the pivot of each row. To eliminate the pivots, each row is
-    /// multiplied by this factor and added to the working row. (Addition in GF(256) is its own
+    /// multiplied by its factor and added to the working row. (Addition in GF(256) is its own
     /// inverse.) There is one byte for each row; the bytes after the last row are zero.
     factors: Vec<Chunk>,
     /// The rows whose factors may be nonzero. The factors of all rows outside this range are zero.
@@ -100,7 +100,7 @@ pub(super) struct Echelon {
 }
 
 impl Echelon {
-    /// An empty matrix. `transforms` chooses the layout: true by rows, false by columns.
+    /// An empty matrix. `transforms` chooses the layout: by rows if true, by columns if false.
     pub(super) fn new(order: Pivots, transforms: bool) -> Echelon {
         Echelon {
             order,
@@ -123,7 +123,7 @@ impl Echelon {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn rows(&self) -> usize {
         self.pivots.len()
     }
@@ -133,12 +133,12 @@ impl Echelon {
         self.pivots[row]
     }
 
-    /// How many slots of the transform are in use.
+    /// The number of slots of the transform that are in use.
     pub(super) fn slots_used(&self) -> usize {
         self.slots_used
     }
 
-    /// How many slots there are, whether in use or not.
+    /// The number of slots, both used and vacant.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -151,7 +151,7 @@ impl Echelon {
         }
     }
 
-    /// How many bytes the rows take, with their transforms.
+    /// The number of bytes that the rows take, with their transforms.
     pub(super) fn bytes(&self) -> usize {
         self.rows() * self.stride() * CHUNK
     }
@@ -171,17 +171,17 @@ impl Echelon {
         }
     }
 
-    /// The symbol of `column`, if it is in use.
+    /// The symbol of `column`, if the column is in use.
     pub(super) fn symbol_of(&self, column: usize) -> Option<u64> {
         self.columns.get(column).copied().filter(|id| *id != VACANT)
     }
 
-    /// How many columns are in use.
+    /// The number of columns that are in use.
     pub(super) fn columns_used(&self) -> usize {
         self.columns_used
     }
 
-    /// How many columns there are, whether in use or not.
+    /// The number of columns, both used and vacant.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
@@ -243,14 +243,15 @@ impl Echelon {
     /// result is the same.
     const FEW: usize = 64;
 
-    /// Whether [`Echelon::set_run`] is cheap: it then visits few columns that it does not set.
+    /// Whether [`Echelon::set_run`] is cheap. It is cheap when it visits few columns that it does
+    /// not set.
     pub(super) fn takes_runs(&self) -> bool {
         let few = self.columns_used <= Self::FEW || matches!(self.store, Store::Columns(_));
         self.pivots_ascend && (few || self.columns_run.is_some())
     }
 
-    /// Sets the working row's coefficients for the consecutive symbols from `start` on. Symbols
-    /// that are neither a pivot nor a free column are skipped.
+    /// Sets the working row's coefficients for the consecutive symbols from `start` on. All symbols
+    /// except pivots and free columns are skipped.
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
         let factors = &mut bytes_mut(&mut self.factors)[..self.pivots.len()];
@@ -284,7 +285,8 @@ impl Echelon {
             let bytes = work[to..].iter_mut().zip(from).zip(&self.live[to..]);
             bytes.for_each(|((byte, c), live)| *byte = c & live);
         } else {
-            // The symbol of a vacant column is higher than any real one, so it is never found.
+            // The symbol of a vacant column is higher than any real symbol, so a vacant column is
+            // never found.
             for (byte, id) in work.iter_mut().zip(&self.columns) {
                 if let Some(c) = coefficients.get(place(*id)) {
                     *byte = *c;
@@ -311,9 +313,10 @@ impl Echelon {
         columns.filter(|(id, _)| *id != VACANT)
     }
 
-    /// Eliminates all pivots from the working row. If the result is not zero, adds it as a new row
-    /// and returns the new pivot and the row's index. The index of each older row from there on has
-    /// grown by 1. One pass is enough, because each pivot has coefficient 0 in all other rows.
+    /// Eliminates all pivots from the working row. If the result is not zero, adds the result as a
+    /// new row and returns the new pivot and the row's index. The index of each older row from this
+    /// index on grows by 1. One pass is enough, because each pivot has coefficient 0 in all other
+    /// rows.
     pub(super) fn reduce(&mut self) -> Option<(u64, usize)> {
         self.gather();
         self.insert()
@@ -371,9 +374,9 @@ impl Echelon {
         self.pivots.push(pivot);
     }
 
-    /// Makes `column` zero in all rows by adding multiples of the working row, which must be 1
-    /// there. `column` is the index of a byte in the working row, which may also belong to the
-    /// transform.
+    /// Makes `column` zero in all rows by adding multiples of the working row. The working row must
+    /// be 1 in `column`. `column` is the index of a byte in the working row, which may also belong
+    /// to the transform.
     fn clear_column(&mut self, column: usize) {
         match &mut self.store {
             Store::Rows(rows) => rows.eliminate(&self.work, column),
@@ -396,7 +399,7 @@ impl Echelon {
             return column.map(|column| (*column as usize, self.columns[*column as usize]));
         }
         if self.ordered && self.order == Pivots::Lowest {
-            // Searches eight bytes at a time: their OR is zero if all of them are.
+            // Searches eight bytes at a time. Their OR is zero only if all eight bytes are zero.
             let start = coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;
             let column = start + coefficients[start..].iter().position(|c| *c != 0)?;
             return Some((column, self.columns[column]));
@@ -412,7 +415,7 @@ impl Echelon {
 
     /// Adds the rows of `other`, which must have no symbol in common with the rows of `self`. Room
     /// for the columns of `other` must have been reserved. Calls `moved` for each slot of `other`
-    /// with its old and its new index.
+    /// with the slot's old and new index.
     pub(super) fn absorb(&mut self, other: &Echelon, mut moved: impl FnMut(usize, usize)) {
         let mut columns: Vec<(usize, u64)> =
             (0..other.width()).filter_map(|column| other.symbol_of(column).map(|id| (column, id))).collect();
@@ -434,8 +437,8 @@ impl Echelon {
         }
     }
 
-    /// Sets the transforms to the identity matrix: row i has factor 1 for slot i and 0 for the
-    /// others. The caller has replaced the stored repairs by one payload for each row.
+    /// Sets the transforms to the identity matrix: row i has factor 1 for slot i, and factor 0 for
+    /// all other slots. The caller has replaced the stored repairs by one payload for each row.
     pub(super) fn reset_transforms(&mut self) {
         if let Store::Rows(rows) = &mut self.store {
             rows.reset_transforms();
@@ -445,7 +448,7 @@ impl Echelon {
         self.slots_used = self.slots.len();
     }
 
-    /// How many columns there is room for.
+    /// The number of columns for which there is room.
     fn column_room(&self) -> usize {
         match &self.store {
             Store::Rows(rows) => rows.column_room(),
@@ -453,7 +456,7 @@ impl Echelon {
         }
     }
 
-    /// How many chunks the working row takes.
+    /// The number of chunks that the working row takes.
     fn stride(&self) -> usize {
         match &self.store {
             Store::Rows(rows) => rows.stride(),

@@ -16,9 +16,9 @@ impl Echelon {
     }
 
     /// Removes the pivot of `row`, because the pivot became known. The rest of the row is still an
-    /// equation over its free columns, so it gets a new pivot. Returns this pivot and the row's new
-    /// index. The index of each older row from there on has grown by 1. Removes the row and returns
-    /// None if the rest is zero.
+    /// equation over its free columns, so the row gets a new pivot. Returns this pivot and the
+    /// row's new index. The index of each older row from the new index on grows by 1. If the rest
+    /// of the row is zero, the row is removed and the result is None.
     pub(in super::super) fn repivot(&mut self, row: usize) -> Option<(u64, usize)> {
         self.take_up(row);
         self.remove(row);
@@ -49,12 +49,12 @@ impl Echelon {
     }
 
     /// Removes a column whose symbol was given up. Multiples of one row that contains the symbol
-    /// are added to the others, so that the symbol cancels out there. That row is then lost, and
-    /// its pivot becomes a free column again. Returns that pivot and its column; None when no row
-    /// contains the symbol.
+    /// are added to the other rows, so that the symbol cancels out in them. The row itself is then
+    /// lost, and its pivot becomes a free column again. Returns this pivot and its column, or None
+    /// if no row contains the symbol.
     ///
-    /// The lost row is the one with the highest pivot, or with [`Pivots::Highest`] the one with the
-    /// lowest pivot. Room for one column must have been reserved.
+    /// The lost row is the row with the highest pivot. With [`Pivots::Highest`] it is the row with
+    /// the lowest pivot. Room for one column must have been reserved.
     pub(in super::super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
         let involved = |row: &usize| self.at(*row, column as usize) != 0;
         let involved = (0..self.rows()).filter(involved);
@@ -96,8 +96,8 @@ impl Echelon {
     /// When all rows are removed, all slots are freed.
     ///
     /// A repair can be freed for this reason: a unit row is an equation between stored repairs and
-    /// known symbols. So one of these repairs is a combination of the others, and the other rows
-    /// can do without it.
+    /// known symbols. So one of these repairs is a combination of the others, and the other rows do
+    /// not need it.
     pub(in super::super) fn retire(&mut self, units: &[usize], mut freed: impl FnMut(usize)) {
         if units.len() == self.rows() {
             for slot in 0..self.slots.len() {

@@ -21,8 +21,8 @@ impl Echelon {
         let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
         kept.extend(used.map(|(column, id)| (column as u32, *id)));
         kept.sort_unstable_by_key(|(_, id)| *id);
-        // Reserves room for half as many more, so that the rows are rarely moved. While there are
-        // no rows, moving costs nothing and no extra room is needed.
+        // Reserves room for half as many columns more, so that the rows are rarely moved. While
+        // there are no rows, moving costs nothing and no extra room is needed.
         let wanted = kept.len() + more;
         let room = if self.pivots.is_empty() { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
         rows.rearrange_columns(room, kept.iter().map(|(column, _)| *column));
@@ -59,7 +59,7 @@ impl Echelon {
             self.live.push(0);
             (self.columns.len() - 1) as u32
         });
-        // A new symbol is mostly the highest.
+        // A new symbol is mostly higher than all others.
         let highest = self.used.last().is_none_or(|last| self.columns[*last as usize] < id);
         let at = if highest {
             self.used.len()
@@ -83,7 +83,7 @@ impl Echelon {
         self.live.push(0xff);
     }
 
-    /// Makes `column` vacant. It must be zero in all rows.
+    /// Makes `column` vacant. The column must be zero in all rows.
     pub(in super::super) fn release_column(&mut self, column: u32) {
         let id = std::mem::replace(&mut self.columns[column as usize], VACANT);
         if id != VACANT {
@@ -114,7 +114,7 @@ impl Echelon {
         self.slots.len() - 1
     }
 
-    /// Makes `slot` vacant. It must be zero in the transforms of all rows.
+    /// Makes `slot` vacant. The slot must be zero in the transforms of all rows.
     pub(in super::super) fn release_slot(&mut self, slot: usize) {
         if std::mem::take(&mut self.slots[slot]) {
             self.slots_used -= 1;

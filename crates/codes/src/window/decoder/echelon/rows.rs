@@ -8,19 +8,19 @@ use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut};
 
 /// A matrix stored by rows.
 ///
-/// A row takes a whole number of chunks ([`CHUNK`] bytes each). As long as there are few columns
-/// and slots, it takes one chunk. Each slot of the transform belongs to one stored repair.
+/// A row occupies a whole number of chunks ([`CHUNK`] bytes each). As long as there are few columns
+/// and slots, a row occupies one chunk. Each slot of the transform belongs to one stored repair.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// How many bytes of a row are for columns. Each column takes one byte.
+    /// The number of bytes of a row that are for columns. Each column takes one byte.
     column_room: usize,
-    /// How many bytes after the columns are for the transform. Each slot takes one byte.
+    /// The number of bytes after the columns that are for the transform. Each slot takes one byte.
     transform_room: usize,
     /// All rows, one after the other.
     store: Vec<Chunk>,
-    /// For each row, a column that was not zero when last checked. If this column is still nonzero,
-    /// the row is not a unit row (a row that is zero at all columns). So most checks read only one
-    /// byte.
+    /// For each row, a column in which the row was not zero at the last check. If this column is
+    /// still nonzero, the row is not a unit row (a row that is zero at all columns). Most checks
+    /// therefore read only one byte.
     witnesses: Vec<u32>,
     /// Scratch memory, kept to avoid allocations.
     factors: Vec<u8>,
@@ -51,17 +51,17 @@ impl Rows {
         self.witnesses.clear();
     }
 
-    /// How many columns there is room for.
+    /// The number of columns for which there is room.
     pub(super) fn column_room(&self) -> usize {
         self.column_room
     }
 
-    /// How many chunks a row takes.
+    /// The number of chunks that a row occupies.
     pub(super) fn stride(&self) -> usize {
         (self.column_room + self.transform_room) / CHUNK
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     fn count(&self) -> usize {
         self.witnesses.len()
     }
@@ -77,7 +77,7 @@ impl Rows {
         &self.row(row)[self.column_room..]
     }
 
-    /// Makes room for `room` columns or more. Only the columns `kept` stay, in that order.
+    /// Makes room for at least `room` columns. Only the columns `kept` stay, in this order.
     pub(super) fn rearrange_columns(&mut self, room: usize, kept: impl Iterator<Item = u32> + Clone) {
         let old = self.column_room;
         self.lay_out(room, self.transform_room.next_multiple_of(CHUNK), |from, to| {
@@ -100,9 +100,9 @@ impl Rows {
         });
     }
 
-    /// Changes how many bytes each row has for columns and for the transform. `copy` is called for
-    /// each row, to copy its old bytes (first argument) to the new ones. The new bytes are zero
-    /// before.
+    /// Changes the number of bytes that each row has for columns and for the transform. `copy` is
+    /// called for each row. It copies the row's old bytes (first argument) to the new bytes. The
+    /// new bytes are zero before the call.
     fn lay_out(&mut self, column_room: usize, transform_room: usize, copy: impl Fn(&[u8], &mut [u8])) {
         let before = self.stride();
         (self.column_room, self.transform_room) = (column_room, transform_room);
@@ -138,8 +138,9 @@ impl Rows {
     /// Appends `work` as a row. `columns` is the number of columns.
     pub(super) fn push(&mut self, work: &[Chunk], order: Pivots, columns: usize) {
         self.store.extend_from_slice(work);
-        // The first witness is the column that is likely to stay nonzero longest. It is the last
-        // choice for a pivot: the highest symbol if pivots are the lowest symbols, and vice versa.
+        // The first witness is the column that is likely to stay nonzero longest. This column is
+        // the last choice for a pivot: the highest symbol if pivots are the lowest symbols, and
+        // vice versa.
         self.witnesses.push(match order {
             Pivots::Lowest => (columns - 1) as u32,
             Pivots::Highest => 0,
@@ -184,8 +185,8 @@ impl Rows {
         }
     }
 
-    /// Sets the transforms to the identity matrix: row i has factor 1 for slot i and 0 for the
-    /// others. The caller has replaced the stored repairs by one payload for each row.
+    /// Sets the transforms to the identity matrix: row i has factor 1 for slot i, and factor 0 for
+    /// all other slots. The caller has replaced the stored repairs by one payload for each row.
     pub(super) fn reset_transforms(&mut self) {
         let stride = self.stride();
         let start = self.column_room;
