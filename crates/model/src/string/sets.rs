@@ -166,9 +166,9 @@ impl Conflicts {
     /// the result.
     ///
     /// Let S_v be the links before v that conflict with v. C_v is S_v together with v. The load of
-    /// link i is l_i, and l(S) is the sum of the loads of the links in S. Then x_i is l_i, times (1
-    /// - l(S_v)) for every S_v that contains i, divided by (1 - l(C_v)) for every C_v that contains
-    /// i.
+    /// link i is l_i, and l(S) is the sum of the loads of the links in S. Then x_i is the product of
+    /// l_i, a factor 1 - l(S_v) for every S_v that contains i, and a factor 1 / (1 - l(C_v)) for
+    /// every C_v that contains i.
     ///
     /// For all other strings, an iteration over all independent sets finds the x_i. The result is
     /// also `None` if the iteration does not converge.
