@@ -6,7 +6,7 @@
 
 use super::aodv::Message;
 use super::countdown::Countdown;
-use super::frame::{Frame, FrameKind, NOBODY};
+use super::frame::{Frame, FrameKind, Head, NOBODY};
 use super::medium::Medium;
 use super::propagation::Hearer;
 use super::queue::{Load, Packet, Payload, Queued};
@@ -242,6 +242,12 @@ impl<P: Packet> Medium<P> {
     /// Records the state of station `k`, if it has changed.
     #[inline]
     pub(super) fn record_state(&mut self, k: usize, at: Time) {
+        if self.air.is_some() {
+            self.push_state(k, at);
+        }
+    }
+
+    fn push_state(&mut self, k: usize, at: Time) {
         let Some(log) = &mut self.air else { return };
         let state = state_of(&self.stations[k], self.config.slot);
         if log.states[k] != state {
@@ -289,15 +295,14 @@ impl<P: Packet> Medium<P> {
     }
 
     fn push_reception(&mut self, k: usize, reception: Reception, fate: AirFate) {
-        let Reception { sender, ends, decodes, frame, .. } = reception;
-        let began = ends.as_nanos().saturating_sub(frame.airtime.as_nanos() as u64);
+        let Reception { sender, head, decodes, begins, ends, .. } = reception;
         self.push_air(AirEvent::Heard(AirReception {
             station: k as u32,
             sender,
-            kind: frame.kind,
-            began: Time::from_nanos(began),
+            kind: head.kind,
+            began: begins,
             ends,
-            expected: decodes && frame.is_for(k),
+            expected: decodes && head.is_for(k),
             fate,
         }));
     }
@@ -310,7 +315,7 @@ impl<P: Packet> Medium<P> {
 
     /// The frame of station `k` with its packets.
     fn air_frame(&self, k: usize, frame: Frame, at: Time) -> AirFrame<P> {
-        let Frame { kind, to, reserves, airtime } = frame;
+        let Frame { head: Head { kind, to }, reserves, airtime } = frame;
         let carries = matches!(kind, FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast);
         let exchange = self.stations[k].exchange.as_ref().filter(|_| carries);
         let first = exchange.map(|exchange| &exchange.first);

@@ -16,9 +16,10 @@
 //!   makes the window four times as large: after two failures it is longer than a frame, and stations that do not hear
 //!   each other no longer collide.
 
-use super::frame::{Frame, FrameKind};
+use super::frame::FrameKind;
 use super::medium::Medium;
 use super::queue::{Load, Packet, Queued};
+use super::receiver::Reception;
 use super::station::Exchange;
 use super::timers::Timer;
 use ripstop_base::Time;
@@ -199,22 +200,24 @@ impl<P: Packet> Medium<P> {
 
     /// Station `k` has decoded a frame of `sender`. If `sender` passes on the packet that it got from station `k`, the
     /// next packet is released after the lag.
-    pub(super) fn overhear(&mut self, k: usize, sender: usize, frame: &Frame, now: Time) {
+    pub(super) fn overhear(&mut self, k: usize, reception: &Reception, now: Time) {
         let Some(cadence) = self.config.backoff.cadence() else { return };
-        if !matches!(frame.kind, FrameKind::Data | FrameKind::Xor) {
+        if !matches!(reception.head.kind, FrameKind::Data | FrameKind::Xor) {
             return;
         }
-        let Some(id) = self.stations[k].rhythm.find(sender as u32).and_then(|neighbour| neighbour.ahead) else {
+        let Some(id) = self.stations[k].rhythm.find(reception.sender).and_then(|neighbour| neighbour.ahead) else {
             return;
         };
-        let Some(packet) = self.stations[sender].exchange.as_ref().and_then(|exchange| exchange.packet(id)) else {
+        let Some(packet) =
+            self.stations[reception.sender as usize].exchange.as_ref().and_then(|exchange| exchange.packet(id))
+        else {
             return;
         };
         let lag = if packet.to == packet.destination { Duration::ZERO } else { cadence.lag };
-        let clear_at = now + frame.reserves + lag;
+        let clear_at = reception.reserved + lag;
         let station = &mut self.stations[k];
         station.counters.overheard += 1;
-        station.rhythm.of(sender as u32).clear_at = clear_at;
+        station.rhythm.of(reception.sender).clear_at = clear_at;
         self.on_release(k, now);
     }
 

@@ -182,7 +182,11 @@ impl WifiConfig {
     }
 
     fn airtime(&self, bytes: u32, rate: u64) -> Duration {
-        let nanos = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.max(1));
-        self.preamble + Duration::from_nanos(nanos as u64)
+        let (bits, rate) = (8 * u64::from(bytes), rate.max(1));
+        // A fast path: a product of 64 bits is enough for all frames of less than 2 GB.
+        let nanos = bits
+            .checked_mul(1_000_000_000)
+            .map_or_else(|| (u128::from(bits) * 1_000_000_000 / u128::from(rate)) as u64, |product| product / rate);
+        self.preamble + Duration::from_nanos(nanos)
     }
 }

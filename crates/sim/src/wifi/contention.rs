@@ -260,6 +260,7 @@ impl<P: Packet> Medium<P> {
     pub(super) fn on_protection_end(&mut self, k: usize, now: Time) {
         let BackoffRule::Adaptive(rule) = &self.config.backoff else { return };
         let station = &mut self.stations[k];
+        station.end_idle_backoff(now + Duration::from_nanos(1), self.config.slot);
         if station.contention.is_large && station.countdown.is_on() {
             station.contention.is_large = false;
             let slots = station.draws.below(u64::from(rule.small_window)) as u32;

@@ -14,6 +14,7 @@ use super::frame::{Frame, FrameKind, NOBODY};
 use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Payload, Queued};
+use super::receiver::Reception;
 use super::station::{Exchange, Flight, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::Time;
@@ -43,6 +44,7 @@ impl<P: Packet> Medium<P> {
     pub(super) fn accept(&mut self, k: usize, packet: Queued<P>, now: Time) {
         let rts_due = self.needs_rts(&packet);
         let station = &mut self.stations[k];
+        station.end_idle_backoff(now, self.config.slot);
         station.exchange = Some(Exchange::new(packet, rts_due));
         if station.countdown.is_on() || station.timers.runs(Timer::Defer) || station.is_about_to_answer() {
             return;
@@ -110,6 +112,8 @@ impl<P: Packet> Medium<P> {
         if !matches!(station.countdown, Countdown::Running { .. }) {
             return;
         }
+        // Timers of this nanosecond come before beginnings of frames.
+        station.end_idle_backoff(now + Duration::from_nanos(1), self.config.slot);
         station.countdown.pause(now, self.config.slot);
         if std::mem::take(&mut station.immediate) {
             let slots = self.draw(k, DrawReason::Access, now);
@@ -156,22 +160,23 @@ impl<P: Packet> Medium<P> {
             let [rts, cts] =
                 [self.config.rts_bytes, self.config.cts_bytes].map(|bytes| self.config.control_airtime(bytes));
             let data = self.config.data_airtime(exchange.first.bytes);
-            let (to, airtime, acks) = xor.map_or((exchange.first.to, data, 1), |xor| (xor.to[0], xor.airtime, answers));
+            let (to, airtime, acks) =
+                xor.map_or((exchange.first.to, data, 1), |xor| (xor.head.to[0], xor.airtime, answers));
             let reserves = 2 * sifs + cts + airtime + acks * (sifs + ack);
-            let frame = Frame { kind: FrameKind::Rts, to: [to, NOBODY], reserves, airtime: rts };
+            let frame = Frame::new(FrameKind::Rts, [to, NOBODY], reserves, rts);
             (frame, Phase::Rts, rts + sifs + cts + margin)
         } else if let Some(frame) = xor {
             (frame, Phase::Data, frame.airtime + answers * (sifs + ack) + margin)
         } else if exchange.first.to == NOBODY {
             let airtime = self.config.broadcast_airtime(exchange.first.bytes);
-            let frame = Frame { kind: FrameKind::Broadcast, to: [NOBODY; 2], reserves: Duration::ZERO, airtime };
+            let frame = Frame::new(FrameKind::Broadcast, [NOBODY; 2], Duration::ZERO, airtime);
             (frame, Phase::Data, airtime)
         } else {
             let airtime = self.config.data_airtime(exchange.first.bytes);
-            let frame = Frame { kind: FrameKind::Data, to: [exchange.first.to, NOBODY], reserves: sifs + ack, airtime };
+            let frame = Frame::new(FrameKind::Data, [exchange.first.to, NOBODY], sifs + ack, airtime);
             (frame, Phase::Data, airtime + sifs + ack + margin)
         };
-        if frame.kind == FrameKind::Broadcast
+        if frame.head.kind == FrameKind::Broadcast
             && let Some(Payload::Message(message)) = &exchange.first.packet
         {
             let message = message.clone();
@@ -183,7 +188,7 @@ impl<P: Packet> Medium<P> {
             self.note_frame(k, load, now);
             let counters = &mut self.stations[k].counters;
             counters.data_frames_with_data += u64::from(load == Load::Data);
-            let is_xor = frame.kind == FrameKind::Xor;
+            let is_xor = frame.head.kind == FrameKind::Xor;
             counters.xor_frames += u64::from(is_xor);
             counters.missed_partners += u64::from(self.config.xor.is_some() && !is_xor && relayed);
         }
@@ -240,7 +245,7 @@ impl<P: Packet> Medium<P> {
         let wait = airtime + response.reserves + margin - self.config.sifs - self.config.ack_airtime();
         self.begin_phase(k, Phase::Cts, now);
         self.stations[k].timers.set(Timer::Wait, now + wait);
-        let frame = Frame { kind: FrameKind::Cts, to: [response.to, NOBODY], reserves: response.reserves, airtime };
+        let frame = Frame::new(FrameKind::Cts, [response.to, NOBODY], response.reserves, airtime);
         self.transmit(k, frame, now);
     }
 
@@ -248,7 +253,7 @@ impl<P: Packet> Medium<P> {
     /// station does not wake for its beginning and its end: `hear` applies both.
     fn answer(&mut self, k: usize, response: Response, when: Time) {
         let airtime = self.config.ack_airtime();
-        let frame = Frame { kind: FrameKind::Ack, to: [response.to, NOBODY], reserves: response.reserves, airtime };
+        let frame = Frame::new(FrameKind::Ack, [response.to, NOBODY], response.reserves, airtime);
         let station = &mut self.stations[k];
         debug_assert!(!station.is_sending(when), "a station sends one frame at a time");
         station.flight = Flight { frame, began: when };
@@ -276,8 +281,10 @@ impl<P: Packet> Medium<P> {
     /// The response that station `k` waited for did not come, or its own response has ended.
     pub(super) fn on_wait_end(&mut self, k: usize, now: Time) {
         match self.stations[k].phase {
-            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Xor => self.end_xor(k, now),
-            Phase::Data if self.stations[k].flight.frame.kind == FrameKind::Broadcast => self.end_broadcast(k, now),
+            Phase::Data if self.stations[k].flight.frame.head.kind == FrameKind::Xor => self.end_xor(k, now),
+            Phase::Data if self.stations[k].flight.frame.head.kind == FrameKind::Broadcast => {
+                self.end_broadcast(k, now)
+            }
             Phase::Rts | Phase::Data => self.on_failure(k, now),
             Phase::Cts => self.stations[k].response = None,
             Phase::Ack | Phase::Idle => {}
@@ -322,27 +329,28 @@ impl<P: Packet> Medium<P> {
 /// Reception.
 impl<P: Packet> Medium<P> {
     /// Station `k` has decoded a frame of `sender` that is for it.
-    pub(super) fn receive(&mut self, k: usize, sender: usize, frame: Frame, now: Time) {
-        match frame.kind {
-            FrameKind::Rts => self.on_rts(k, sender, frame, now),
+    pub(super) fn receive(&mut self, k: usize, reception: &Reception, now: Time) {
+        let sender = reception.sender as usize;
+        match reception.head.kind {
+            FrameKind::Rts => self.on_rts(k, reception, now),
             FrameKind::Cts => self.on_cts(k, now),
             FrameKind::Ack => self.on_ack(k, sender, now),
             FrameKind::Data => self.on_data(k, sender, now),
-            FrameKind::Xor => self.on_xor(k, sender, frame, now),
+            FrameKind::Xor => self.on_xor(k, reception, now),
             FrameKind::Broadcast => self.on_broadcast(k, sender, now),
         }
     }
 
-    fn on_rts(&mut self, k: usize, sender: usize, frame: Frame, now: Time) {
+    fn on_rts(&mut self, k: usize, reception: &Reception, now: Time) {
         let cts = self.config.control_airtime(self.config.cts_bytes);
         let station = &mut self.stations[k];
         if station.phase != Phase::Idle || station.response.is_some() {
             station.counters.unanswered += 1;
             return;
         }
-        let reserves = frame.reserves.saturating_sub(self.config.sifs + cts);
+        let reserves = reception.reserved.since(now).saturating_sub(self.config.sifs + cts);
         let after = self.config.sifs;
-        station.response = Some(Response { kind: FrameKind::Cts, to: sender as u32, after, reserves });
+        station.response = Some(Response { kind: FrameKind::Cts, to: reception.sender, after, reserves });
         self.resume(k, now);
     }
 
@@ -412,7 +420,7 @@ impl<P: Packet> Medium<P> {
         if station.phase != Phase::Data {
             return;
         }
-        if station.flight.frame.kind == FrameKind::Xor {
+        if station.flight.frame.head.kind == FrameKind::Xor {
             return self.on_xor_ack(k, sender, now);
         }
         station.timers.stop(Timer::Wait);

@@ -33,11 +33,14 @@ impl<P> LinkLayer<P> {
     /// Adds a packet that leaves at `when`. Of packets that leave at the same time, the one that was added first leaves
     /// first.
     fn push(&mut self, when: Time, packet: Passing<P>) {
-        let mut at = self.packets.len();
-        while at > 0 && self.packets[at - 1].0 > when {
-            at -= 1;
+        // Most packets leave after all others.
+        match self.packets.back() {
+            Some((last, _)) if *last > when => {
+                let at = self.packets.partition_point(|(other, _)| *other <= when);
+                self.packets.insert(at, (when, packet));
+            }
+            _ => self.packets.push_back((when, packet)),
         }
-        self.packets.insert(at, (when, packet));
     }
 
     /// When the first packet leaves. [`Time::NEVER`] if there is none.
@@ -50,6 +53,12 @@ impl<P> LinkLayer<P> {
     fn delivers(&self) -> Time {
         let up = self.packets.iter().find(|(_, packet)| matches!(packet, Passing::Up(_)));
         up.map_or(Time::NEVER, |(when, _)| *when)
+    }
+
+    /// Whether no packet is in the link layer.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
     }
 
     /// The packets in the link layer.

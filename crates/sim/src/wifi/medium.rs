@@ -219,7 +219,7 @@ impl<P: Packet> Medium<P> {
     /// Lets station `k` wake at its first timer.
     #[inline]
     fn set_wake(&mut self, k: usize) {
-        self.wakes.set(k, self.stations[k].timers.earliest());
+        self.wakes.set(k, self.stations[k].next_wake());
     }
 
     /// Puts a frame of station `k` on the air. The caller has set the station's phase.
@@ -229,7 +229,7 @@ impl<P: Packet> Medium<P> {
         station.receiver.deafen();
         station.flight = Flight { frame, began: now };
         let counters = &mut station.counters;
-        match frame.kind {
+        match frame.head.kind {
             FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast => counters.data_frames += 1,
             FrameKind::Rts | FrameKind::Cts | FrameKind::Ack => counters.control_frames += 1,
         }

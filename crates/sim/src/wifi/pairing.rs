@@ -14,6 +14,7 @@ use super::frame::{Frame, FrameKind};
 use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Queued};
+use super::receiver::Reception;
 use super::station::{Exchange, Phase, Response};
 use super::timers::Timer;
 use ripstop_base::{Seed, Time};
@@ -164,11 +165,12 @@ impl<P: Packet> Medium<P> {
         let partner = exchange.partner.as_ref()?;
         let bytes = exchange.first.bytes.max(partner.bytes) + self.config.xor?.header_bytes;
         let reserves = self.answers(exchange) * (self.config.sifs + self.config.ack_airtime());
-        Some(Frame { kind: FrameKind::Xor, to, reserves, airtime: self.config.data_airtime(bytes) })
+        Some(Frame::new(FrameKind::Xor, to, reserves, self.config.data_airtime(bytes)))
     }
 
     /// Station `k` has received an XOR frame of `sender`. It decodes its packet and answers in its slot.
-    pub(super) fn on_xor(&mut self, k: usize, sender: usize, frame: Frame, now: Time) {
+    pub(super) fn on_xor(&mut self, k: usize, reception: &Reception, now: Time) {
+        let sender = reception.sender as usize;
         if self.stations[k].response.is_some() {
             self.stations[k].counters.unanswered += 1;
             return;
@@ -183,13 +185,13 @@ impl<P: Packet> Medium<P> {
             return;
         }
         let packet = mine.hand_over(sender);
-        let is_rider = frame.to[0] != k as u32;
+        let is_rider = reception.head.to[0] != k as u32;
         let answers = self.stations[sender].exchange.as_ref().map_or(2, |exchange| self.answers(exchange));
         let (sifs, ack) = (self.config.sifs, self.config.ack_airtime());
         let after = if is_rider { sifs + ack + sifs } else { sifs };
         let station = &mut self.stations[k];
         if is_rider && answers == 1 {
-            station.nav = station.nav.max(now + frame.reserves);
+            station.nav = station.nav.max(reception.reserved);
             match packet {
                 Some(packet) => self.pass(k, Passing::Up(packet), now),
                 None => station.counters.duplicates += 1,
@@ -198,7 +200,7 @@ impl<P: Packet> Medium<P> {
         }
         station.response = Some(Response { kind: FrameKind::Ack, to: sender as u32, after, reserves: Duration::ZERO });
         // The receivers stay silent until both MAC ACKs are over.
-        station.nav = station.nav.max(now + frame.reserves);
+        station.nav = station.nav.max(reception.reserved);
         if packet.is_none() {
             station.counters.duplicates += 1;
         }
@@ -218,7 +220,7 @@ impl<P: Packet> Medium<P> {
         let frame = station.flight.frame;
         let slot = self.config.sifs + self.config.ack_airtime();
         let first_slot_ends = station.flight.began + frame.airtime + slot + 2 * self.config.propagation_margin;
-        let is_forward = frame.to[0] == receiver as u32;
+        let is_forward = frame.head.to[0] == receiver as u32;
         // A MAC ACK that comes outside of its slot is ignored.
         if is_forward != (now <= first_slot_ends) {
             return;

@@ -4,7 +4,7 @@
 //! weaker by the capture ratio is ignored. Any other later frame destroys both: a collision. A later frame is never
 //! followed, however strong, and the powers of several frames do not add. This is the receiver of ns-2.
 
-use super::frame::Frame;
+use super::frame::Head;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -12,12 +12,16 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reception {
     pub(super) sender: u32,
-    pub(super) power: f64,
-    /// When the frame ends at the station.
-    pub(super) ends: Time,
+    pub(super) head: Head,
     /// Whether the frame is strong enough to decode.
     pub(super) decodes: bool,
-    pub(super) frame: Frame,
+    pub(super) power: f64,
+    /// When the frame begins at the station.
+    pub(super) begins: Time,
+    /// When it ends there.
+    pub(super) ends: Time,
+    /// Until when it reserves the medium.
+    pub(super) reserved: Time,
 }
 
 /// A station's receiver.
@@ -53,7 +57,7 @@ pub(super) enum Beginning {
     /// The frame has collided with the frame that was followed. The receiver follows the one that ends last.
     Collision {
         /// The other frame, which is lost and followed no more.
-        lost: Frame,
+        lost: Head,
         /// Whether the lost frame could have been decoded without the other.
         intact: bool,
     },
@@ -98,8 +102,8 @@ impl Receiver {
     /// sends nothing. A frame that it decodes reserves the medium, unless the frame is for station `k`. After any other
     /// frame the station is silent for `shyness`.
     pub(super) fn quiet_from(&self, k: usize, shyness: Duration) -> Time {
-        let Some(Reception { ends, frame, .. }) = self.followed else { return Time::NEVER };
-        if frame.is_for(k) { ends } else { ends + frame.reserves.min(shyness) }
+        let Some(Reception { head, ends, reserved, .. }) = self.followed else { return Time::NEVER };
+        if head.is_for(k) { ends } else { reserved.min(ends + shyness) }
     }
 
     /// Takes the beginning of a frame. `sending`: this station is sending. `capture` is the ratio by which a later
@@ -120,9 +124,9 @@ impl Receiver {
         }
         self.state = ReceiverState::Collided;
         if new.ends <= old.ends {
-            return Beginning::Collision { lost: new.frame, intact };
+            return Beginning::Collision { lost: new.head, intact };
         }
-        let lost = Beginning::Collision { lost: old.frame, intact: self.intact };
+        let lost = Beginning::Collision { lost: old.head, intact: self.intact };
         *self = Receiver { state: ReceiverState::Collided, followed: Some(new), intact };
         lost
     }
@@ -154,13 +158,13 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::{FrameKind, NOBODY};
+    use super::super::frame::{FrameKind, Head, NOBODY};
     use super::*;
 
     fn reception(sender: u32, power: f64, ends: u64) -> Reception {
-        let frame =
-            Frame { kind: FrameKind::Data, to: [sender, NOBODY], reserves: Duration::ZERO, airtime: Duration::ZERO };
-        Reception { sender, power, ends: Time::from_micros(ends), decodes: true, frame }
+        let head = Head { kind: FrameKind::Data, to: [sender, NOBODY] };
+        let ends = Time::from_micros(ends);
+        Reception { sender, head, decodes: true, power, begins: Time::ZERO, ends, reserved: ends }
     }
 
     fn ending(receiver: &Receiver) -> Option<(u32, Ending)> {
@@ -172,7 +176,7 @@ mod tests {
         let (strong, weak) = (reception(1, 16.0, 100), reception(2, 1.0, 90));
         for (capture, second, end) in [
             (10.0, Beginning::Ignored, Ending::Decoded),
-            (20.0, Beginning::Collision { lost: weak.frame, intact: true }, Ending::Collided { intact: true }),
+            (20.0, Beginning::Collision { lost: weak.head, intact: true }, Ending::Collided { intact: true }),
         ] {
             let mut receiver = Receiver::new();
             assert_eq!(receiver.begin(strong, false, capture), Beginning::Followed);
@@ -186,7 +190,7 @@ mod tests {
         let (first, second) = (reception(1, 1.0, 100), reception(2, 1e6, 200));
         let mut receiver = Receiver::new();
         receiver.begin(first, false, 10.0);
-        assert_eq!(receiver.begin(second, false, 10.0), Beginning::Collision { lost: first.frame, intact: true });
+        assert_eq!(receiver.begin(second, false, 10.0), Beginning::Collision { lost: first.head, intact: true });
         assert_eq!(receiver.ends(), Time::from_micros(200));
         assert_eq!(ending(&receiver), Some((2, Ending::Collided { intact: true })));
     }

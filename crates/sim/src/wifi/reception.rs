@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 /// Frames whose beginning has not reached a station yet, or has not been applied there.
 #[derive(Clone, Debug)]
 pub(super) struct UnderWay {
-    /// The frames with the times at which they begin, the earliest first.
-    frames: VecDeque<(Time, Reception)>,
+    /// The frames, the one that begins first before the others.
+    frames: VecDeque<Reception>,
 }
 
 impl UnderWay {
@@ -26,27 +26,32 @@ impl UnderWay {
         UnderWay { frames: VecDeque::with_capacity(4) }
     }
 
-    /// Adds a frame that begins at `begins`. Of frames that begin at the same time, the one that was sent first is first:
-    /// it comes from farther away.
-    fn push(&mut self, begins: Time, frame: Reception) {
-        let is_later =
-            |(time, other): &(Time, Reception)| *time > begins || (*time == begins && other.power > frame.power);
-        let mut at = self.frames.len();
-        while at > 0 && is_later(&self.frames[at - 1]) {
-            at -= 1;
+    /// Adds a frame. Of frames that begin at the same time, the one that was sent first is first: it comes from farther
+    /// away.
+    #[inline]
+    fn push(&mut self, frame: Reception) {
+        let is_later = |other: &Reception| {
+            other.begins > frame.begins || (other.begins == frame.begins && other.power > frame.power)
+        };
+        // Most frames begin after all others.
+        match self.frames.back() {
+            Some(last) if is_later(last) => {
+                let at = self.frames.iter().position(is_later).unwrap_or(0);
+                self.frames.insert(at, frame);
+            }
+            _ => self.frames.push_back(frame),
         }
-        self.frames.insert(at, (begins, frame));
     }
 
     /// The frames that are strong enough to decode.
     pub(super) fn decodable(&self) -> impl Iterator<Item = &Reception> {
-        self.frames.iter().map(|(_, frame)| frame).filter(|frame| frame.decodes)
+        self.frames.iter().filter(|frame| frame.decodes)
     }
 
     /// When the first frame begins. [`Time::NEVER`] if no frame is under way.
     #[inline]
     fn begins(&self) -> Time {
-        self.frames.front().map_or(Time::NEVER, |(begins, _)| *begins)
+        self.frames.front().map_or(Time::NEVER, |frame| frame.begins)
     }
 }
 
@@ -56,16 +61,18 @@ impl<P: Packet> Medium<P> {
         for &Hearer { station, power, delay, decodes } in &self.hearers[sender] {
             let begins = now + delay;
             let ends = begins + frame.airtime;
+            let (head, reserved) = (frame.head, ends + frame.reserves);
             let hearer = &mut self.stations[station as usize];
             let mut is_changed = hearer.meet_frame(begins, ends, decodes, &self.config);
-            hearer.under_way.push(begins, Reception { sender: sender as u32, power, ends, decodes, frame });
-            let is_awaited = frame.is_for(station as usize) || hearer.rhythm.watches(sender as u32);
+            let sender = sender as u32;
+            hearer.under_way.push(Reception { sender, head, decodes, power, begins, ends, reserved });
+            let is_awaited = head.is_for(station as usize) || hearer.rhythm.watches(sender);
             if decodes && is_awaited {
                 hearer.timers.set_at_most(Timer::Reception, ends);
                 is_changed = true;
             }
             if is_changed {
-                self.wakes.set(station as usize, hearer.timers.earliest());
+                self.wakes.set(station as usize, hearer.next_wake());
             }
         }
     }
@@ -97,7 +104,7 @@ impl<P: Packet> Medium<P> {
                 if begins >= begin_before {
                     return;
                 }
-                if let Some((_, frame)) = station.under_way.frames.pop_front() {
+                if let Some(frame) = station.under_way.frames.pop_front() {
                     self.begin_reception(k, frame, begins);
                 }
             }
@@ -107,10 +114,9 @@ impl<P: Packet> Medium<P> {
     /// Sets the timer of station `k` for the next frame that is for it.
     pub(super) fn await_reception(&mut self, k: usize) {
         let station = &mut self.stations[k];
-        let coming = station.under_way.frames.iter().map(|(_, reception)| reception);
         let followed = station.receiver.followed();
-        for reception in coming.chain(followed) {
-            let is_awaited = reception.frame.is_for(k) || station.rhythm.watches(reception.sender);
+        for reception in station.under_way.frames.iter().chain(followed) {
+            let is_awaited = reception.head.is_for(k) || station.rhythm.watches(reception.sender);
             if reception.decodes && is_awaited {
                 station.timers.set_at_most(Timer::Reception, reception.ends);
             }
@@ -144,14 +150,14 @@ impl<P: Packet> Medium<P> {
     fn end_reception(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         let Some((reception, ending)) = station.receiver.end() else { return };
-        let Reception { sender, frame, .. } = reception;
+        let head = reception.head;
         match ending {
             Ending::Decoded => station.counters.received += 1,
             Ending::TooWeak => station.counters.too_weak += 1,
             Ending::Deaf => station.counters.deaf += 1,
             Ending::Collided { intact } => {
                 station.counters.collided += 1;
-                station.counters.collisions += u64::from(frame.carries_packet_for(k) && intact);
+                station.counters.collisions += u64::from(head.carries_packet_for(k) && intact);
             }
         }
         if station.is_sending(now) {
@@ -159,24 +165,28 @@ impl<P: Packet> Medium<P> {
         } else if ending != Ending::Decoded {
             station.shy_until = station.shy_until.max(now + self.config.shyness());
         } else {
-            debug_assert!(now >= station.decoded_until + frame.airtime, "two frames that overlap were both decoded");
+            debug_assert!(reception.begins >= station.decoded_until, "two frames that overlap were both decoded");
             station.decoded_until = now;
             if self.config.immediate_access {
                 // A frame that was decoded ends the wait of EIFS (10.3.2.3.7).
                 station.shy_until = now;
             }
-            self.overhear(k, sender as usize, &frame, now);
-            if frame.is_for(k) {
-                self.receive(k, sender as usize, frame, now);
+            self.overhear(k, &reception, now);
+            if head.is_for(k) {
+                self.receive(k, &reception, now);
             } else {
                 let station = &mut self.stations[k];
-                station.nav = station.nav.max(now + frame.reserves);
+                station.nav = station.nav.max(reception.reserved);
             }
         }
         let station = &mut self.stations[k];
         station.receiver.release();
         station.quiet_since = now;
-        self.resume_countdown(k, now);
+        // A fast path: the back-off does not go on if the next frame begins before DIFS has passed.
+        let is_quiet = station.under_way.begins() >= now + self.config.difs;
+        if is_quiet || station.immediate || !station.timers.runs(Timer::Backoff) {
+            self.resume_countdown(k, now);
+        }
         self.record_ending(k, reception, ending);
         self.record_state(k, now);
     }

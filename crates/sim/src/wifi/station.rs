@@ -116,7 +116,7 @@ pub(super) struct Station<P> {
 
 impl<P> Station<P> {
     pub(super) fn new(config: &WifiConfig, draws: Stream) -> Station<P> {
-        let frame = Frame { kind: FrameKind::Ack, to: [NOBODY; 2], reserves: Duration::ZERO, airtime: Duration::ZERO };
+        let frame = Frame::new(FrameKind::Ack, [NOBODY; 2], Duration::ZERO, Duration::ZERO);
         Station {
             timers: Timers::new(),
             under_way: UnderWay::new(),
@@ -162,6 +162,26 @@ impl<P> Station<P> {
         self.timers.stop(Timer::Backoff);
     }
 
+    /// When the station has something to do next. It does not wake for the end of a back-off without a packet to send.
+    #[inline]
+    pub(super) fn next_wake(&self) -> Time {
+        if self.exchange.is_none() && self.link_layer.is_empty() {
+            self.timers.earliest_without(Timer::Backoff)
+        } else {
+            self.timers.earliest()
+        }
+    }
+
+    /// Ends a back-off without a packet to send that has run out before `before`.
+    #[inline]
+    pub(super) fn end_idle_backoff(&mut self, before: Time, slot: Duration) {
+        if self.exchange.is_none() && self.countdown.ends(slot) < before {
+            self.countdown = Countdown::Off;
+            self.immediate = false;
+            self.timers.stop(Timer::Backoff);
+        }
+    }
+
     /// The back-off does not end before `slots` slots have passed from `from` on. Sets its timer, unless the timer ends
     /// later already, because of a frame that is to come.
     pub(super) fn expect_backoff(&mut self, from: Time, slots: u32, config: &WifiConfig) {
@@ -170,9 +190,10 @@ impl<P> Station<P> {
         if config.immediate_access {
             self.under_way.decodable().for_each(|frame| earliest.advance(frame.ends + config.difs));
         }
-        if !self.timers.runs(Timer::Backoff) || earliest.at(slot) > self.earliest_end.at(slot) {
+        let ends = earliest.at(slot);
+        if !self.timers.runs(Timer::Backoff) || ends > self.timers.when(Timer::Backoff) {
             self.earliest_end = earliest;
-            self.timers.set(Timer::Backoff, earliest.at(slot));
+            self.timers.set(Timer::Backoff, ends);
         }
     }
 
@@ -184,7 +205,7 @@ impl<P> Station<P> {
     #[inline]
     pub(super) fn meet_frame(&mut self, begins: Time, ends: Time, decodes: bool, config: &WifiConfig) -> bool {
         let slot = config.slot;
-        if !self.timers.runs(Timer::Backoff) || self.earliest_end.at(slot) <= begins {
+        if !self.timers.runs(Timer::Backoff) || self.timers.when(Timer::Backoff) <= begins {
             return false;
         }
         let resumes = ends + config.difs;

@@ -71,6 +71,12 @@ impl Timers {
         self.ends[timer as usize] = Time::NEVER;
     }
 
+    /// When `timer` ends. [`Time::NEVER`] if it does not run.
+    #[inline]
+    pub(super) fn when(&self, timer: Timer) -> Time {
+        self.ends[timer as usize]
+    }
+
     /// Whether `timer` runs.
     #[inline]
     pub(super) fn runs(&self, timer: Timer) -> bool {
@@ -91,6 +97,14 @@ impl Timers {
     #[inline]
     pub(super) fn earliest(&self) -> Time {
         self.ends.iter().copied().fold(Time::NEVER, Time::min)
+    }
+
+    /// When the first timer ends that is not `left_out`. [`Time::NEVER`] if no other timer runs.
+    #[inline]
+    pub(super) fn earliest_without(&self, left_out: Timer) -> Time {
+        let mut others = *self;
+        others.stop(left_out);
+        others.earliest()
     }
 }
 
