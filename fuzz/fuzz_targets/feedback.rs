@@ -4,10 +4,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ripstop_proto::wire::{Expand, Kind, MAX_FEEDBACK, Packet, emit_body, parse_body};
+use ripstop_proto::wire::{WireContext, Kind, MAX_FEEDBACK, Packet, emit_body, parse_body};
 
 fuzz_target!(|body: &[u8]| {
-    let near = Expand { sent_id: 1 << 20, sent_number: 1 << 20, ..Expand::default() };
+    let near = WireContext { sent_id: 1 << 20, sent_number: 1 << 20, ..WireContext::default() };
     let Ok(packet) = parse_body(Kind::Feedback, body, &near) else { return };
     let mut buffer = [0; MAX_FEEDBACK];
     assert_eq!(emit_body(&packet, &mut buffer), Ok(body.len()));

@@ -9,7 +9,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ripstop_base::{Seed, Time};
-use ripstop_proto::secure::{Config, Incoming, PeerId, Peers, PrivateKey, Rejected};
+use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, Rejected, SecureConfig};
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::net::SocketAddr;
 
@@ -44,7 +44,7 @@ fn end() -> (Peers, Vec<Vec<u8>>) {
     let address = |n: u8| SocketAddr::from(([127, 0, 0, n], 1));
     let make = |name: &str| {
         let mut entropy = Seed::new(1).stream(name);
-        Peers::new(PrivateKey::generate(&mut entropy), Config::default(), Box::new(entropy))
+        Peers::new(PrivateKey::generate(&mut entropy), SecureConfig::default(), Box::new(entropy))
     };
     let (mut a, mut b, mut c) = (make("a"), make("b"), make("c"));
     let first = PeerId::from_index(0);

@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ripstop_proto::inner::{Inner, clamp_mss, symbol};
+use ripstop_proto::inner::{Inner, clamp_mss};
+use ripstop_proto::wire::symbol;
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(inner) = Inner::parse(data) {
