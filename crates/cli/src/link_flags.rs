@@ -42,7 +42,7 @@ pub(crate) struct LinkFlags {
     /// stay in order
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) jitter: Span,
-    /// Share of packets that are held back for --reorder-by. Later packets overtake a packet that is held back
+    /// Share of packets that are held back. --reorder-by says for how long. Later packets overtake a packet that is held back
     #[arg(long, value_name = "SHARE", default_value = "0")]
     pub(crate) reorder: Fraction,
     /// How long --reorder holds a packet back

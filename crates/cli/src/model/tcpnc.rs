@@ -132,7 +132,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 fn rounds(flow: &CodedFlow, rounds: f64) -> Outcome<Vec<CodedRound>> {
     if rounds > MOST_ROUNDS {
         let problem = format!(
-            "a series of {} rounds is too long; write a --duration of at most {MOST_ROUNDS} rounds",
+            "a series of {} rounds is too long; write a --duration that holds at most {MOST_ROUNDS} rounds (a round lasts --srtt)",
             print::number(rounds, "")
         );
         return Err(Failure::flag("--series", problem));

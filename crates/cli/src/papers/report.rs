@@ -74,9 +74,9 @@ pub(super) fn describe(study: &Study) -> String {
     let _ = writeln!(text, "\n{}\n", study.about.trim());
     let mut number = 0;
     for (k, set) in study.experiment.sets().iter().enumerate() {
-        let quick = set.quick.map_or_else(|| "left out".to_owned(), |quick| format!("{quick} runs"));
+        let quick = set.quick.map_or_else(|| "no runs".to_owned(), |quick| format!("{quick} runs"));
         let runs = study.cells(k).first().map_or(0, |cell| cell.runs);
-        let _ = writeln!(text, "{}: {runs} runs of each point; with --quick {quick}", set.name);
+        let _ = writeln!(text, "{}{runs} runs of each point; with --quick, {quick}", head(&set.name));
         for cell in study.cells(k) {
             let _ = writeln!(text, "  {number:>3}  {}", cell.label(&study.experiment));
             number += 1;
@@ -84,15 +84,21 @@ pub(super) fn describe(study: &Study) -> String {
     }
     for check in &study.checks {
         let numbers = check.cells.len();
-        let by = check.by.as_ref().map_or_else(String::new, |by| format!("; reference: {by}"));
-        let _ = writeln!(text, "\n{numbers} numbers of {} in {}{by}", check.measure.as_ref(), check.set.as_ref());
+        let by = check.by.as_ref().map_or_else(String::new, |by| format!("; the reference was made by {by}"));
+        let set = head(check.set.as_ref());
+        let _ = writeln!(text, "\n{set}{numbers} numbers to compare with `{}`{by}", check.measure.as_ref());
     }
     for claim in &study.claims {
-        let not = if claim.fails { "does not hold: " } else { "" };
+        let not = if claim.fails { "expected not to hold: " } else { "" };
         let _ = writeln!(text, "\n{not}{}", claim.text);
         claim.holds.iter().for_each(|assertion| {
             let _ = writeln!(text, "    {}", assertion.as_ref());
         });
     }
     text
+}
+
+/// The name of a set with a colon. Nothing if the set has no name.
+fn head(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("{name}: ") }
 }

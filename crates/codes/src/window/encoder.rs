@@ -36,7 +36,7 @@ pub enum EncodeError {
 /// Holds the source symbols that may still be combined, and makes repairs from them.
 ///
 /// Source symbols have consecutive identifiers. The caller chooses the first identifier.
-/// Identifiers must not exceed `u64::MAX`.
+/// The symbol with the identifier `u64::MAX` must be the last one: the next identifier would be 0.
 #[derive(Clone, Debug)]
 pub struct Encoder<P> {
     /// The identifier of `symbols[0]`.

@@ -76,8 +76,8 @@ pub(super) struct PlusPlus {
     /// Round-trip times measured in this round.
     samples: u32,
     /// The state of conservative slow start; None outside conservative slow start. The first value is the least
-    /// round-trip time of the round that started conservative slow start, measured until this start. The second value
-    /// is the number of rounds that have ended since.
+    /// round-trip time that the round had measured when conservative slow start began. Later samples of that round do
+    /// not change this value. The second value is the number of rounds that have ended since.
     conservative: Option<(Duration, u32)>,
 }
 

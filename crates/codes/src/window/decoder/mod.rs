@@ -1,45 +1,42 @@
-//! The receiver's side: accepts source and repair symbols in any order, and returns decoded
-//! symbols.
+//! The receiver's side: accepts source and repair symbols in any order, and returns decoded symbols.
 //!
-//! A *row* is one linear equation over unknown source symbols. The decoder keeps its rows in
-//! reduced row echelon form: each row has a *pivot*, an unknown symbol that no other row contains.
-//! The other unknown symbols in the rows are the *free columns*.
+//! A *row* is one linear equation over unknown source symbols. The decoder keeps its rows in reduced row echelon
+//! form: each row has a *pivot*, an unknown symbol that no other row contains. The other unknown symbols in the rows
+//! are the *free columns*.
 //!
-//! Rows that share unknown symbols form a *component*. Each component is eliminated by itself. The
-//! *current component* is the component that is being eliminated.
+//! Rows that share unknown symbols form a *component*. Each component is eliminated by itself. The *current
+//! component* is the component that is being eliminated.
 //!
-//! The *members* of a repair are the source symbols that it combines. The decoder no longer waits
-//! for a symbol that is *given up*. A row is *decodable* when its pivot is its only unknown symbol;
-//! until then it *waits*. A payload is *held* while the decoder stores it.
+//! The *members* of a repair are the source symbols that it combines. The decoder no longer waits for a symbol that
+//! is *given up*. A row is *decodable* when its pivot is its only unknown symbol; until then it *waits*. A payload is
+//! *held* while the decoder stores it.
 //!
 //! This happens to a source symbol that arrives ([`Decoder::source`]):
 //!
 //! 1. `arrivals.rs` rejects the symbol if it is too old, too far ahead or already known.
-//! 2. The symbol is stored. If the symbol is higher than the highest symbol heard of, the skipped
-//!    symbols between these two are unknown from then on (`bookkeeping.rs`).
-//! 3. If rows contain the symbol, their component becomes the current component (`components.rs`).
-//!    `echelon/` removes the symbol from these rows. If the symbol was a pivot, its row gets
-//!    another pivot.
+//! 2. The symbol is stored. If the symbol is higher than the highest symbol heard of, the skipped symbols between
+//!    these two are unknown from then on (`bookkeeping.rs`).
+//! 3. If rows contain the symbol, their component becomes the current component (`components.rs`). `echelon/` removes
+//!    the symbol from these rows. If the symbol was a pivot, its row gets another pivot.
 //! 4. `bookkeeping.rs` looks for rows that have become decodable, and decodes their pivots.
 //!
 //! This happens to a repair symbol that arrives ([`Decoder::repair`]):
 //!
-//! 1. `arrivals.rs` rejects the repair if it is malformed or outside the window, has no unknown
-//!    member, or has a member that the decoder no longer holds.
-//! 2. `components.rs` finds the components that contain the repair's unknown members. It checks the
-//!    memory limit, and joins these components. The result becomes the current component.
-//! 3. `arrivals.rs` writes the coefficients of the unknown members into a working row. `echelon/`
-//!    reduces that row by the other rows. If only zeros are left, the repair is redundant.
-//! 4. If not, the row is added, the row's pivot is now *seen*, and the payload is stored as it
-//!    arrived.
-//! 5. `bookkeeping.rs` looks for rows that have become decodable. `payloads.rs` computes the
-//!    payloads of their pivots in one batch. The decoded symbols wait for
+//! 1. `arrivals.rs` rejects the repair if it is malformed or outside the window, has no unknown member, or has a
+//!    member that the decoder no longer holds.
+//! 2. `components.rs` finds the components that contain the repair's unknown members. It checks the memory limit, and
+//!    joins these components. The result becomes the current component.
+//! 3. `arrivals.rs` writes the coefficients of the unknown members into a working row. `echelon/` reduces that row by
+//!    the other rows. If only zeros are left, the repair is redundant.
+//! 4. If not, the row is added, the row's pivot is now *seen*, and the payload is stored as it arrived.
+//! 5. `bookkeeping.rs` looks for rows that have become decodable. `payloads.rs` computes the payloads of their pivots
+//!    in one batch. The decoded symbols wait for
 //!    [`Decoder::poll_decoded`].
 //! 6. `bookkeeping.rs` and `payloads.rs` free the payloads that nothing needs any more.
 //!
-//! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together
-//! ([`Decoder::repairs`]). `recombine.rs` makes new combinations of the rows for a relay. `runs.rs`
-//! is a helper of `payloads.rs`: it describes sets of symbols as runs of consecutive identifiers.
+//! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together ([`Decoder::repairs`]).
+//! `recombine.rs` makes new combinations of the rows for a relay. `runs.rs` is a helper of `payloads.rs`: it
+//! describes sets of symbols as runs of consecutive identifiers.
 
 mod arrivals;
 mod bookkeeping;
@@ -65,31 +62,31 @@ use std::ops::Range;
 /// Limits on a decoder's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// An identifier is accepted if its distance from the lowest undecoded symbol is less than this
-    /// number. Unit: identifiers.
+    /// An identifier is accepted if its distance from the lowest undecoded symbol is less than this number. Unit:
+    /// identifiers.
     pub ahead: usize,
-    /// The largest number of symbols before the lowest undecoded symbol that are held. Unit:
-    /// identifiers. These symbols are held because later repairs may have them as members.
+    /// The largest number of symbols before the lowest undecoded symbol that are held. Unit: identifiers. These
+    /// symbols are held because later repairs may have them as members.
     /// [`Decoder::keep_from`] frees them earlier. The limit is loose: memory is freed when the
     /// limit is exceeded by a quarter.
     pub history: usize,
-    /// The largest number of bytes that the waiting rows may take: their coefficients and their
-    /// transforms. (A transform records which arrived payloads a row combines.) The figure is
-    /// approximate, since spare capacity is not counted.
+    /// The largest number of bytes that the waiting rows may take: their coefficients and their transforms. (A
+    /// transform records which arrived payloads a row combines.) The figure is approximate, since spare capacity is
+    /// not counted.
     ///
-    /// The memory of rows that share unknown symbols, directly or through other rows, grows with
-    /// the square of the number of these rows. The memory of other rows grows in proportion to
-    /// their number. The limit also bounds the work of one arrival.
+    /// The memory of rows that share unknown symbols, directly or through other rows, grows with the square of the
+    /// number of these rows. The memory of other rows grows in proportion to their number. The limit also bounds the
+    /// work of one arrival.
     pub matrix: usize,
-    /// The largest number of members in a repair's tail ([`Members::tail`]) that may be unseen.
-    /// Unit: symbols. A repair with more unseen members would wait for about as many other repairs.
-    /// The work of each arrival grows with the square of the number of missing symbols.
+    /// The largest number of members in a repair's tail ([`Members::tail`]) that may be unseen. Unit: symbols. A
+    /// repair with more unseen members would wait for about as many other repairs. The work of each arrival grows
+    /// with the square of the number of missing symbols.
     pub unseen: usize,
 }
 
 impl Default for Limits {
-    /// 16 384 identifiers ahead, a history of 16 384 identifiers, a matrix of 64 MB, and any number
-    /// of unseen members.
+    /// 16 384 identifiers ahead, a history of 16 384 identifiers, a matrix of 64 MB, and any number of unseen
+    /// members.
     fn default() -> Limits {
         Limits { ahead: 16_384, history: 16_384, matrix: 64_000_000, unseen: usize::MAX }
     }
@@ -121,13 +118,13 @@ struct Place {
 
 /// A sliding-window decoder.
 ///
-/// A *row* is one linear equation over unknown symbols, made from a repair. Rows that share unknown
-/// symbols are kept in reduced row echelon form: each row has a pivot that no other row contains.
+/// A *row* is one linear equation over unknown symbols, made from a repair. Rows that share unknown symbols are kept
+/// in reduced row echelon form: each row has a pivot that no other row contains.
 /// [`Pivots`] says which unknown symbol of a row is its pivot. A symbol is *seen* when it is known
 /// or a pivot, and *decoded* when its value is known (paper 001, section 2; paper 000, fig. 1).
 ///
-/// Elimination uses only coefficients. Payloads are combined only when symbols become decodable.
-/// They are then combined in one batch, no matter how many rows wait.
+/// Elimination uses only coefficients. Payloads are combined only when symbols become decodable. They are then
+/// combined in one batch, no matter how many rows wait.
 #[derive(Clone, Debug)]
 pub struct Decoder<P> {
     pivots: Pivots,
@@ -137,11 +134,9 @@ pub struct Decoder<P> {
     base: u64,
     /// Known payloads before this identifier may be freed.
     keep: u64,
-    /// Payloads before this identifier have been freed, except payloads that became known after the
-    /// last release.
+    /// Payloads before this identifier have been freed, except payloads that became known after the last release.
     released: u64,
-    /// The lowest symbol before `released` that became known after the last release; u64::MAX if
-    /// there is none.
+    /// The lowest symbol before `released` that became known after the last release; u64::MAX if there is none.
     late: u64,
     /// The identifier of `cells[0]` and `payloads[0]`. There is no record of lower symbols.
     origin: u64,
@@ -208,35 +203,33 @@ impl<P: Payload> Decoder<P> {
         self.count(arrival)
     }
 
-    /// Accepts a repair symbol, and returns the outcome. The payload is the combination of
-    /// `members` with the coefficients of `coding`.
+    /// Accepts a repair symbol, and returns the outcome. The payload is the combination of `members` with the
+    /// coefficients of `coding`.
     pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let arrival = self.take_repair(members, coding, payload);
         self.count(arrival)
     }
 
-    /// The next source symbol that repairs recovered. Each recovered symbol is returned once.
-    /// Symbols that were decoded together are returned in ascending order. Source symbols that
-    /// arrived themselves are not returned.
+    /// The next source symbol that repairs recovered. Each recovered symbol is returned once. Symbols that were
+    /// decoded together are returned in ascending order. Source symbols that arrived themselves are not returned.
     pub fn poll_decoded(&mut self) -> Option<(u64, P)> {
         self.decoded.pop_front()
     }
 
-    /// Whether source symbol `id` is seen: the symbol is known, or it is the pivot of a row. A seen
-    /// symbol stays seen unless some symbol is given up ([`Decoder::give_up`],
+    /// Whether source symbol `id` is seen: the symbol is known, or it is the pivot of a row. A seen symbol stays seen
+    /// unless some symbol is given up ([`Decoder::give_up`],
     /// [`Decoder::advance_to`]).
     pub fn is_seen(&self, id: u64) -> bool {
         self.is_past(id) || matches!(self.cell(id), Some(Cell::Known | Cell::Pivot(_)))
     }
 
-    /// Whether the value of source symbol `id` is known, or was known before its payload was freed.
-    /// A symbol so old that the decoder has no record of it counts as decoded.
+    /// Whether the value of source symbol `id` is known, or was known before its payload was freed. A symbol so old
+    /// that the decoder has no record of it counts as decoded.
     pub fn is_decoded(&self, id: u64) -> bool {
         self.is_past(id) || matches!(self.cell(id), Some(Cell::Known))
     }
 
-    /// Whether source symbol `id` was given up. False for a symbol so old that there is no record
-    /// of it.
+    /// Whether source symbol `id` was given up. False for a symbol so old that there is no record of it.
     pub fn is_given_up(&self, id: u64) -> bool {
         matches!(self.cell(id), Some(Cell::GivenUp))
     }
@@ -251,8 +244,8 @@ impl<P: Payload> Decoder<P> {
         self.base
     }
 
-    /// The lowest source symbol of the window that is not seen and not given up. A receiver that
-    /// acknowledges degrees of freedom acknowledges this symbol (paper 001, section 2).
+    /// The lowest source symbol of the window that is not seen and not given up. A receiver that acknowledges degrees
+    /// of freedom acknowledges this symbol (paper 001, section 2).
     pub fn next_unseen(&self) -> u64 {
         self.free.first().copied().unwrap_or(self.next())
     }
@@ -262,8 +255,8 @@ impl<P: Payload> Decoder<P> {
         self.unknown.first().copied().unwrap_or(self.next())
     }
 
-    /// The highest source symbol heard of: it arrived, or a repair had it as a member. None before
-    /// any symbol has been heard of.
+    /// The highest source symbol heard of: it arrived, or a repair had it as a member. None before any symbol has
+    /// been heard of.
     pub fn highest(&self) -> Option<u64> {
         if self.heard { self.next().checked_sub(1) } else { None }
     }
@@ -273,14 +266,14 @@ impl<P: Payload> Decoder<P> {
         self.unknown.iter().copied()
     }
 
-    /// The source symbols up to the highest that are not seen and not given up, ascending. Their
-    /// number is [`Decoder::deficit`].
+    /// The source symbols up to the highest that are not seen and not given up, ascending. Their number is
+    /// [`Decoder::deficit`].
     pub fn unseen(&self) -> impl Iterator<Item = u64> + '_ {
         self.free.iter().copied()
     }
 
-    /// The number of rows that wait for more combinations. It equals the number of symbols that are
-    /// seen but not decoded.
+    /// The number of rows that wait for more combinations. It equals the number of symbols that are seen but not
+    /// decoded.
     pub fn rows(&self) -> usize {
         self.current.space.rows() + self.others.rows()
     }
@@ -290,9 +283,8 @@ impl<P: Payload> Decoder<P> {
         self.unknown.len()
     }
 
-    /// The number of innovative combinations that are still needed to decode all symbols up to the
-    /// highest. A combination is innovative when it does not follow from the combinations that have
-    /// arrived.
+    /// The number of innovative combinations that are still needed to decode all symbols up to the highest. A
+    /// combination is innovative when it does not follow from the combinations that have arrived.
     pub fn deficit(&self) -> usize {
         self.free.len()
     }
@@ -302,8 +294,8 @@ impl<P: Payload> Decoder<P> {
         &self.counters
     }
 
-    /// Moves the window's start to `id`, and gives up the undecoded symbols before `id`. All
-    /// knowledge about the symbols from `id` on is kept.
+    /// Moves the window's start to `id`, and gives up the undecoded symbols before `id`. All knowledge about the
+    /// symbols from `id` on is kept.
     pub fn advance_to(&mut self, id: u64) {
         if id <= self.base {
             return;
@@ -356,12 +348,11 @@ impl<P: Payload> Decoder<P> {
         self.free_unneeded();
     }
 
-    /// Gives up source symbol `id` without moving the window. Knowledge about all other symbols is
-    /// kept. Returns true when the symbol was given up by this call. Does nothing when the symbol
-    /// is decoded, given up already, or outside the window and its limits.
+    /// Gives up source symbol `id` without moving the window. Knowledge about all other symbols is kept. Returns true
+    /// when the symbol was given up by this call. Does nothing when the symbol is decoded, given up already, or
+    /// outside the window and its limits.
     ///
-    /// If `id` was unseen and rows contain it, one of these rows is lost. The pivot of the lost row
-    /// becomes unseen.
+    /// If `id` was unseen and rows contain it, one of these rows is lost. The pivot of the lost row becomes unseen.
     pub fn give_up(&mut self, id: u64) -> bool {
         if id < self.base || id >= self.horizon() {
             return false;
@@ -395,8 +386,8 @@ impl<P: Payload> Decoder<P> {
         true
     }
 
-    /// The caller promises that no later repair has a member before `id`. The payloads of known
-    /// symbols before `id` may then be freed. These symbols still count as decoded.
+    /// The caller promises that no later repair has a member before `id`. The payloads of known symbols before `id`
+    /// may then be freed. These symbols still count as decoded.
     pub fn keep_from(&mut self, id: u64) {
         self.keep = self.keep.max(id.min(self.next()));
         self.release(false);

@@ -197,8 +197,8 @@ impl RedundancyController {
     /// The receiver needs one innovative combination for each segment of its deficit. The receiver
     /// also needs one innovative combination for each segment that no received combination
     /// contains. Because the deficit is included, later combinations make up for an unlucky run of
-    /// losses within one or two round trips. With a constant R, the receiver would wait until fewer
-    /// packets than the average are lost.
+    /// losses within one or two round trips. With a constant R, the receiver would have to wait for
+    /// a time in which the loss is below its average.
     fn adapt(&mut self, now: Time, sent: Sent, segments: u64, retransmission: bool) -> u32 {
         if retransmission {
             // TCP assumes that everything in flight is lost.

@@ -1,10 +1,8 @@
-//! The sent-packet history: for every datagram, when it left, what it carried, and what became of
-//! it.
+//! The sent-packet history: for every datagram, when it left, what it carried, and what became of it.
 //!
-//! From the receiver's reports the history derives which datagrams arrived and which are lost. The
-//! history also derives round-trip times, one-way delays and delivery-rate samples. Rate samples
-//! use the receiver's clock, so lost reports and reports that arrive together do not disturb the
-//! samples.
+//! From the receiver's reports the history derives which datagrams arrived and which are lost. The history also
+//! derives round-trip times, one-way delays and delivery-rate samples. Rate samples use the receiver's clock, so lost
+//! reports and reports that arrive together do not disturb the samples.
 
 use crate::control::rate::{GainClass, RateSample, Report};
 use crate::wire::Feedback;
@@ -14,15 +12,14 @@ use std::time::Duration;
 
 /// Packet threshold of loss detection, datagrams (RFC 9002, section 6.1.1).
 ///
-/// A datagram counts as lost when a datagram was received whose number is higher by at least this
-/// value. The received datagram must also have left later, by at least the reordering window (see
-/// `detect_losses`). RFC 9002 recommends 3. With half the value, more reordered datagrams are
-/// declared lost. With double the value, losses are detected later, and more losses at the end of a
-/// burst are left to the tail probe.
+/// A datagram counts as lost when a datagram was received whose number is higher by at least this value. The received
+/// datagram must also have left later, by at least the reordering window (see `detect_losses`). RFC 9002 recommends
+/// 3. With half the value, more reordered datagrams are declared lost. With double the value, losses are detected
+/// later, and more losses at the end of a burst are left to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel
-/// that supplied this content.
+/// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel that supplied this
+/// content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Source symbol `id`.
@@ -40,8 +37,8 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs, the
-    /// tunnel waits until the symbols are decoded instead.
+    /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs, the tunnel waits until
+    /// the symbols are decoded instead.
     fn asks(self) -> bool {
         matches!(self, Content::Window | Content::Probe(_))
     }
@@ -70,13 +67,12 @@ struct Record {
     sent: Time,
     /// Bytes of all datagrams sent, up to and including this one.
     passed: u64,
-    /// The datagram with the highest number that was known to have arrived when this datagram left.
-    /// The rate sample of this datagram begins with that datagram.
+    /// The datagram with the highest number that was known to have arrived when this datagram left. The rate sample
+    /// of this datagram begins with that datagram.
     base: Option<Base>,
 }
 
-/// The beginning or end of a rate sample: a datagram that arrived, and the bytes received until
-/// then.
+/// The beginning or end of a rate sample: a datagram that arrived, and the bytes received until then.
 #[derive(Clone, Copy, Debug)]
 struct Base {
     /// Number of the datagram.
@@ -128,16 +124,15 @@ pub(super) struct SentHistory {
     initial_rtt: Duration,
     /// How much later than its successors a datagram may arrive without being declared lost, s.
     reordering: f64,
-    /// Number of window announcements and probes in flight. The tunnel waits for reports of these
-    /// datagrams even when all symbols are decoded.
+    /// Number of window announcements and probes in flight. The tunnel waits for reports of these datagrams even when
+    /// all symbols are decoded.
     asking: u32,
     /// When a datagram that asks for a report was last sent.
     last_eliciting: Time,
     /// When the wait for the next report began. `None`: no report is awaited.
     ///
-    /// The wait begins with a report after which datagrams are still in flight. If no datagram is
-    /// in flight after a report, the wait begins when the next datagram that asks for a report
-    /// leaves.
+    /// The wait begins with a report after which datagrams are still in flight. If no datagram is in flight after a
+    /// report, the wait begins when the next datagram that asks for a report leaves.
     unanswered: Option<Time>,
     /// Number of datagrams declared lost that arrived after all.
     spurious: u64,
@@ -179,8 +174,8 @@ impl SentHistory {
         self.first + self.records.len() as u64
     }
 
-    /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing
-    /// waits to be sent after this datagram.
+    /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing waits to be sent
+    /// after this datagram.
     pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
         if last {
             self.limited = Some(self.next());
@@ -207,12 +202,11 @@ impl SentHistory {
 
     /// Takes in a report and returns the data that the rate controller needs.
     ///
-    /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` is
-    /// called when something has become known about a datagram. The calls for received datagrams
-    /// come first, in order of number. The calls for lost datagrams follow, in order of number.
-    /// `settle` is called one time for each datagram, in order of number. This call is made as soon
-    /// as the fates of the datagram and of all earlier datagrams are known. Its argument is true if
-    /// the datagram is lost.
+    /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` is called when something
+    /// has become known about a datagram. The calls for received datagrams come first, in order of number. The calls
+    /// for lost datagrams follow, in order of number. `settle` is called one time for each datagram, in order of
+    /// number. This call is made as soon as the fates of the datagram and of all earlier datagrams are known. Its
+    /// argument is true if the datagram is lost.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -247,8 +241,8 @@ impl SentHistory {
         report
     }
 
-    /// Declares everything in flight lost, because no report has come for too long. `outcome` and
-    /// `settle` are called as in [`SentHistory::take`].
+    /// Declares everything in flight lost, because no report has come for too long. `outcome` and `settle` are called
+    /// as in [`SentHistory::take`].
     pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool)) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
         for record in self.records.iter_mut().skip(from) {
@@ -290,27 +284,25 @@ impl SentHistory {
         self.unanswered
     }
 
-    /// Sets the result of [`SentHistory::last_eliciting`] back to `pause`, the beginning of the
-    /// current pause (see `silence.rs`). This is done after a tail probe was sent, because a tail
-    /// probe must not begin a new pause.
+    /// Sets the result of [`SentHistory::last_eliciting`] back to `pause`, the beginning of the current pause (see
+    /// `silence.rs`). This is done after a tail probe was sent, because a tail probe must not begin a new pause.
     pub(super) fn go_on_from(&mut self, pause: Time) {
         self.last_eliciting = pause;
     }
 
-    /// Time from the last datagram that asks for a report until the tail probe is due. This time
-    /// follows the model of RFC 8985, section 7.2.
+    /// Time from the last datagram that asks for a report until the tail probe is due. This time follows the model of
+    /// RFC 8985, section 7.2.
     pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
-    /// Time from the last datagram that asks for a report until everything in flight counts as
-    /// lost, if no report comes.
+    /// Time from the last datagram that asks for a report until everything in flight counts as lost, if no report
+    /// comes.
     pub(super) fn probe_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
     }
 
-    /// The smoothed round-trip time. Before the first sample, this is the round-trip time of the
-    /// handshake.
+    /// The smoothed round-trip time. Before the first sample, this is the round-trip time of the handshake.
     pub(super) fn srtt(&self) -> Duration {
         self.srtt.unwrap_or(self.initial_rtt)
     }
@@ -322,9 +314,8 @@ impl SentHistory {
 
     /// Records that datagram `number` was received.
     ///
-    /// If the datagram had been declared lost, `reordering` grows by half. The new value is at
-    /// least 1.5 ms and at most a round trip. If the datagram's fate was unknown, `reordering`
-    /// shrinks by 0.05 %.
+    /// If the datagram had been declared lost, `reordering` grows by half. The new value is at least 1.5 ms and at
+    /// most a round trip. If the datagram's fate was unknown, `reordering` shrinks by 0.05 %.
     fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
         match record.fate {
@@ -378,8 +369,8 @@ impl SentHistory {
         report.rate = base.and_then(|base| self.sample(base, newest, app_limited));
     }
 
-    /// The rate sample from `base` to `newest`. `None`: the time between the two arrivals is
-    /// shorter than 0.3 round trips.
+    /// The rate sample from `base` to `newest`. `None`: the time between the two arrivals is shorter than 0.3 round
+    /// trips.
     fn sample(&self, base: Base, newest: Base, app_limited: bool) -> Option<RateSample> {
         // The interval is taken on the receiver's clock. If the sending interval was longer, the
         // sending interval is used instead, because the path cannot deliver faster than the sender
@@ -413,11 +404,10 @@ impl SentHistory {
         }
     }
 
-    /// Mean one-way delay of the report's datagrams, s: mean arrival time minus mean departure
-    /// time.
+    /// Mean one-way delay of the report's datagrams, s: mean arrival time minus mean departure time.
     ///
-    /// The clocks of the two ends differ by an unknown constant, so only the difference of two such
-    /// delays has a meaning.
+    /// The clocks of the two ends differ by an unknown constant, so only the difference of two such delays has a
+    /// meaning.
     fn one_way_delay(&self, feedback: &Feedback) -> Option<f64> {
         let batch = feedback.batch;
         let (mut count, mut sent) = (0u32, 0.0);
@@ -444,10 +434,9 @@ impl SentHistory {
 
     /// Marks datagrams as lost (RFC 9002, section 6.1).
     ///
-    /// A datagram counts as lost if a later datagram has arrived, and two conditions hold. The
-    /// later datagram's number is higher by at least [`PACKET_THRESHOLD`]. The later datagram left
-    /// later by at least the reordering window. The reordering window is the larger of `reordering`
-    /// and min(srtt / 16, 10 ms).
+    /// A datagram counts as lost if a later datagram has arrived, and two conditions hold. The later datagram's
+    /// number is higher by at least [`PACKET_THRESHOLD`]. The later datagram left later by at least the reordering
+    /// window. The reordering window is the larger of `reordering` and min(srtt / 16, 10 ms).
     fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();
@@ -473,9 +462,8 @@ impl SentHistory {
         }
     }
 
-    /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown.
-    /// The fates of reports are not passed on. A report of unknown fate is skipped if the report
-    /// left before the datagram in `largest`.
+    /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown. The fates of reports
+    /// are not passed on. A report of unknown fate is skipped if the report left before the datagram in `largest`.
     fn settle(&mut self, mut settle: impl FnMut(bool)) {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
@@ -489,8 +477,8 @@ impl SentHistory {
         }
     }
 
-    /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4
-    /// srtt, 1 s) after it left, because it may still arrive. The datagram in `largest` stays too.
+    /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4 srtt, 1 s) after it
+    /// left, because it may still arrive. The datagram in `largest` stays too.
     fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {
