@@ -56,7 +56,11 @@ fn cadence_carries_more_than_the_standard_mac() {
 fn every_mechanism_acts_and_without_one_less_is_carried() {
     let usual = string(20.0, cadence, ONE);
     let counters = usual.media[0].cadence.as_ref().expect("Cadence reports");
-    for (what, count) in [("overheard", counters.overheard_per_s), ("held", counters.held_per_s)] {
+    for (what, count) in [
+        ("overheard", counters.overheard_per_s),
+        ("held", counters.held_per_s),
+        ("free rides", counters.free_rides_per_s),
+    ] {
         assert!(count.mean.is_some_and(|mean| mean > 1.0), "{what}: {count:?}");
     }
     assert!(usual.media[0].gamma.mean.is_some_and(|gamma| gamma > 0.8), "{:?}", usual.media[0].gamma);

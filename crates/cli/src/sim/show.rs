@@ -4,7 +4,9 @@ use crate::output::{self, Table, or_dash};
 use ripstop_lab::cell::CellResult;
 use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowReport, IdealReport, LinkReport, ScenarioReport, StationReport, TunnelReport};
+use ripstop_sim::scenario::{
+    CadenceReport, FlowReport, IdealReport, LinkReport, ScenarioReport, StationReport, TunnelReport,
+};
 use serde_json::Value;
 
 /// The largest number of rows in a table. Further flows, links or stations are not listed.
@@ -182,10 +184,12 @@ fn media(report: &ScenarioReport) -> String {
         ]);
     }
     for (name, cadence) in report.media.iter().filter_map(|m| Some((&m.name, m.cadence.as_ref()?))) {
-        let [overheard, held, lost] = [&cadence.overheard_per_s, &cadence.held_per_s, &cadence.rider_losses_per_s]
+        let CadenceReport { overheard_per_s, held_per_s, free_rides_per_s, rider_losses_per_s } = cadence;
+        let [overheard, held, free, lost] = [overheard_per_s, held_per_s, free_rides_per_s, rider_losses_per_s]
             .map(|s| or_dash(s.mean, |mean| format!("{mean:.2}/s")));
         text += &format!(
-            "\ncadence on {name}: packets overheard {overheard}, queues held {held}, riding TCP ACKs lost {lost}\n"
+            "\ncadence on {name}: packets overheard {overheard}, queues held {held}, free rides {free}, riding TCP ACKs \
+             lost {lost}\n"
         );
     }
     let mut stations = Table::titled(["station", "k", "frames", "XORed", "failed", "dropped", "queue full", "again"]);

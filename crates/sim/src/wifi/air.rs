@@ -1,8 +1,8 @@
-//! A record of the air: the frames that stations send, what becomes of them at each station that senses them, and why
-//! a station waits.
+//! A record of the air: the frames that stations send, the fate of each frame at each station that senses it, and why
+//! stations wait.
 //!
-//! A medium records only after [`Medium::record_air`]. Until then each hook costs one comparison. Recording draws no
-//! random number and sets no timer, so it changes no result.
+//! A medium records only after [`Medium::record_air`]. Before this call, each recording hook costs one comparison.
+//! Recording draws no random number and sets no timer, so it changes no result.
 
 use super::aodv::Message;
 use super::countdown::Countdown;
@@ -18,21 +18,22 @@ use std::time::Duration;
 
 /// Something that happened on the air.
 ///
-/// [`AirEvent::Sent`] comes in the order of the times, over all stations. The other events of one station come in the
-/// order of their times, but late, because a station applies what it hears only when it has something to do.
+/// The [`AirEvent::Sent`] events of all stations come in the order of their times. Other events come in the order of
+/// their times for each station alone. They come late, because a station applies what it hears only when it has
+/// something to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AirEvent<P> {
     /// A station begins to send a frame.
     Sent(Box<AirFrame<P>>),
-    /// It is known what becomes of a frame at a station that senses it.
+    /// The fate of a frame at a station that senses it has become known.
     Heard(AirReception),
     /// A station begins or ceases to wait.
     Waits {
         /// The station.
         station: u32,
-        /// Since when.
+        /// When the station begins or ceases to wait.
         at: Time,
-        /// Why it waits from now on.
+        /// Why the station waits from then on.
         state: AirState,
     },
 }
@@ -40,43 +41,44 @@ pub enum AirEvent<P> {
 /// A frame as its sender sends it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirFrame<P> {
-    /// The station that sends it.
+    /// The station that sends the frame.
     pub station: u32,
-    /// When it begins at the sender.
+    /// When the frame begins at the sender.
     pub at: Time,
-    /// How long it is on the air, preamble included.
+    /// How long the frame is on the air, preamble included.
     pub airtime: Duration,
     /// How long the medium stays reserved after the frame.
     pub reserves: Duration,
-    /// Its kind.
+    /// The kind of the frame.
     pub kind: FrameKind,
-    /// Its rate after the preamble, bit/s.
+    /// The rate of the frame after the preamble, bit/s.
     pub rate: u64,
-    /// Its receivers: one, the two of an XOR frame (the one that answers first is first), or none for a broadcast.
+    /// The receivers of the frame. An XOR frame has two: the receiver that answers first comes first. A broadcast has
+    /// none. Any other frame has one.
     pub to: [Option<u32>; 2],
-    /// The power at which the receiver gets the frame over the power at which it was sent. None if the frame has no
-    /// receiver, or two.
+    /// The power at the receiver divided by the power at the sender. None if the frame has no receiver or two
+    /// receivers.
     pub gain: Option<f64>,
-    /// Its packets, in the order of `to`.
+    /// The packets of the frame, in the order of `to`.
     pub packets: [Option<AirPacket<P>>; 2],
 }
 
 /// A packet in a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirPacket<P> {
-    /// Its number on this medium, which it keeps at all stations. 0 for messages of the routing protocol.
+    /// The packet's number on this medium, which is the same at all stations. 0 for messages of the routing protocol.
     pub id: u64,
-    /// Its size with its IP header, bytes, as the medium charges for it.
+    /// The packet's size with its IP header, bytes. The airtime of the frame follows from this size.
     pub bytes: u32,
-    /// What it carries.
+    /// What the packet carries.
     pub load: Load,
-    /// The station that sent it first.
+    /// The station that sent the packet first.
     pub source: u32,
-    /// The hops that it has passed before this frame.
+    /// The number of hops that the packet has passed before this frame.
     pub forwards: u16,
-    /// How often this station has failed to send it before, failed RTS frames included.
+    /// How many times this station has failed to send the packet before this frame. Failed RTS frames count.
     pub failures: u32,
-    /// Its content.
+    /// The packet's content.
     pub content: AirContent<P>,
 }
 
@@ -87,8 +89,8 @@ pub enum AirContent<P> {
     Packet(P),
     /// A message of AODV.
     Routing(AirMessage),
-    /// The receiver has the packet already, and its content with it. Its MAC ACK was lost, so the packet is sent again.
-    /// An earlier frame with the same `id` has the content.
+    /// The receiver already has the packet with its content. The MAC ACK of the receiver was lost, so the packet is
+    /// sent again. An earlier frame with the same `id` has the content.
     HandedOver,
 }
 
@@ -102,7 +104,7 @@ impl AirMessage {
         self.0.encode(address)
     }
 
-    /// The station that the message is for in the end. None if it is for all neighbours.
+    /// The final destination of the message. None if the message is for all neighbours.
     pub fn destination(&self) -> Option<u32> {
         match &self.0 {
             Message::Reply(reply) => Some(reply.originator),
@@ -110,7 +112,7 @@ impl AirMessage {
         }
     }
 
-    /// How many more times the message may be sent, which is the TTL of its IP header (RFC 3561).
+    /// How many more times the message may be sent. This is the TTL in the IP header of the message (RFC 3561).
     pub fn time_to_live(&self) -> u32 {
         match &self.0 {
             Message::Request(request) => request.time_to_live,
@@ -131,39 +133,40 @@ pub struct AirReception {
     pub kind: FrameKind,
     /// When the frame begins at the station.
     pub began: Time,
-    /// When it ends at the station.
+    /// When the frame ends at the station.
     pub ends: Time,
     /// Whether the frame is for the station, and strong enough to decode there.
     pub expected: bool,
-    /// Its fate.
+    /// The fate of the frame.
     pub fate: AirFate,
 }
 
-/// The fate of a frame at a station, as in [`StationCounters`](super::StationCounters).
+/// The fate of a frame at a station. [`StationCounters`](super::StationCounters) counts the frames of each fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirFate {
-    /// It was decoded.
+    /// The frame was decoded.
     Decoded,
-    /// It was too weak to decode.
+    /// The frame was too weak to decode.
     TooWeak,
-    /// The station was sending.
+    /// The station was sending during a part of the frame.
     Deaf,
-    /// It was ignored beside a frame that was stronger by the capture ratio.
+    /// The frame was ignored, because an earlier frame was stronger, at least by the capture ratio.
     Ignored,
-    /// It collided with another frame.
+    /// The frame collided with another frame.
     Collided {
-        /// Whether the station could have decoded it without the other frames.
+        /// Whether the station could have decoded the frame without the other frames.
         intact: bool,
     },
 }
 
 impl AirReception {
-    /// Whether a collision took the frame from the station that it was for.
+    /// Whether the frame was for the station, and only a collision kept the station from decoding it.
     pub fn is_collision(&self) -> bool {
         self.expected && self.fate == AirFate::Collided { intact: true }
     }
 
-    /// Whether the frame was for the station, and the station missed it because it sent or followed another frame.
+    /// Whether the frame was for the station, and the station missed it because the station was sending or followed
+    /// another frame.
     pub fn is_missed(&self) -> bool {
         let missed = matches!(self.fate, AirFate::Deaf | AirFate::Ignored | AirFate::Collided { intact: false });
         self.expected && missed
@@ -173,39 +176,41 @@ impl AirReception {
 /// Why a station waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AirState {
-    /// Its back-off.
+    /// The back-off of the station.
     pub backoff: AirBackoff,
-    /// Until when its NAV keeps it silent. In the past if it does not.
+    /// The NAV keeps the station silent until this time. A time in the past has no effect.
     pub nav: Time,
-    /// Until when EIFS keeps it silent. In the past if it does not.
+    /// EIFS keeps the station silent until this time. A time in the past has no effect.
     pub eifs: Time,
-    /// Until when its protection timer runs (adaptive back-off). In the past if it does not run.
+    /// The station's protection timer runs until this time (adaptive back-off). If this time is in the past, the timer
+    /// does not run.
     pub protection: Time,
 }
 
 /// The back-off of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirBackoff {
-    /// There is none.
+    /// There is no back-off.
     Off,
-    /// It stands still, because the medium is busy or the station is in an exchange.
+    /// The back-off stands still, because the medium is busy or the station is in an exchange.
     Paused,
-    /// It counts slots.
+    /// The back-off counts slots.
     Running {
         /// When the first slot begins: DIFS after the medium became idle and the NAV and EIFS ended.
         from: Time,
-        /// When the last slot ends, if nothing interrupts it.
+        /// When the last slot ends, if nothing interrupts the back-off.
         ends: Time,
     },
 }
 
-/// The events that were recorded and not taken yet.
+/// The recorded events that the caller has not taken yet.
 #[derive(Debug)]
 pub(super) struct AirLog<P> {
     events: VecDeque<AirEvent<P>>,
-    /// The state of each station that was recorded last.
+    /// For each station, the state that was recorded last.
     states: Vec<AirState>,
-    /// Frames that were not taken yet, the earliest first. A MAC ACK is known before it begins.
+    /// Frames that the caller has not taken yet, the earliest first. They are not in `events`, because a MAC ACK is
+    /// recorded before it begins.
     frames: VecDeque<Box<AirFrame<P>>>,
 }
 
@@ -218,7 +223,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// The next event on the air until `now`. None when nothing is left, or when the medium does not record.
+    /// The next recorded event up to `now`. None if no such event is left, or if the medium does not record.
     pub fn poll_air(&mut self, now: Time) -> Option<AirEvent<P>> {
         let log = self.air.as_mut()?;
         if log.frames.front().is_some_and(|frame| frame.at <= now) {
@@ -271,7 +276,7 @@ impl<P: Packet> Medium<P> {
         match (beginning, old) {
             (Beginning::Ignored, _) => self.push_reception(k, new, AirFate::Ignored),
             (Beginning::Collision { intact, .. }, Some(old)) => {
-                // The frame that ends first is lost now. The other one is followed, and recorded when it ends.
+                // The frame that ends first is lost now. The other frame is followed, and is recorded when it ends.
                 let lost = if new.ends <= old.ends { new } else { old };
                 self.push_reception(k, lost, AirFate::Collided { intact });
             }
@@ -313,7 +318,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// The frame of station `k` with its packets.
+    /// The record of a frame of station `k`, with the frame's packets.
     fn air_frame(&self, k: usize, frame: Frame, at: Time) -> AirFrame<P> {
         let Frame { head: Head { kind, to }, reserves, airtime } = frame;
         let carries = matches!(kind, FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast);
@@ -342,7 +347,7 @@ impl<P: Packet> Medium<P> {
     }
 }
 
-/// A packet as the record has it.
+/// The record of a packet in a frame.
 fn air_packet<P: Packet>(packet: &Queued<P>) -> AirPacket<P> {
     let content = match &packet.packet {
         Some(Payload::Packet(packet)) => AirContent::Packet(packet.clone()),

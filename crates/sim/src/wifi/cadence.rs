@@ -1,20 +1,27 @@
 //! Cadence: stations release packets in the rhythm at which the next hops pass them on.
 //!
-//! The packets of one TCP flow contend with each other on a string: a station that sends again too early collides with
-//! the packet that it sent before. Cadence uses only what a station decodes, and what the frames for it say.
+//! The packets of one TCP flow contend with each other on a string. If a station sends its next packet too early, this
+//! packet collides with the packet that the station sent before. With Cadence, a station uses only the frames that it
+//! decodes, and the content of the frames that are for it.
 //!
-//! - **Release.** A station sends the next data packet to a neighbour after it has overheard this neighbour pass the
-//!   previous one on, plus a *lag*. By then the packet has left the part of the string that the station disturbs. If
-//!   the station overhears nothing, a time-out releases the next packet. The last hop needs no release.
-//! - **Hold.** A relay holds a TCP acknowledgement for a while if a data packet is expected to cross it. Then both are
-//!   sent as one XOR frame. The *backlog* bit of data packets tells this: the first station sets the bit if more
-//!   packets for the same neighbour wait behind it, and relays pass it on. Without backlog, holding would only
-//!   lengthen the round trip.
-//! - **One MAC ACK.** If an XOR frame carries a TCP acknowledgement, only its forward receiver sends a MAC ACK. The
-//!   other receiver gets a TCP acknowledgement. If it is lost, the next one of its flow replaces it.
-//! - **Small window.** Few stations contend at a time, so back-offs are drawn from a small window. Each failure
-//!   makes the window four times as large: after two failures it is longer than a frame, and stations that do not hear
-//!   each other no longer collide.
+//! - **Release.** A station sends a data packet to a neighbour, and overhears the neighbour pass the packet on. After a
+//!   *lag*, the station releases the next packet: the packet ahead has then left the part of the string that the
+//!   station disturbs. If the station overhears nothing, a time-out releases the next packet. Near the destination the
+//!   lag is shorter. If the packet has one hop left after the overheard one, half the lag is enough. If it has no hop
+//!   left, there is no lag. If the station itself sends a packet to the destination, the MAC ACK releases the next
+//!   packet at once.
+//! - **Hold.** A relay holds a TCP acknowledgement for a while if a data packet is expected to cross it. Then both
+//!   packets are sent as one XOR frame. Data packets carry a *backlog* bit. A station sets the bit of a packet if more
+//!   data packets for the same neighbour wait behind it. No station clears the bit. If no data packet follows, holding
+//!   the acknowledgement would only lengthen the round trip.
+//! - **Free ride.** A held packet leaves at once if it can be the partner in an XOR frame, because a partner costs no
+//!   time on the air.
+//! - **One MAC ACK.** If an XOR frame carries a TCP acknowledgement, only the frame's forward receiver sends a MAC ACK.
+//!   The other receiver gets the TCP acknowledgement. If this TCP acknowledgement is lost, the next TCP acknowledgement
+//!   of its flow replaces it.
+//! - **Small window.** Few stations contend at a time, so back-offs are drawn from a small window. Each failure makes
+//!   the window four times as large. After two failures the window is longer than a frame. From then on, stations that
+//!   do not sense each other no longer collide.
 
 use super::frame::FrameKind;
 use super::medium::Medium;
@@ -28,29 +35,32 @@ use std::time::Duration;
 /// The parameters of Cadence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cadence {
-    /// The contention window before a failure, slots. Each failure makes it four times as large, up to the largest window
-    /// of the MAC.
+    /// The contention window without failures, slots. Each failure makes the window four times as large, up to the
+    /// largest window of the MAC.
     pub window: u32,
-    /// How long a station waits after it has overheard its packet being passed on.
+    /// How long a station waits after it has overheard the next hop pass its packet on. This value holds if the packet
+    /// has two or more hops left after the overheard hop.
     pub lag: Duration,
-    /// How long a station waits at most for its packet to be passed on.
+    /// The longest time for which a station waits to overhear its packet being passed on. After a data packet with the
+    /// backlog bit, a station expects the next data packet of this neighbour within this time too.
     pub timeout: Duration,
-    /// How long a relay holds a TCP acknowledgement at most.
+    /// The longest time for which a relay holds a TCP acknowledgement.
     pub hold: Duration,
 }
 
 impl Default for Cadence {
-    /// The figures are for ten stations, capture 20, and TCP windows W of 20 and of 5 packets (`ripstop sim string`,
-    /// docs/researchers/cadence.md): 1525 and 793 kbit/s with these values.
+    /// The figures are throughputs in kbit/s for ten stations and a capture ratio of 20. The first figure is for a TCP
+    /// window W of 20 packets, and the second figure for W = 5. The figures come from `ripstop sim string`
+    /// (docs/researchers/cadence.md). The values below give 1526 and 801.
     ///
-    /// - A window of 8 slots, since two or three stations contend at a time. Half: 1546 and 778 kbit/s. Double: 1363 and
-    ///   757.
-    /// - A lag of three data times of paper 002, (k + 1) 1481 us with k = 2: the packet is then three hops beyond the
-    ///   next hop. Half: 752 and 650. Double: 974 and 725.
-    /// - A time-out of 15 ms, two periods of four exchanges of 1.9 ms. Half: 1407 (some runs collapse) and 902. Double:
-    ///   1525 and 593.
-    /// - A hold of 10 ms, longer than the period of 8 ms in which data packets come. Half: 1525 and 807. Double: 1525 and
-    ///   853.
+    /// - A contention window of 8 slots, because two or three stations contend at a time. Half the value gives 1546 and
+    ///   786. Double the value gives 1373 and 771.
+    /// - A lag of three data times of paper 002, (k + 1) 1481 us with k = 2: after this time the packet is three hops
+    ///   beyond the next hop. Half the value gives 772 and 655. Double the value gives 974 and 731.
+    /// - A time-out of 15 ms, which is two periods of four exchanges of 1.9 ms. Half the value gives 1438 (some runs
+    ///   collapse) and 908. Double the value gives 1526 and 644.
+    /// - A hold of 10 ms, which is longer than the period of 8 ms between data packets. Half the value gives 1526 and
+    ///   818. Double the value gives 1526 and 856.
     fn default() -> Cadence {
         Cadence {
             window: 8,
@@ -65,7 +75,8 @@ impl Default for Cadence {
 #[derive(Clone, Copy, Debug)]
 struct Neighbour {
     station: u32,
-    /// The packet that the neighbour acknowledged last and has to pass on.
+    /// The number of the last packet that the neighbour acknowledged and has to pass on. None if there is no such
+    /// packet.
     ahead: Option<u64>,
     /// When the next data packet may be sent to the neighbour.
     clear_at: Time,
@@ -102,14 +113,14 @@ impl Rhythm {
 }
 
 impl<P> Exchange<P> {
-    /// The packet with this identity, if it is one of the exchange.
+    /// The packet with the number `id`. None if it is not in the exchange.
     fn packet(&self, id: u64) -> Option<&Queued<P>> {
         if self.first.id == id { Some(&self.first) } else { self.partner.as_ref().filter(|packet| packet.id == id) }
     }
 }
 
 impl<P: Packet> Medium<P> {
-    /// When station `k` may send a packet of its queue. Without Cadence: at once.
+    /// The time from which station `k` may send a packet of its queue. Without Cadence, this time is `now`.
     fn release_time(&self, k: usize, packet: &Queued<P>, now: Time) -> Time {
         let Some(cadence) = self.config.backoff.cadence() else { return now };
         let known = |station| self.stations[k].rhythm.find(station);
@@ -129,8 +140,8 @@ impl<P: Packet> Medium<P> {
         self.release_time(k, packet, now) <= now
     }
 
-    /// Takes the first packet that station `k` may send from its queue. If it may send none yet, the release timer is
-    /// set.
+    /// Takes a packet from the queue of station `k`: the first packet that the station may send now. If the station
+    /// must hold all its packets, the release timer is set.
     pub(super) fn next_packet(&mut self, k: usize, now: Time) -> Option<Queued<P>> {
         if self.config.backoff.cadence().is_none() {
             return self.stations[k].queue.pop();
@@ -155,7 +166,7 @@ impl<P: Packet> Medium<P> {
         None
     }
 
-    /// The release timer of station `k` has ended, or something that holds its packets has changed.
+    /// The release timer of station `k` has ended, or a reason to hold its packets may have ended.
     pub(super) fn on_release(&mut self, k: usize, now: Time) {
         if self.stations[k].exchange.is_none()
             && let Some(packet) = self.next_packet(k, now)
@@ -164,7 +175,8 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Station `k` sends the frame of its exchange: its data packets say whether more wait behind them.
+    /// Station `k` is about to send the frame of its exchange. Sets the backlog bit of each data packet in the frame if
+    /// more data packets for the same neighbour wait in the queue.
     pub(super) fn mark_backlog(&mut self, k: usize) {
         if self.config.backoff.cadence().is_none() {
             return;
@@ -177,7 +189,8 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Station `k` has received a packet from a neighbour, and learns whether to expect another one.
+    /// Station `k` has received a packet from a neighbour. The backlog bit of a data packet tells whether to expect
+    /// another data packet.
     pub(super) fn note_backlog(&mut self, k: usize, packet: &Queued<P>, now: Time) {
         let Some(cadence) = self.config.backoff.cadence() else { return };
         if let (Load::Data, Some(from)) = (packet.load, packet.from) {
@@ -186,7 +199,8 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// The next hop of station `k` has acknowledged a packet, and is to pass it on.
+    /// The next hop of station `k` has acknowledged `packet`. The next hop is to pass the packet on, unless it is the
+    /// destination.
     pub(super) fn note_passed(&mut self, k: usize, packet: &Queued<P>, now: Time) {
         let Some(cadence) = self.config.backoff.cadence() else { return };
         if packet.load != Load::Data {
@@ -198,8 +212,8 @@ impl<P: Packet> Medium<P> {
         neighbour.clear_at = if is_last { now } else { now + cadence.timeout };
     }
 
-    /// Station `k` has decoded a frame of `sender`. If `sender` passes on the packet that it got from station `k`, the
-    /// next packet is released after the lag.
+    /// Station `k` has decoded a frame. If the frame passes on the packet that station `k` sent to this neighbour last,
+    /// station `k` releases the next packet after the lag.
     pub(super) fn overhear(&mut self, k: usize, reception: &Reception, now: Time) {
         let Some(cadence) = self.config.backoff.cadence() else { return };
         if !matches!(reception.head.kind, FrameKind::Data | FrameKind::Xor) {
@@ -213,7 +227,13 @@ impl<P: Packet> Medium<P> {
         else {
             return;
         };
-        let lag = if packet.to == packet.destination { Duration::ZERO } else { cadence.lag };
+        // The number of hops that are left. Two hops do not count: the hop from `k` to the neighbour, and the overheard
+        // hop.
+        let lag = match self.hops(k, packet.destination).map(|hops| hops.saturating_sub(2)) {
+            Some(0) => Duration::ZERO,
+            Some(1) => cadence.lag / 2,
+            Some(2..) | None => cadence.lag,
+        };
         let clear_at = reception.reserved + lag;
         let station = &mut self.stations[k];
         station.counters.overheard += 1;
@@ -221,7 +241,7 @@ impl<P: Packet> Medium<P> {
         self.on_release(k, now);
     }
 
-    /// How many MAC ACKs answer the XOR frame of this exchange.
+    /// The number of MAC ACKs that answer the XOR frame of this exchange.
     pub(super) fn answers(&self, exchange: &Exchange<P>) -> u32 {
         let loads = [Some(&exchange.first), exchange.partner.as_ref()].map(|packet| packet.map(|packet| packet.load));
         let carries_ack = loads.contains(&Some(Load::Ack));

@@ -5,7 +5,7 @@ use super::pairing::XorConfig;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The parameters of IEEE 802.11's distributed coordination function (DCF) and of its radio.
+/// The parameters of IEEE 802.11's distributed coordination function (DCF) and of the radio.
 ///
 /// The presets are [`WifiConfig::ns2`] and [`WifiConfig::standard`]. Sizes are in bytes, rates in bit/s, distances in
 /// metres.
@@ -21,9 +21,9 @@ pub struct WifiConfig {
     pub sifs: Duration,
     /// Slot time of the back-off.
     pub slot: Duration,
-    /// DIFS, the idle time before the back-off counts.
+    /// DIFS: the medium must be idle for this time before the back-off counts slots.
     pub difs: Duration,
-    /// EIFS, the idle time in place of DIFS after a frame that was not decoded.
+    /// EIFS: how long a station stays silent after a frame that it could not decode.
     pub eifs: Duration,
     /// Bytes that the MAC adds to an IP packet: MAC header, frame check sequence and, if counted, LLC.
     pub header_bytes: u32,
@@ -33,48 +33,51 @@ pub struct WifiConfig {
     pub rts_bytes: u32,
     /// Size of a CTS frame.
     pub cts_bytes: u32,
-    /// Smallest and largest contention window. A back-off is uniform on 0..window slots.
+    /// The smallest and the largest contention window, slots. A back-off is a uniform number of slots from 0 to one
+    /// less than the window.
     pub contention_window: [u32; 2],
-    /// What the window becomes after a failure.
+    /// How the contention window grows after a failure.
     pub growth: Growth,
-    /// Whether a packet that meets a medium that was idle for DIFS is sent without back-off.
+    /// Whether a station sends a packet without back-off if the medium has been idle for DIFS.
     pub immediate_access: bool,
-    /// Frames of at least this size, MAC header included, are announced by RTS and CTS.
+    /// A data frame of at least this size, MAC header included, is sent after an RTS and a CTS.
     pub rts_threshold: u32,
-    /// The number of transmissions after which a frame without RTS, or an RTS, is dropped.
+    /// A packet is dropped after this many failed transmissions of its RTS, or of its data frame if there is no RTS.
     pub short_retry: u32,
-    /// The number of transmissions after which a frame with RTS is dropped.
+    /// A packet is dropped after this many failed transmissions of its data frame, if each has an RTS.
     pub long_retry: u32,
     /// How stations draw back-offs.
     pub backoff: BackoffRule,
     /// How stations find routes.
     pub routing: Routing,
-    /// XOR coding; none without it.
+    /// XOR coding. If None, stations send no XOR frames.
     pub xor: Option<XorConfig>,
-    /// The most packets that wait in a station's interface queue, behind the packet that the MAC sends.
+    /// The largest number of packets in a station's interface queue. The packet that the MAC sends does not count.
     pub queue: usize,
-    /// How many times stronger a frame must be than a later frame to survive it.
+    /// The capture ratio. A frame survives a later frame if its power is at least this many times the power of the
+    /// later frame.
     pub capture: f64,
-    /// Up to this distance a frame without interference is decoded.
+    /// The largest distance at which a frame without interference is decoded.
     pub receive_range: f64,
-    /// Up to this distance a frame is sensed and disturbs other frames.
+    /// The largest distance at which a frame is sensed and disturbs other frames.
     pub sense_range: f64,
     /// Height of all antennas above the ground (two-ray ground model).
     pub antenna_height: f64,
     /// Carrier frequency in Hz.
     pub frequency: f64,
-    /// The propagation delay in each direction that a sender allows for when it waits for a response.
+    /// A sender that waits for a response allows for this propagation delay in each direction.
     pub propagation_margin: Duration,
-    /// Time that a packet takes between the interface queue and the layer above, in each direction.
+    /// The time that a packet takes between the interface queue and the layer above, in each direction.
     pub link_layer_delay: Duration,
 }
 
 /// How the contention window grows after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// window := 2 window + 1. With ns-2's first window of 31 this gives 31, 63, ..., 1023.
+    /// The window becomes 2 window + 1. From ns-2's first window of 31, the windows are 31, 63, ..., 1023.
     DoubleAndOne,
-    /// window := 2 window. With the standard's 32 this gives 32, 64, ..., 1024: back-offs from 0 to 31, to 63, ...
+    /// The window becomes 2 window. From the standard's first window of 32, the windows are 32, 64, ..., 1024. So a
+    /// first back-off has 0 to 31 slots, a second one 0 to 63 slots, and so on.
     Double,
 }
 
@@ -82,7 +85,7 @@ pub enum Growth {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
-    /// Each station knows the shortest ways from the start on, and never changes them.
+    /// Each station knows the shortest paths from the start. The paths never change.
     #[default]
     Static,
     /// AODV (RFC 3561) with ns-2's timers. The link layer detects broken links.
@@ -93,11 +96,12 @@ pub enum Routing {
 pub(super) const LIGHT: f64 = 299_792_458.0;
 
 impl WifiConfig {
-    /// The semantics of ns-2.35 with paper 002's tables I and II: 802.11b, 11 and 2 Mbit/s, no RTS, capture 10.
+    /// The semantics of ns-2.35 with the parameters of paper 002's tables I and II. These are 802.11b at 11 and 2
+    /// Mbit/s, no RTS, and a capture ratio of 10.
     ///
-    /// - A station always backs off before a first transmission, also on an idle medium.
-    /// - A back-off is uniform on 0..31 slots at first, so its mean is 15 slots.
-    /// - The MAC adds 34 bytes. The queue holds 49 packets, since ns-2's limit of 50 leaves one place empty.
+    /// - A station always backs off before a first transmission, even on an idle medium.
+    /// - A first back-off is uniform on 0 to 30 slots, so its mean is 15 slots.
+    /// - The MAC adds 34 bytes. The queue holds 49 packets, because ns-2's limit of 50 leaves one place empty.
     pub fn ns2() -> WifiConfig {
         WifiConfig {
             data_rate: 11_000_000,
@@ -133,10 +137,10 @@ impl WifiConfig {
 
     /// IEEE 802.11-2016 for DSSS (clauses 10.3 and 15), with the radio of [`WifiConfig::ns2`].
     ///
-    /// - A packet that meets a medium which was idle for DIFS is sent at once, without back-off (10.3.4.2).
-    /// - A back-off is uniform on 0..=31 slots at first, so its mean is 15.5 slots.
-    /// - The MAC adds 36 bytes: a header of 24, the frame check sequence of 4, and LLC/SNAP of 8.
-    /// - The layer above takes no time.
+    /// - A station sends a packet at once, without back-off, if the medium has been idle for DIFS (10.3.4.2).
+    /// - A first back-off is uniform on 0 to 31 slots, so its mean is 15.5 slots.
+    /// - The MAC adds 36 bytes: 24 of header, 4 of frame check sequence, and 8 of LLC/SNAP.
+    /// - Packets pass between the interface queue and the layer above without delay.
     pub fn standard() -> WifiConfig {
         WifiConfig {
             header_bytes: 36,
@@ -154,7 +158,7 @@ impl WifiConfig {
         self.airtime(bytes.saturating_add(self.header_bytes), self.data_rate)
     }
 
-    /// Airtime of a frame to all stations, for an IP packet of `bytes` bytes.
+    /// Airtime of a broadcast frame, for an IP packet of `bytes` bytes.
     pub fn broadcast_airtime(&self, bytes: u32) -> Duration {
         self.airtime(bytes.saturating_add(self.header_bytes), self.basic_rate)
     }
@@ -169,21 +173,23 @@ impl WifiConfig {
         self.control_airtime(self.ack_bytes)
     }
 
-    /// The duration of an exchange of data and MAC ACK, for an IP packet of `bytes` bytes.
+    /// The duration of an exchange of a data frame and its MAC ACK, for an IP packet of `bytes` bytes.
     pub fn exchange(&self, bytes: u32) -> Duration {
         self.data_airtime(bytes) + self.sifs + self.ack_airtime()
     }
 
-    /// How long a station treats the medium as reserved after a frame that it could not decode. DIFS follows.
+    /// How long a station treats the medium as reserved after a frame that it could not decode. After this time the
+    /// station waits for DIFS.
     ///
-    /// ns-2 waits EIFS and then DIFS. The standard waits EIFS alone, which includes a DIFS.
+    /// With ns-2's rules, a station waits for EIFS and then for DIFS. With the standard's rules, it waits for EIFS
+    /// alone, because EIFS includes a DIFS.
     pub(super) fn shyness(&self) -> Duration {
         if self.immediate_access { self.eifs.saturating_sub(self.difs) } else { self.eifs }
     }
 
     fn airtime(&self, bytes: u32, rate: u64) -> Duration {
         let (bits, rate) = (8 * u64::from(bytes), rate.max(1));
-        // A fast path: a product of 64 bits is enough for all frames of less than 2 GB.
+        // A fast path: a 64-bit product is enough for all frames of less than 2 GB.
         let nanos = bits
             .checked_mul(1_000_000_000)
             .map_or_else(|| (u128::from(bits) * 1_000_000_000 / u128::from(rate)) as u64, |product| product / rate);

@@ -1,10 +1,11 @@
-//! Contention: how many slots a station draws for a back-off. The window follows the standard, or paper 002's adaptive
-//! back-off (section V), or Cadence.
+//! Contention: how many slots a station draws for a back-off. The window follows one of three rules: the standard,
+//! paper 002's adaptive back-off (section V), or Cadence.
 //!
-//! With the adaptive back-off, a station starts a *protection timer* after a data frame. It runs for (k+1) data times:
-//! by then the packet has left the part of the string that the station disturbs. While the timer runs, the station
-//! draws from a large window, and otherwise from a small one. k is learned: it begins at 1 and grows with each packet
-//! dropped at the retry limit.
+//! With the adaptive back-off, a station starts a *protection timer* after a data frame. The timer runs for k+1 data
+//! times: k is the number of hops over which the station protects the packet. When the timer ends, the packet has left
+//! the part of the string that the station disturbs. While the timer runs, the station draws from a large window.
+//! Otherwise it draws from a small window. A station learns k, unless k is given: k begins at 1, and grows by 1 with
+//! each packet that the station drops at the retry limit.
 
 use super::cadence::Cadence;
 use super::config::Growth;
@@ -24,7 +25,7 @@ pub enum BackoffRule {
     Standard,
     /// Paper 002's adaptive back-off.
     Adaptive(AdaptiveBackoff),
-    /// Cadence: a small window that grows fourfold with each failure, and packets that are released in rhythm.
+    /// Cadence: the window is small and grows fourfold with each failure, and stations release packets in rhythm.
     Cadence(Cadence),
 }
 
@@ -36,35 +37,36 @@ impl BackoffRule {
     }
 }
 
-/// The adaptive back-off of paper 002, section V. The paper leaves several choices open; each is a field.
+/// The adaptive back-off of paper 002, section V. The paper leaves several choices open. Each of these choices is a
+/// field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdaptiveBackoff {
-    /// The window in slots while the timer does not run.
+    /// The window while the protection timer does not run, slots.
     pub small_window: u32,
-    /// The window in slots while the timer runs.
+    /// The window while the protection timer runs, slots.
     pub large_window: u32,
-    /// Duration of one data exchange. The timer runs for k+1 of them.
+    /// The duration of one data exchange. The protection timer runs for k+1 times this duration.
     pub data_time: Duration,
     /// How k is found.
     pub k: ProtectionK,
-    /// What happens to a back-off that is not over when the timer ends.
+    /// What happens to a back-off from the large window that is not over when the protection timer ends.
     pub residual: Residual,
-    /// What starts the timer.
+    /// What starts the protection timer.
     pub start: TimerStart,
     /// How the back-off after an exchange is drawn.
     pub post: PostBackoff,
     /// Whether TCP acknowledgements always use the small window.
     pub acks_use_small_window: bool,
-    /// Whether the window also doubles with each failure.
+    /// Whether both windows double with each failure.
     pub doubling: bool,
-    /// What the timer does to the station.
+    /// What the running protection timer does to the station.
     pub effect: TimerEffect,
 }
 
 /// How a station finds k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtectionK {
-    /// k begins at 1, and grows by 1 with each drop up to this limit.
+    /// k begins at 1, and grows by 1 with each packet that is dropped at the retry limit, up to `most`.
     Learned {
         /// The largest k.
         most: u32,
@@ -73,13 +75,13 @@ pub enum ProtectionK {
     Fixed(u32),
 }
 
-/// What happens to a back-off, drawn from the large window, that is not over when the timer ends.
+/// What happens to a back-off from the large window that is not over when the protection timer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Residual {
-    /// It is counted to its end.
+    /// The back-off is counted to its end.
     Kept,
-    /// It is replaced by a draw from the small window.
+    /// A draw from the small window replaces the back-off.
     Redrawn,
 }
 
@@ -87,9 +89,9 @@ pub enum Residual {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerStart {
-    /// The end of each exchange with data, acknowledged or not.
+    /// The end of each exchange with data, even if the data was not acknowledged.
     EveryExchange,
-    /// The end of each exchange with data that was acknowledged.
+    /// The end of each exchange with data, if the data was acknowledged.
     Success,
     /// The beginning of each frame with data.
     FrameStart,
@@ -105,7 +107,7 @@ pub enum PostBackoff {
     Small,
 }
 
-/// What a running timer does to the station.
+/// What the running protection timer does to the station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerEffect {
@@ -116,7 +118,7 @@ pub enum TimerEffect {
 }
 
 impl AdaptiveBackoff {
-    /// Algorithm 1 of paper 002 read literally, the variant L of the independent study: windows of 32 and 512 slots.
+    /// Variant L of the independent study: algorithm 1 of paper 002, read literally, with windows of 32 and 512 slots.
     /// The data time of 1481 us is from the paper's section IV-A.
     pub fn literal() -> AdaptiveBackoff {
         AdaptiveBackoff {
@@ -133,17 +135,18 @@ impl AdaptiveBackoff {
         }
     }
 
-    /// Variant R: the residual is redrawn when the timer ends.
+    /// Variant R of the study: a back-off that is not over when the protection timer ends is redrawn.
     pub fn redrawn() -> AdaptiveBackoff {
         AdaptiveBackoff { residual: Residual::Redrawn, ..AdaptiveBackoff::literal() }
     }
 
-    /// Variant AB': as R, but the back-off after an exchange is always drawn from the small window.
+    /// Variant AB' of the study: as variant R, but the back-off after an exchange is always drawn from the small
+    /// window.
     pub fn redrawn_small_post() -> AdaptiveBackoff {
         AdaptiveBackoff { post: PostBackoff::Small, ..AdaptiveBackoff::redrawn() }
     }
 
-    /// Variant hold: the station is silent while the timer runs.
+    /// Variant hold of the study: the station is silent while the protection timer runs.
     pub fn hold() -> AdaptiveBackoff {
         AdaptiveBackoff { effect: TimerEffect::Silence, ..AdaptiveBackoff::literal() }
     }
@@ -154,7 +157,7 @@ impl AdaptiveBackoff {
 pub(super) struct Contention {
     /// The contention window of the standard rule, slots.
     pub(super) window: u32,
-    /// Failures since the last success or drop.
+    /// The number of failures since the last success or drop.
     failures: u32,
     /// Until when the protection timer runs.
     pub(super) protected_until: Time,
@@ -184,7 +187,7 @@ pub(super) enum DrawReason {
 }
 
 impl<P: Packet> Medium<P> {
-    /// Draws the slots of a back-off of station `k`.
+    /// Draws the number of slots of a back-off of station `k`.
     pub(super) fn draw(&mut self, k: usize, reason: DrawReason, now: Time) -> u32 {
         let Station { contention, draws, exchange, .. } = &mut self.stations[k];
         let window = match &self.config.backoff {
@@ -217,7 +220,8 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// An exchange of station `k` has ended: with a MAC ACK if `success`. Sets the window and the timer.
+    /// An exchange of station `k` has ended. `success` tells whether all its packets arrived. Sets the contention
+    /// window and the protection timer.
     pub(super) fn note_exchange(&mut self, k: usize, load: Load, success: bool, now: Time) {
         let station = &mut self.stations[k];
         let contention = &mut station.contention;
@@ -241,7 +245,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Station `k` has found the medium busy in the moment in which it wanted to send.
+    /// Station `k` has found the medium busy in the moment in which it wanted to send. This counts as a failure.
     pub(super) fn note_busy(&mut self, k: usize) {
         grow(&mut self.stations[k].contention, self.config.growth, self.config.contention_window[1]);
     }
@@ -270,7 +274,7 @@ impl<P: Packet> Medium<P> {
     }
 }
 
-/// The window after a failure.
+/// Grows the contention window, and counts a failure.
 fn grow(contention: &mut Contention, growth: Growth, most: u32) {
     let grown = match growth {
         Growth::DoubleAndOne => contention.window.saturating_mul(2).saturating_add(1),

@@ -29,7 +29,7 @@ impl Countdown {
         self != Countdown::Off
     }
 
-    /// When a running countdown ends. [`Time::NEVER`] if it does not run.
+    /// When a running countdown ends. [`Time::NEVER`] if the countdown does not run.
     pub(super) fn ends(self, slot: Duration) -> Time {
         match self {
             Countdown::Running { slots, from } => from + slot * slots,
@@ -44,7 +44,7 @@ impl Countdown {
         }
     }
 
-    /// Lets a paused countdown run. Its first slot begins at `from`.
+    /// Lets a paused countdown run. The first slot begins at `from`.
     pub(super) fn run(&mut self, from: Time) {
         if let Countdown::Paused { slots } = *self {
             *self = Countdown::Running { slots, from };
@@ -52,28 +52,28 @@ impl Countdown {
     }
 }
 
-/// The earliest end of a back-off, from the frames that are known.
+/// The earliest time at which a back-off can end, given the frames that are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EarliestEnd {
-    /// When slots begin to pass, at the earliest.
+    /// The earliest time at which slots begin to pass.
     from: Time,
-    /// Slots that remain at that time.
+    /// The slots that remain at `from`.
     slots: u32,
 }
 
 impl EarliestEnd {
-    /// After `slots` slots from `from` on.
+    /// The end of a back-off whose first slot begins at `from`, and which has `slots` slots.
     pub(super) fn new(from: Time, slots: u32) -> EarliestEnd {
         EarliestEnd { from, slots }
     }
 
-    /// When the back-off ends, at the earliest.
+    /// The earliest time at which the back-off ends.
     #[inline]
     pub(super) fn at(self, slot: Duration) -> Time {
         self.from + slot * self.slots
     }
 
-    /// A frame comes: no slot passes from `begins` to `resumes`.
+    /// Allows for a frame: no slot passes from `begins` to `resumes`.
     #[inline]
     pub(super) fn delay(&mut self, begins: Time, resumes: Time, slot: Duration) {
         if resumes > self.from {
@@ -82,14 +82,14 @@ impl EarliestEnd {
         }
     }
 
-    /// Slots may begin to pass at `from` already.
+    /// Lets slots begin to pass at `from`, if `from` is earlier than the time that was expected.
     #[inline]
     pub(super) fn advance(&mut self, from: Time) {
         self.from = self.from.min(from);
     }
 }
 
-/// The whole slots from `from` to `to`.
+/// The number of whole slots from `from` to `to`.
 #[inline]
 fn whole_slots(from: Time, to: Time, slot: Duration) -> u32 {
     (to.nanos_since(from) / (slot.as_nanos() as u64).max(1)) as u32
@@ -109,7 +109,7 @@ mod tests {
         countdown.pause(Time::from_micros(99), SLOT);
         assert_eq!(countdown, Countdown::Paused { slots: 3 });
         countdown.run(Time::from_micros(1050));
-        // Busy again before the first slot begins.
+        // The medium is busy again before the first slot begins.
         countdown.pause(Time::from_micros(1010), SLOT);
         assert_eq!(countdown, Countdown::Paused { slots: 3 });
     }
@@ -121,7 +121,7 @@ mod tests {
         // Two slots have passed when the frame begins.
         earliest.delay(Time::from_micros(159), Time::from_micros(300), SLOT);
         assert_eq!(earliest.at(SLOT), Time::from_micros(360));
-        // A frame that begins and ends within the first changes nothing.
+        // A frame that begins and ends within the first frame changes nothing.
         earliest.delay(Time::from_micros(200), Time::from_micros(250), SLOT);
         assert_eq!(earliest.at(SLOT), Time::from_micros(360));
         earliest.advance(Time::from_micros(250));

@@ -4,15 +4,16 @@ use serde::Serialize;
 
 /// Counters of a station since the start of the run.
 ///
-/// Each frame that a station senses ends as one of `received`, `too_weak`, `deaf`, `ignored`, `collided` or
-/// `under_way`. So the sum of these over all stations is the sum, over all frames sent, of the stations that sense them.
+/// Each frame that a station senses is counted one time, in `received`, `too_weak`, `deaf`, `ignored` or `collided`, at
+/// the latest when the frame ends there. So each frame adds to the sum of these five counters the number of stations
+/// that sense it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StationCounters {
     /// Data frames sent, broadcasts and retransmissions included.
     pub data_frames: u64,
-    /// Of these, frames that carry data of TCP or UDP, and not only an acknowledgement.
+    /// The part of `data_frames` that carries data of TCP or UDP.
     pub data_frames_with_data: u64,
-    /// Of these, XOR frames.
+    /// The part of `data_frames` that are XOR frames.
     pub xor_frames: u64,
     /// RTS, CTS and MAC ACK frames sent.
     pub control_frames: u64,
@@ -22,56 +23,61 @@ pub struct StationCounters {
     pub too_weak: u64,
     /// Frames missed because the station was sending.
     pub deaf: u64,
-    /// Frames ignored beside a frame that was stronger by the capture ratio.
+    /// Frames ignored because an earlier frame was stronger, at least by the capture ratio.
     pub ignored: u64,
     /// Frames destroyed by other frames.
     pub collided: u64,
-    /// Of these, frames with a packet for this station, which it could have decoded without the other frames.
+    /// The part of `collided` with a packet for this station that it could have decoded without the other frames.
     pub collisions: u64,
-    /// Exchanges without the answer that the station waited for: a CTS, or a MAC ACK.
+    /// Failed attempts: the CTS or the MAC ACK did not come. An XOR frame counts one failure for each packet without
+    /// MAC ACK.
     pub failures: u64,
-    /// Packets dropped at the retry limit. AODV keeps some of them and sends them again later.
+    /// Packets that the MAC gave up at the retry limit. AODV keeps some of these packets and sends them again later.
     pub retry_drops: u64,
-    /// Packets dropped by the full interface queue.
+    /// Packets dropped because the interface queue was full.
     pub queue_drops: u64,
-    /// Packets dropped because no way leads to their destination.
+    /// Packets dropped because there was no route to their destination.
     pub route_drops: u64,
     /// Packets dropped because the link to their next hop was broken (AODV).
     pub break_drops: u64,
-    /// Packets dropped by the full buffer of packets that wait for a route (AODV).
+    /// Packets dropped because the buffer of packets that wait for a route was full (AODV).
     pub buffer_drops: u64,
-    /// Packets dropped after the longest wait for a route (AODV).
+    /// Packets dropped because they had waited too long for a route (AODV).
     pub expired_drops: u64,
-    /// Packets dropped after the largest number of hops, or because they came back to their source (AODV).
+    /// Packets dropped because they had passed the largest number of hops, or had come back to their source (AODV).
     pub loop_drops: u64,
-    /// Packets received a second time, because a MAC ACK was lost.
+    /// Packets received again, because an earlier MAC ACK was lost.
     pub duplicates: u64,
-    /// Data frames for this station that it could not answer, because another answer was due.
+    /// Decoded RTS, data and XOR frames for this station that it could not answer. Another response was due, or the
+    /// frame did not fit the exchange that the station was in.
     pub unanswered: u64,
-    /// Frames with a packet from one neighbour for another that were sent alone, because no partner waited.
+    /// Frames in which a relayed packet was sent alone, because no partner waited. 0 without XOR coding.
     pub missed_partners: u64,
-    /// Times at which a free MAC found that all packets in its queue were held (Cadence).
+    /// How many times a free MAC found all packets in its queue held back (Cadence).
     pub held: u64,
-    /// Frames in which the next hop passed a packet of this station on, overheard (Cadence).
+    /// Held packets that left as partners in XOR frames (Cadence).
+    pub free_rides: u64,
+    /// Overheard frames in which the next hop passed on a packet that this station had sent (Cadence).
     pub overheard: u64,
-    /// TCP acknowledgements lost in an XOR frame, for which no MAC ACK was due (Cadence).
+    /// TCP acknowledgements lost in XOR frames. No MAC ACK was due for them, so they were not sent again (Cadence).
     pub rider_losses: u64,
-    /// XOR frames that this station received and could not decode, because it lacked the other packet.
+    /// XOR frames for this station from which it could not decode its packet, because it did not know the other packet.
     pub undecodable: u64,
 }
 
-/// What the routing protocol of a station has counted since the start of the run. All 0 with static routing.
+/// What the routing protocol of a station has counted since the start of the run. All counters are 0 with static
+/// routing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoutingCounters {
-    /// Route requests of the station's own. Requests that it forwards do not count.
+    /// Route requests that the station originated. Forwarded requests do not count.
     pub route_requests: u64,
-    /// Route replies of the station's own.
+    /// Route replies that the station originated.
     pub route_replies: u64,
     /// Route errors that the station sent.
     pub route_errors: u64,
-    /// Packets that the MAC dropped at its retry limit, each a sign of a broken link.
+    /// Packets that the MAC gave up at its retry limit. AODV takes each of them for a broken link.
     pub link_breaks: u64,
-    /// Of these, packets that the station kept, to repair the route itself.
+    /// The part of `link_breaks` after which the station kept the packet and repaired the route itself.
     pub repairs: u64,
     /// Discoveries that were given up.
     pub failed_discoveries: u64,

@@ -1,12 +1,14 @@
-//! The distributed coordination function: when a station sends, and what it does with what it receives.
+//! The distributed coordination function: when a station sends, and what it does with the frames that it receives.
 //!
-//! The rules are those of ns-2's `Mac/802_11`, which decide its numbers. `config` lists where IEEE 802.11 differs.
+//! The rules are those of ns-2's `Mac/802_11`. They decide the results of ns-2. `config` lists where IEEE 802.11
+//! differs.
 //!
 //! - A station contends with one packet at a time. It counts back-off slots while the medium is idle, then sends.
-//! - The medium is idle for a station that senses no frame, sends none, waits for no response, and whose NAV is over.
-//! - After an exchange the station backs off again, also without a further packet (*post-back-off*).
-//! - A response (CTS, MAC ACK) follows after SIFS, without contention. A station that waits for a response itself sends
-//!   its own response only afterwards, and thus too late.
+//! - The medium is idle for a station if the station senses no frame, sends none, and waits for no response. The
+//!   station's NAV and EIFS must have ended too.
+//! - After an exchange the station backs off again, even if it has no further packet (*post-back-off*).
+//! - A response (CTS or MAC ACK) follows after SIFS, without contention. A station that itself waits for a response
+//!   sends its own response only after this wait, which is too late.
 
 use super::contention::DrawReason;
 use super::countdown::Countdown;
@@ -22,8 +24,8 @@ use std::time::Duration;
 
 /// Contention: the packet that a station contends with, its back-off, and the frame that follows.
 impl<P: Packet> Medium<P> {
-    /// Takes a packet into the queue of station `k`, or at once into the MAC. In the queue, messages of the routing
-    /// protocol come first.
+    /// Gives a packet to the MAC of station `k` if the MAC is free and Cadence does not hold the packet. Otherwise puts
+    /// the packet into the interface queue. Messages of the routing protocol go to the front of the queue.
     pub(super) fn enqueue(&mut self, k: usize, mut packet: Queued<P>, now: Time) {
         packet.since = now;
         if self.stations[k].exchange.is_none() && self.is_released(k, &packet, now) {
@@ -40,7 +42,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Begins to contend with a packet.
+    /// Station `k` begins to contend with `packet`.
     pub(super) fn accept(&mut self, k: usize, packet: Queued<P>, now: Time) {
         let rts_due = self.needs_rts(&packet);
         let station = &mut self.stations[k];
@@ -58,12 +60,12 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Whether the frame with this packet is announced by an RTS. A broadcast is not.
+    /// Whether an RTS announces the frame with this packet. No RTS announces a broadcast.
     pub(super) fn needs_rts(&self, packet: &Queued<P>) -> bool {
         packet.to != NOBODY && packet.bytes.saturating_add(self.config.header_bytes) >= self.config.rts_threshold
     }
 
-    /// The exchange of station `k` begins anew, with an RTS if its packet needs one.
+    /// Starts the exchange of station `k` anew, with an RTS if the packet needs an RTS.
     fn set_rts_due(&mut self, k: usize) {
         let is_due = self.stations[k].exchange.as_ref().is_some_and(|exchange| self.needs_rts(&exchange.first));
         if let Some(exchange) = &mut self.stations[k].exchange {
@@ -71,7 +73,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Draws a back-off, and lets it run if the medium is idle.
+    /// Draws a back-off for station `k`, and lets it run if the medium is idle.
     pub(super) fn back_off(&mut self, k: usize, reason: DrawReason, now: Time) {
         let slots = self.draw(k, reason, now);
         let station = &mut self.stations[k];
@@ -80,10 +82,12 @@ impl<P: Packet> Medium<P> {
         self.resume_countdown(k, now);
     }
 
-    /// Lets the countdown of station `k` run if the station is quiet. It runs from DIFS after the NAV on.
+    /// Lets the countdown of station `k` run if the station is quiet. The first slot begins DIFS after `now`, or DIFS
+    /// after the end of the NAV and EIFS if this end is later. For immediate access, the time at which the station
+    /// became quiet counts in place of `now`.
     ///
-    /// The timer of the back-off never ends late, but it may end early. While a frame keeps the countdown waiting, the
-    /// timer ends when the back-off ends if no further frame comes.
+    /// The timer of the back-off may end before the back-off, but never after it. While a frame keeps the countdown
+    /// paused, the timer is set for the end that the back-off has if no further frame comes.
     pub(super) fn resume_countdown(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         let Countdown::Paused { slots } = station.countdown else { return };
@@ -112,7 +116,7 @@ impl<P: Packet> Medium<P> {
         if !matches!(station.countdown, Countdown::Running { .. }) {
             return;
         }
-        // Timers of this nanosecond come before beginnings of frames.
+        // Timers that end in this nanosecond are handled before frames that begin in it.
         station.end_idle_backoff(now + Duration::from_nanos(1), self.config.slot);
         station.countdown.pause(now, self.config.slot);
         if std::mem::take(&mut station.immediate) {
@@ -136,14 +140,14 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Sends the RTS or the data of station `k`, if it has any.
+    /// Sends the RTS or the data frame of station `k`, if the station has a packet.
     fn contend(&mut self, k: usize, now: Time) {
         let is_idle = self.stations[k].is_idle(now);
         if self.stations[k].exchange.is_none() {
             return;
         }
         if !is_idle {
-            // Another frame came in the same moment, or after the CTS.
+            // Another frame began in the same moment, or after the CTS.
             self.set_rts_due(k);
             self.note_busy(k);
             return self.back_off(k, DrawReason::Access, now);
@@ -202,8 +206,8 @@ impl<P: Packet> Medium<P> {
         self.turn_busy(k, now);
     }
 
-    /// The sender of station `k` has nothing more to do in its phase. It sends a response that it owes, contends with
-    /// the packet that it has, or takes the next packet.
+    /// Station `k` has finished its phase. It sends the response that it owes, contends with the packet that it has, or
+    /// takes the next packet from its queue.
     pub(super) fn resume(&mut self, k: usize, now: Time) {
         let cleared = self.stations[k].exchange.as_ref().is_some_and(|e| !e.rts_due && self.needs_rts(&e.first));
         let station = &mut self.stations[k];
@@ -231,7 +235,7 @@ impl<P: Packet> Medium<P> {
         self.resume_countdown(k, now);
     }
 
-    /// SIFS has passed: station `k` sends its CTS, or the data that a CTS has cleared.
+    /// SIFS has passed: station `k` sends its CTS, or the data frame for which it has received a CTS.
     pub(super) fn on_defer_end(&mut self, k: usize, now: Time) {
         let station = &mut self.stations[k];
         let Some(response) = station.response else { return self.contend(k, now) };
@@ -241,7 +245,7 @@ impl<P: Packet> Medium<P> {
         }
         let airtime = self.config.control_airtime(self.config.cts_bytes);
         let margin = 2 * self.config.propagation_margin;
-        // The data must have begun, and ended, before this time.
+        // The data frame must have ended before this wait is over.
         let wait = airtime + response.reserves + margin - self.config.sifs - self.config.ack_airtime();
         self.begin_phase(k, Phase::Cts, now);
         self.stations[k].timers.set(Timer::Wait, now + wait);
@@ -249,8 +253,8 @@ impl<P: Packet> Medium<P> {
         self.transmit(k, frame, now);
     }
 
-    /// Station `k` owes a MAC ACK, which begins at `when`. Nothing can stop this frame, so it goes on its way now. The
-    /// station does not wake for its beginning and its end: `hear` applies both.
+    /// Station `k` owes a MAC ACK, which begins at `when`. Nothing can stop this MAC ACK, so its hearers are told of it
+    /// now. The station does not wake when the MAC ACK begins or ends: `hear` applies its beginning and its end.
     fn answer(&mut self, k: usize, response: Response, when: Time) {
         let airtime = self.config.ack_airtime();
         let frame = Frame::new(FrameKind::Ack, [response.to, NOBODY], response.reserves, airtime);
@@ -278,7 +282,8 @@ impl<P: Packet> Medium<P> {
         self.record_state(k, now);
     }
 
-    /// The response that station `k` waited for did not come, or its own response has ended.
+    /// The wait of station `k` has ended: a CTS, a data frame or a MAC ACK did not come, or the station's broadcast has
+    /// ended.
     pub(super) fn on_wait_end(&mut self, k: usize, now: Time) {
         match self.stations[k].phase {
             Phase::Data if self.stations[k].flight.frame.head.kind == FrameKind::Xor => self.end_xor(k, now),
@@ -292,7 +297,8 @@ impl<P: Packet> Medium<P> {
         self.resume(k, now);
     }
 
-    /// The broadcast of station `k` has ended. Nobody acknowledges it, so it counts as a success.
+    /// The broadcast of station `k` has ended. No station acknowledges a broadcast, so the broadcast counts as a
+    /// success.
     fn end_broadcast(&mut self, k: usize, now: Time) {
         let load = self.stations[k].exchange.take().map_or(Load::Routing, |exchange| exchange.load());
         self.note_exchange(k, load, true, now);
@@ -326,9 +332,9 @@ impl<P: Packet> Medium<P> {
     }
 }
 
-/// Reception.
+/// Reception: what a station does with the frames that are for it.
 impl<P: Packet> Medium<P> {
-    /// Station `k` has decoded a frame of `sender` that is for it.
+    /// Station `k` has decoded a frame that is for it.
     pub(super) fn receive(&mut self, k: usize, reception: &Reception, now: Time) {
         let sender = reception.sender as usize;
         match reception.head.kind {

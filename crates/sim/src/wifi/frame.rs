@@ -13,9 +13,9 @@ pub enum FrameKind {
     Ack,
     /// One packet for one station.
     Data,
-    /// Two packets, XORed, for one station each.
+    /// The XOR of two packets, each for a different station.
     Xor,
-    /// One packet for all stations. Nobody acknowledges it.
+    /// One packet for all stations. No station acknowledges the frame.
     Broadcast,
 }
 
@@ -23,12 +23,13 @@ pub enum FrameKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: FrameKind,
-    /// The receiver, or the two receivers of an XOR frame, the forward one first. [`NOBODY`] if there is none.
+    /// The receivers of the frame. An XOR frame has two, and the forward receiver (see `pairing`) comes first. Any
+    /// other frame has at most one. [`NOBODY`] fills each empty place.
     pub(super) to: [u32; 2],
 }
 
-/// What the MAC header of a frame says. The packets of the frame stay with its sender until they are received,
-/// and so does the content of a broadcast.
+/// A frame without its content. The sender keeps the packets of the frame, or the content of a broadcast, until the
+/// receivers take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) head: Head,
@@ -38,7 +39,7 @@ pub(super) struct Frame {
     pub(super) airtime: Duration,
 }
 
-/// Stands for a receiver that does not exist.
+/// The station number that stands for no single receiver.
 pub(super) const NOBODY: u32 = u32::MAX;
 
 impl Frame {
@@ -49,7 +50,7 @@ impl Frame {
 }
 
 impl Head {
-    /// Whether the frame is for `station`. A broadcast is for all.
+    /// Whether the frame is for `station`. A broadcast is for all stations.
     #[inline]
     pub(super) fn is_for(&self, station: usize) -> bool {
         self.kind == FrameKind::Broadcast || self.to.contains(&(station as u32))

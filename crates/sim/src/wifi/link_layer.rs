@@ -1,8 +1,9 @@
 //! The link layer of a station: packets take some time between the interface queue and the layer above.
 //!
-//! A packet that joins a queue behind others changes nothing until the MAC takes the next packet. So no timer is set for
-//! it: [`Medium::hear`] lets packets leave the link layer in order of time, before anything else happens at the station.
-//! A timer is set only for packets that are delivered, or that a free MAC takes at once.
+//! A packet that joins the interface queue behind other packets changes nothing until the MAC takes the next packet. So
+//! no timer is set for such a packet. Before anything else happens at the station, [`Medium::hear`] lets packets leave
+//! the link layer in the order of their times. A timer is set only for packets that are delivered, or that a free MAC
+//! takes at once.
 
 use super::medium::Medium;
 use super::queue::{Packet, Queued};
@@ -11,7 +12,7 @@ use super::timers::Timer;
 use ripstop_base::Time;
 use std::collections::VecDeque;
 
-/// A packet between the queue and the layer above.
+/// A packet on its way between the interface queue and the layer above.
 #[derive(Clone, Debug)]
 pub(super) enum Passing<P> {
     Up(Queued<P>),
@@ -21,7 +22,7 @@ pub(super) enum Passing<P> {
 /// The packets in the link layer of a station.
 #[derive(Clone, Debug)]
 pub(super) struct LinkLayer<P> {
-    /// The packets with the times at which they leave, the earliest first.
+    /// The packets, each with the time at which it leaves. The packet that leaves first comes first.
     packets: VecDeque<(Time, Passing<P>)>,
 }
 
@@ -30,10 +31,10 @@ impl<P> LinkLayer<P> {
         LinkLayer { packets: VecDeque::with_capacity(4) }
     }
 
-    /// Adds a packet that leaves at `when`. Of packets that leave at the same time, the one that was added first leaves
-    /// first.
+    /// Adds a packet that leaves at `when`. If two packets leave at the same time, the packet that was added first
+    /// leaves first.
     fn push(&mut self, when: Time, packet: Passing<P>) {
-        // Most packets leave after all others.
+        // Most packets leave after all packets in the list.
         match self.packets.back() {
             Some((last, _)) if *last > when => {
                 let at = self.packets.partition_point(|(other, _)| *other <= when);
@@ -43,13 +44,13 @@ impl<P> LinkLayer<P> {
         }
     }
 
-    /// When the first packet leaves. [`Time::NEVER`] if there is none.
+    /// When the first packet leaves. [`Time::NEVER`] if the link layer is empty.
     #[inline]
     pub(super) fn leaves(&self) -> Time {
         self.packets.front().map_or(Time::NEVER, |(when, _)| *when)
     }
 
-    /// When the first packet leaves that goes up to the layer above. [`Time::NEVER`] if there is none.
+    /// When the first packet for the layer above leaves. [`Time::NEVER`] if there is no such packet.
     fn delivers(&self) -> Time {
         let up = self.packets.iter().find(|(_, packet)| matches!(packet, Passing::Up(_)));
         up.map_or(Time::NEVER, |(when, _)| *when)
@@ -68,8 +69,8 @@ impl<P> LinkLayer<P> {
 }
 
 impl<P: Packet> Medium<P> {
-    /// Passes a packet through the link layer of station `k`. A packet that static routes pass on goes up and down at
-    /// once.
+    /// Passes a packet through the link layer of station `k`. With static routes, a packet that the station passes on
+    /// goes up and down in one step.
     pub(super) fn pass(&mut self, k: usize, packet: Passing<P>, now: Time) {
         let delay = self.config.link_layer_delay;
         let (when, packet) = match (packet, &self.routes) {
@@ -88,8 +89,9 @@ impl<P: Packet> Medium<P> {
         self.await_local(k);
     }
 
-    /// Sets the timer of station `k` for what happens at the station itself and matters: a packet that is delivered, a
-    /// packet that a free MAC takes, and the end of the station's MAC ACK if the next packet then begins to contend.
+    /// Sets the timer of station `k` for the next event inside the station that matters. Three kinds of events matter:
+    /// a packet is delivered, a free MAC takes a packet, or the station's MAC ACK ends and the next packet begins to
+    /// contend.
     #[inline]
     pub(super) fn await_local(&mut self, k: usize) {
         let station = &mut self.stations[k];
@@ -100,7 +102,7 @@ impl<P: Packet> Medium<P> {
         station.timers.set(Timer::Local, leaves.min(answered));
     }
 
-    /// Takes the first packet out of the link layer of station `k`, at its time.
+    /// Takes the first packet out of the link layer of station `k`, because its time has come.
     pub(super) fn leave_link_layer(&mut self, k: usize) {
         match self.stations[k].link_layer.packets.pop_front() {
             Some((when, Passing::Up(packet))) => self.arrive(k, packet, when),

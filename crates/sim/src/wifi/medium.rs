@@ -17,29 +17,29 @@ use std::time::Duration;
 /// A medium that stations share, with its stations.
 ///
 /// The caller owns the clock. It offers packets with [`Medium::send`], calls [`Medium::run`] when the medium is due
-/// ([`Medium::next_due`]), and takes what comes out with [`Medium::poll`] until nothing is left.
+/// ([`Medium::next_due`]), and takes outputs with [`Medium::poll`] until no output is left.
 #[derive(Debug)]
 pub struct Medium<P> {
     pub(super) config: WifiConfig,
     pub(super) stations: Vec<Station<P>>,
-    /// For each station, the stations that hear it, the nearest first.
+    /// For each station, the stations that sense its frames. The nearest station comes first.
     pub(super) hearers: Vec<Vec<Hearer>>,
-    /// When each station has something to do.
+    /// When each station has something to do next.
     pub(super) wakes: Wakes,
     pub(super) routes: Routes<P>,
     pub(super) outputs: VecDeque<MediumOutput<P>>,
-    /// What has happened on the air, if it is recorded.
+    /// The record of the air. None if the medium does not record.
     pub(super) air: Option<Box<AirLog<P>>>,
-    /// How many packets entered the medium.
+    /// The number of packets that have entered the medium.
     entered: u64,
-    /// How often a station had something to do.
+    /// The number of times that a station has woken.
     steps: u64,
 }
 
-/// What a medium hands out.
+/// An output of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MediumOutput<P> {
-    /// A packet has arrived at its station.
+    /// A packet has arrived at its destination.
     Delivered(P),
     /// A packet was dropped.
     Dropped(P, DropReason),
@@ -50,11 +50,12 @@ pub enum MediumOutput<P> {
 pub enum DropReason {
     /// The interface queue was full.
     QueueFull,
-    /// The packet was sent as often as the retry limit allows, and no MAC ACK came.
+    /// The packet, or its RTS, was sent as many times as the retry limit allows, without an answer.
     RetryLimit,
-    /// A TCP acknowledgement was lost in an XOR frame, for which no MAC ACK was due (Cadence).
+    /// The packet was a TCP acknowledgement that was lost in an XOR frame. No MAC ACK was due for the packet, so it was
+    /// not sent again (Cadence).
     NotAcknowledged,
-    /// No way leads to the packet's destination.
+    /// There was no route to the packet's destination.
     NoRoute,
     /// The link to the packet's next hop was broken (AODV).
     LinkBreak,
@@ -62,15 +63,15 @@ pub enum DropReason {
     BufferFull,
     /// The packet waited too long for a route (AODV).
     Expired,
-    /// The packet has passed the largest number of hops (AODV).
+    /// The packet had passed the largest number of hops (AODV).
     TimeToLive,
     /// The packet came back to its source (AODV).
     Loop,
 }
 
 impl<P: Packet> Medium<P> {
-    /// A medium with stations at these `places`. Station k draws its back-offs from the stream `station/k` of `seed`, and
-    /// the jitter of AODV from `aodv/k`.
+    /// A medium with stations at these `places`. Station k draws back-offs from the stream `station/k` of `seed`, and
+    /// the jitter of AODV from the stream `aodv/k`.
     pub fn new(config: WifiConfig, places: &[Position], seed: Seed) -> Medium<P> {
         let station = |k: usize| Station::new(&config, seed.stream(&format!("station/{k}")));
         let stations = (0..places.len()).map(station).collect();
@@ -88,7 +89,8 @@ impl<P: Packet> Medium<P> {
         &self.stations[station].counters
     }
 
-    /// The present k of station `station`: the hops over which its adaptive back-off protects a packet.
+    /// The present k of station `station`: the number of hops over which the station's adaptive back-off protects a
+    /// packet.
     ///
     /// # Panics
     /// If there is no such station.
@@ -96,7 +98,7 @@ impl<P: Packet> Medium<P> {
         self.stations[station].contention.k
     }
 
-    /// The packets in the interface queue of station `station`, without the one that the MAC sends.
+    /// The number of packets in the interface queue of station `station`. The packet that the MAC sends does not count.
     ///
     /// # Panics
     /// If there is no such station.
@@ -104,7 +106,8 @@ impl<P: Packet> Medium<P> {
         self.stations[station].queue.len()
     }
 
-    /// The packets of the layer above in this medium: offered, and neither delivered nor dropped yet.
+    /// The number of packets of the layer above in this medium. The caller has offered these packets, and the medium
+    /// has not delivered or dropped them yet.
     pub fn held(&self) -> usize {
         let counts = |packet: &&Queued<P>| matches!(packet.packet, Some(Payload::Packet(_)));
         let at_station = |station: &Station<P>| {
@@ -122,7 +125,7 @@ impl<P: Packet> Medium<P> {
         self.stations.len()
     }
 
-    /// The next output. None when nothing is left.
+    /// The next output. None if no output is left.
     pub fn poll(&mut self) -> Option<MediumOutput<P>> {
         self.outputs.pop_front()
     }
@@ -156,18 +159,18 @@ impl<P: Packet> Medium<P> {
         self.set_wake(from as usize);
     }
 
-    /// When a station has something to do next. [`Time::NEVER`] if no station has.
+    /// When a station has something to do next. [`Time::NEVER`] if no station has anything to do.
     pub fn next_due(&mut self) -> Time {
         self.wakes.first().1
     }
 
-    /// How often a station had something to do so far.
+    /// The number of times that a station has woken so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Handles everything that is due at `now`. Then goes on with what is due before `until`, as long as nothing comes
-    /// out. Returns the time that the medium has reached.
+    /// Handles everything that is due at `now`. Then handles what is due before `until`, and stops as soon as there is
+    /// an output. Returns the time that the medium has reached.
     pub fn run(&mut self, now: Time, until: Time) -> Time {
         let mut reached = now;
         loop {
@@ -185,8 +188,8 @@ impl<P: Packet> Medium<P> {
 
     /// Handles what is due at station `k`.
     fn wake(&mut self, k: usize, now: Time) {
-        // A frame that begins in this nanosecond comes after the timers. They were set before the frame was sent, so two
-        // stations whose back-offs end together both send, and collide.
+        // A frame that begins in this nanosecond is handled after the timers, because the timers were set before the
+        // frame was sent. So two stations whose back-offs end together both send, and their frames collide.
         self.hear(k, now, now);
         for timer in Timer::ALL {
             if self.stations[k].timers.take(timer, now) {
@@ -197,7 +200,7 @@ impl<P: Packet> Medium<P> {
                     Timer::Backoff => self.on_backoff_timer(k, now),
                     Timer::Protection => self.on_protection_end(k, now),
                     Timer::Release => self.on_release(k, now),
-                    // `hear` has done it.
+                    // `hear` has already done the work of this timer.
                     Timer::Local => {}
                     Timer::Routing => self.wake_router(k, now),
                 }
@@ -208,7 +211,7 @@ impl<P: Packet> Medium<P> {
         self.set_wake(k);
     }
 
-    /// Applies to all stations what has reached them by `now`, so that their counters are up to date.
+    /// Applies at each station everything that has reached the station by `now`. Then all counters are up to date.
     pub fn settle(&mut self, now: Time) {
         for k in 0..self.stations.len() {
             self.hear(k, now + Duration::from_nanos(1), now);
@@ -250,7 +253,7 @@ impl<P: Packet> Medium<P> {
             DropReason::Expired => counters.expired_drops += 1,
             DropReason::TimeToLive | DropReason::Loop => counters.loop_drops += 1,
         }
-        // A packet that its receiver has already is not lost.
+        // A packet without content is not lost: its receiver already has the content.
         if let Some(Payload::Packet(packet)) = packet.packet {
             self.outputs.push_back(MediumOutput::Dropped(packet, reason));
         }

@@ -1,19 +1,20 @@
 //! IEEE 802.11: stations that share a medium.
 //!
 //! - `config` has the parameters, with the presets of ns-2 and of the standard.
-//! - `propagation` tells which stations hear a sender. `receiver` tells which of the frames they receive.
-//! - `medium` is the type that a world drives, [`Medium`]. `wakes` tells which station has something to do next.
-//!   `reception` carries frames to all stations that sense them.
-//! - `dcf` has the rules of the distributed coordination function. `contention` draws back-offs, and `countdown` counts
-//!   their slots.
-//! - `link_layer` delays packets between the queue and the layer above.
-//! - `routing` finds the next hop of a packet, by `static_routes` or by `aodv`.
-//! - `cadence` is a scheme of this project: it decides when a packet may leave the queue.
-//! - `pairing` XORs packets that cross at a station.
-//! - `air` records what happens on the air, for captures and timelines.
-//! - `station` is the state of a station, with its `timers`, its interface `queue`, and its `counters`.
-//! - [`ideal`] is another kind of access to a medium, with the assumptions of the bounds of paper 002. `shared` joins
-//!   both kinds for the world.
+//! - `propagation` tells which stations sense a sender. `receiver` tells which of the sensed frames a station decodes.
+//! - `medium` has [`Medium`], the type that a world of the simulator drives. `wakes` tells which station has something
+//!   to do next. `reception` carries frames to all stations that sense them.
+//! - `dcf` has the rules of the distributed coordination function (DCF). `contention` draws back-offs, and `countdown`
+//!   counts their slots.
+//! - `link_layer` delays packets between the interface queue and the layer above.
+//! - `routing` finds the next hop of a packet. `static_routes` and `aodv` are the two ways to find routes.
+//! - `cadence` is a contention scheme of this project. The scheme decides when a packet may leave the interface queue.
+//! - `pairing` XORs two packets that cross at a station in opposite directions.
+//! - `air` records what happens on the air, for packet captures and timelines.
+//! - `station` has the state of a station. `timers`, `queue` (the interface queue) and `counters` are parts of this
+//!   state.
+//! - [`ideal`] is another kind of medium, with ideal access: it makes the assumptions of the bounds of paper 002.
+//!   `shared` has one type for both kinds of medium.
 
 mod air;
 mod aodv;

@@ -1,12 +1,16 @@
 //! XOR coding at a station (paper 002, section II-C): finding a partner, sending both packets as one frame, and
 //! decoding them.
 //!
-//! - Before a station sends a packet that a neighbour sent to it, it looks for a *partner* in its queue: the first
-//!   packet that goes to this neighbour and came from the packet's receiver. It never waits for a partner.
-//! - Both receivers answer an XOR frame. The *forward* receiver, which gets the data, answers after SIFS. The other one
-//!   answers after SIFS + MAC ACK + SIFS, whether or not the first MAC ACK came.
-//! - A packet that was not acknowledged contends again, alone or with another partner. Retries count per packet.
-//! - A station remembers the packets that it has sent, and decodes with them.
+//! - Before a station relays a packet from a neighbour A to a neighbour B, it looks for a *partner* in its queue. The
+//!   partner is the first packet that came from B and goes to A. A station waits for a partner only with Cadence.
+//! - Both receivers answer an XOR frame with a MAC ACK. With Cadence, only the forward receiver answers if the frame
+//!   carries a TCP acknowledgement. The *forward* receiver is the receiver of the data packet. If both packets carry
+//!   data, or if both carry acknowledgements, the forward receiver is the receiver of the packet that the station took
+//!   first. The forward receiver answers after SIFS. The other receiver answers after SIFS + MAC ACK + SIFS, even if
+//!   the first MAC ACK did not come.
+//! - A packet that was not acknowledged contends again, alone or with another partner. Retries are counted for each
+//!   packet.
+//! - A station remembers the packets that it has sent, and uses them to decode XOR frames.
 //! - Messages of the routing protocol are sent alone.
 
 use super::contention::DrawReason;
@@ -25,17 +29,18 @@ use std::time::Duration;
 /// How stations code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XorConfig {
-    /// How many of the packets that it sent a station remembers. A neighbour sends a packet back coded within the time
-    /// that a queue takes to empty, so some hundred packets suffice. Too few make frames undecodable.
+    /// The number of sent packets that a station remembers. A neighbour sends a packet back in an XOR frame within the
+    /// time that a queue takes to empty. So some hundred packets are enough. If the memory is too small, stations
+    /// cannot decode some XOR frames.
     pub memory: usize,
-    /// Bytes of coding header in each XOR frame, with the identifiers of its packets.
+    /// The size of the coding header in each XOR frame, bytes. The header has the identifiers of the two packets.
     pub header_bytes: u32,
-    /// Whether real payloads are coded and compared, instead of identifiers alone. For tests.
+    /// Whether stations code and compare real payloads, and not identifiers alone. This setting is for tests.
     pub payloads: bool,
 }
 
 impl Default for XorConfig {
-    /// A memory of 512 packets, no charge for the header (as in paper 002), and identifiers alone.
+    /// A memory of 512 packets, a coding header of 0 bytes (as in paper 002), and identifiers alone.
     fn default() -> XorConfig {
         XorConfig { memory: 512, header_bytes: 0, payloads: false }
     }
@@ -44,9 +49,9 @@ impl Default for XorConfig {
 /// The packets that a station has sent lately.
 #[derive(Clone, Debug)]
 pub(super) enum Sent {
-    /// By identifier alone.
+    /// Identifiers and lengths alone.
     Identifiers(KnownPackets<Length>),
-    /// With their payloads.
+    /// Identifiers and payloads.
     Payloads(KnownPackets<Symbol>),
 }
 
@@ -66,8 +71,8 @@ impl Sent {
         }
     }
 
-    /// Whether the XOR of two packets decodes to exactly `wanted`. This also holds if `wanted` is known already, because
-    /// the station has received it before and sent it on.
+    /// Whether the station can decode the XOR of `wanted` and `other` to exactly `wanted`. This is also true if the
+    /// station knows `wanted`, because it has received `wanted` before and sent it on.
     fn decodes<P>(&self, wanted: &Queued<P>, other: &Queued<P>) -> bool {
         match self {
             Sent::Identifiers(known) => {
@@ -92,7 +97,7 @@ impl Sent {
     }
 }
 
-/// The payload of a packet in tests: random bytes that depend on the packet alone.
+/// The payload of a packet in tests: random bytes that depend only on the number of the packet.
 fn payload<P>(packet: &Queued<P>) -> Symbol {
     Symbol::build(packet.bytes as usize, |bytes| Seed::new(packet.id).stream("payload").fill(bytes))
 }
@@ -103,7 +108,7 @@ impl<P> Exchange<P> {
         Exchange { first, partner: None, partner_place: 0, rts_due, acknowledged: [false; 2] }
     }
 
-    /// What the frame carries: data if one of the packets is data.
+    /// What the frame of the exchange carries: data if one of the packets is data.
     pub(super) fn load(&self) -> Load {
         match &self.partner {
             Some(partner) if partner.load == Load::Data => Load::Data,
@@ -111,7 +116,8 @@ impl<P> Exchange<P> {
         }
     }
 
-    /// The receivers of an XOR frame, the forward one first. Its packet is the data, or else the packet that was first.
+    /// The two receivers of the XOR frame, the forward receiver first. If only one packet is data, the forward receiver
+    /// gets this packet. Otherwise it gets `first`. None if the exchange has no partner.
     fn receivers(&self) -> Option<[u32; 2]> {
         let partner = self.partner.as_ref()?;
         let is_swapped = self.first.load == Load::Ack && partner.load == Load::Data;
@@ -131,12 +137,13 @@ impl<P: Packet> Medium<P> {
             return;
         }
         let to = exchange.first.to;
+        // A packet that Cadence holds may be the partner, because Cadence holds packets only until a partner comes.
         let fits = |packet: &Queued<P>| packet.to == from && packet.from == Some(to);
-        // An acknowledgement is held only until a partner comes.
-        let is_free = |packet: &Queued<P>| packet.load == Load::Ack || self.is_released(k, packet, now);
-        let place = self.stations[k].queue.iter().position(|packet| fits(packet) && is_free(packet));
-        let Some(place) = place else { return };
+        let Some(place) = self.stations[k].queue.iter().position(fits) else { return };
+        let is_held = |partner: &Queued<P>| !self.is_released(k, partner, now);
+        let rides_free = self.stations[k].queue.iter().nth(place).is_some_and(is_held);
         let station = &mut self.stations[k];
+        station.counters.free_rides += u64::from(rides_free);
         let partner = station.queue.remove(place);
         if let Some(exchange) = &mut station.exchange {
             (exchange.partner, exchange.partner_place) = (partner, place);
@@ -168,7 +175,8 @@ impl<P: Packet> Medium<P> {
         Some(Frame::new(FrameKind::Xor, to, reserves, self.config.data_airtime(bytes)))
     }
 
-    /// Station `k` has received an XOR frame of `sender`. It decodes its packet and answers in its slot.
+    /// Station `k` has received an XOR frame that is for it. The station decodes its packet, and sends a MAC ACK at its
+    /// time if one is due.
     pub(super) fn on_xor(&mut self, k: usize, reception: &Reception, now: Time) {
         let sender = reception.sender as usize;
         if self.stations[k].response.is_some() {
@@ -199,7 +207,7 @@ impl<P: Packet> Medium<P> {
             return;
         }
         station.response = Some(Response { kind: FrameKind::Ack, to: sender as u32, after, reserves: Duration::ZERO });
-        // The receivers stay silent until both MAC ACKs are over.
+        // The receivers stay silent until both MAC ACKs have ended.
         station.nav = station.nav.max(reception.reserved);
         if packet.is_none() {
             station.counters.duplicates += 1;
@@ -221,7 +229,7 @@ impl<P: Packet> Medium<P> {
         let slot = self.config.sifs + self.config.ack_airtime();
         let first_slot_ends = station.flight.began + frame.airtime + slot + 2 * self.config.propagation_margin;
         let is_forward = frame.head.to[0] == receiver as u32;
-        // A MAC ACK that comes outside of its slot is ignored.
+        // A MAC ACK that does not come in the time of its receiver is ignored.
         if is_forward != (now <= first_slot_ends) {
             return;
         }
@@ -229,7 +237,7 @@ impl<P: Packet> Medium<P> {
         let is_partner = exchange.first.to != receiver as u32;
         exchange.acknowledged[usize::from(is_partner)] = true;
         if answers == 1 {
-            // The acknowledgement that rides on the frame counts as received.
+            // The TCP acknowledgement in the frame counts as received, because no MAC ACK is due for it.
             exchange.acknowledged = [true; 2];
         }
         if !is_forward || answers == 1 {

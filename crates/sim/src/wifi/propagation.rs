@@ -20,16 +20,16 @@ impl Position {
     }
 }
 
-/// A station that hears a sender.
+/// A station that hears a sender: it senses the sender's frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hearer {
     /// The number of the station.
     pub(super) station: u32,
-    /// How long a frame travels to it.
+    /// How long a frame travels to the station.
     pub(super) delay: Duration,
-    /// The power with which it hears the sender, relative to the sender's power.
+    /// The received power divided by the sent power.
     pub(super) power: f64,
-    /// Whether it can decode a frame that nothing disturbs.
+    /// Whether the station can decode a frame that nothing disturbs.
     pub(super) decodes: bool,
 }
 
@@ -54,10 +54,11 @@ pub(super) fn hearers(config: &WifiConfig, places: &[Position]) -> Vec<Vec<Heare
     (0..places.len()).map(heard_from).collect()
 }
 
-/// The received power over the sent power at `distance` metres: the two-ray ground model with antennas of gain 1.
+/// The received power divided by the sent power at a distance of `distance` metres. The two-ray ground model with
+/// antennas of gain 1 gives this ratio.
 ///
-/// Up to the crossover distance, where both formulas agree, the power falls with the square of the distance (Friis).
-/// Beyond, it falls with the fourth power.
+/// Up to the crossover distance, the power falls with the square of the distance (Friis). Beyond the crossover
+/// distance, it falls with the fourth power of the distance. Both formulas agree at the crossover distance.
 pub(super) fn power(config: &WifiConfig, distance: f64) -> f64 {
     let (height, wavelength) = (config.antenna_height, LIGHT / config.frequency);
     let crossover = 4.0 * PI * height * height / wavelength;

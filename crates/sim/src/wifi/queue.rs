@@ -15,11 +15,11 @@ pub enum Load {
     Routing,
 }
 
-/// A packet that stations can carry. A record of the air keeps a copy.
+/// A packet that stations can carry. A record of the air keeps copies of packets.
 pub trait Packet: Clone {
     /// The packet's size with its IP header, bytes.
     fn bytes(&self) -> u32;
-    /// What it carries.
+    /// What the packet carries.
     fn load(&self) -> Load;
 }
 
@@ -35,33 +35,33 @@ pub(super) enum Payload<P> {
 /// A packet at a station, from the interface queue until the MAC is done with it.
 #[derive(Clone, Debug)]
 pub(super) struct Queued<P> {
-    /// The content. None once the receiver has it: then the station only waits for the MAC ACK.
+    /// The content. None as soon as the receiver has the content. From then on the station waits only for the MAC ACK.
     pub(super) packet: Option<Payload<P>>,
-    /// The packet's identity on this medium. All stations that carry it know it by this number. 0 for messages of the
-    /// routing protocol.
+    /// The packet's number on this medium, which is the same at all stations. 0 for messages of the routing protocol.
     pub(super) id: u64,
-    /// Its size with its IP header.
+    /// The packet's size with its IP header, bytes.
     pub(super) bytes: u32,
     pub(super) load: Load,
-    /// The station that sent it first.
+    /// The station that sent the packet first.
     pub(super) source: u32,
-    /// The station that it is for in the end.
+    /// The packet's final destination.
     pub(super) destination: u32,
     /// The neighbour that receives it next, or [`NOBODY`](super::frame::NOBODY) for all neighbours.
     pub(super) to: u32,
-    /// The neighbour that this station received it from. None at its first station.
+    /// The neighbour from which this station received the packet. None at the packet's source.
     pub(super) from: Option<u32>,
-    /// When it entered the queue of this station.
+    /// When the packet entered the queue of this station.
     pub(super) since: Time,
-    /// Whether more data of its flow waited behind it at a station (Cadence).
+    /// Whether more data packets for the same neighbour waited behind the packet, here or at an earlier station
+    /// (Cadence).
     pub(super) is_backlogged: bool,
-    /// The hops that it has passed.
+    /// The number of hops that the packet has passed.
     pub(super) forwards: u16,
-    /// Failures that count towards the short and the long retry limit.
+    /// The number of failures that count towards the short retry limit, then towards the long retry limit.
     pub(super) failures: [u32; 2],
 }
 
-/// The interface queue: first in, first out, and limited.
+/// The interface queue: first in, first out, with a limited number of packets.
 #[derive(Clone, Debug)]
 pub(super) struct InterfaceQueue<P> {
     waiting: VecDeque<Queued<P>>,
@@ -69,7 +69,8 @@ pub(super) struct InterfaceQueue<P> {
 }
 
 impl<P> Queued<P> {
-    /// Hands the packet over to its receiver, which got it from station `from`. None if the receiver has it already.
+    /// Hands the packet over to its receiver. `from` is the station that sent the packet. None if the receiver already
+    /// has the packet.
     pub(super) fn hand_over(&mut self, from: usize) -> Option<Queued<P>> {
         let packet = Some(self.packet.take()?);
         let forwards = self.forwards.saturating_add(1);
@@ -82,7 +83,7 @@ impl<P> InterfaceQueue<P> {
         InterfaceQueue { waiting: VecDeque::with_capacity(limit.min(64)), limit }
     }
 
-    /// Appends a packet. A packet that finds the queue full is returned.
+    /// Appends a packet. If the queue is full, the packet is returned as the error.
     pub(super) fn push(&mut self, packet: Queued<P>) -> Result<(), Queued<P>> {
         if self.waiting.len() >= self.limit {
             return Err(packet);
@@ -109,17 +110,17 @@ impl<P> InterfaceQueue<P> {
         self.waiting.iter()
     }
 
-    /// Takes the packet at this place.
+    /// Removes the packet at place `at`, and returns it.
     pub(super) fn remove(&mut self, at: usize) -> Option<Queued<P>> {
         self.waiting.remove(at)
     }
 
-    /// Takes the first packet.
+    /// Removes the first packet, and returns it.
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         self.waiting.pop_front()
     }
 
-    /// Puts a packet back to the place from which [`InterfaceQueue::remove`] took it.
+    /// Puts a packet back to place `at`, from which [`InterfaceQueue::remove`] took the packet.
     pub(super) fn put_back(&mut self, at: usize, packet: Queued<P>) {
         self.waiting.insert(at.min(self.waiting.len()), packet);
     }

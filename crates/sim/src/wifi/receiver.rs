@@ -1,8 +1,9 @@
 //! The receiver of a station: which frame it follows, and what overlapping frames do to it.
 //!
-//! A receiver follows the first frame that it senses, even one that is too weak to decode. A later frame that is
-//! weaker by the capture ratio is ignored. Any other later frame destroys both: a collision. A later frame is never
-//! followed, however strong, and the powers of several frames do not add. This is the receiver of ns-2.
+//! A receiver follows the first frame that it senses, even if the frame is too weak to decode. A later frame that is
+//! weaker, at least by the capture ratio, is ignored. Any other later frame is a collision, and both frames are lost.
+//! Even a very strong later frame is never decoded. The powers of several frames do not add. This is the receiver of
+//! ns-2.
 
 use super::frame::Head;
 use ripstop_base::Time;
@@ -18,9 +19,9 @@ pub(super) struct Reception {
     pub(super) power: f64,
     /// When the frame begins at the station.
     pub(super) begins: Time,
-    /// When it ends there.
+    /// When the frame ends at the station.
     pub(super) ends: Time,
-    /// Until when it reserves the medium.
+    /// Until when the frame reserves the medium.
     pub(super) reserved: Time,
 }
 
@@ -30,7 +31,8 @@ pub(super) struct Receiver {
     state: ReceiverState,
     /// The frame that is followed.
     followed: Option<Reception>,
-    /// Whether this frame could be decoded without other frames: strong enough, and heard while the station was silent.
+    /// Whether the station could decode this frame if there were no other frames. The frame must be strong enough, and
+    /// the station must be silent during the frame.
     intact: bool,
 }
 
@@ -43,7 +45,7 @@ enum ReceiverState {
     TooWeak,
     /// The station was sending during a part of the frame.
     Deaf,
-    /// Frames have collided. The one that ends last is followed.
+    /// Frames have collided. The frame that ends last is followed.
     Collided,
 }
 
@@ -52,25 +54,25 @@ enum ReceiverState {
 pub(super) enum Beginning {
     /// The receiver follows the frame.
     Followed,
-    /// The receiver ignores the frame beside a stronger one.
+    /// The receiver ignores the frame, because it follows a stronger frame.
     Ignored,
-    /// The frame has collided with the frame that was followed. The receiver follows the one that ends last.
+    /// The frame has collided with the frame that was followed. The receiver follows the frame that ends last.
     Collision {
-        /// The other frame, which is lost and followed no more.
+        /// The frame that ends first. It is lost, and the receiver does not follow it.
         lost: Head,
-        /// Whether the lost frame could have been decoded without the other.
+        /// Whether the lost frame could have been decoded without the other frame.
         intact: bool,
     },
 }
 
-/// How a frame was received that the receiver followed to its end.
+/// The outcome of a frame that the receiver followed to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Decoded,
     TooWeak,
     Deaf,
     Collided {
-        /// Whether the frame could have been decoded without the others.
+        /// Whether the frame could have been decoded without the other frames.
         intact: bool,
     },
 }
@@ -92,22 +94,23 @@ impl Receiver {
         self.followed.as_ref()
     }
 
-    /// When the frame ends that is followed. [`Time::NEVER`] if none is.
+    /// When the followed frame ends. [`Time::NEVER`] if no frame is followed.
     #[inline]
     pub(super) fn ends(&self) -> Time {
         self.followed.map_or(Time::NEVER, |reception| reception.ends)
     }
 
-    /// The earliest time at which station `k` may count slots after the frame that is followed, without DIFS. The station
-    /// sends nothing. A frame that it decodes reserves the medium, unless the frame is for station `k`. After any other
-    /// frame the station is silent for `shyness`.
+    /// The earliest time at which DIFS may begin after the followed frame, if station `k` sends nothing. A frame for
+    /// station `k` does not reserve the medium for the station. Any other frame reserves the medium if it is decoded.
+    /// If it is not decoded, the station is silent for `shyness`. It is not known yet whether the frame will be
+    /// decoded, so the earlier time counts.
     pub(super) fn quiet_from(&self, k: usize, shyness: Duration) -> Time {
         let Some(Reception { head, ends, reserved, .. }) = self.followed else { return Time::NEVER };
         if head.is_for(k) { ends } else { reserved.min(ends + shyness) }
     }
 
-    /// Takes the beginning of a frame. `sending`: this station is sending. `capture` is the ratio by which a later
-    /// frame must be weaker.
+    /// Handles the beginning of the frame `new`. `sending` tells whether this station is sending. A later frame is
+    /// ignored if it is weaker, at least by the ratio `capture`.
     pub(super) fn begin(&mut self, new: Reception, sending: bool, capture: f64) -> Beginning {
         let intact = new.decodes && !sending;
         let Some(old) = self.followed else {
@@ -139,7 +142,7 @@ impl Receiver {
         }
     }
 
-    /// How the frame was received that is followed, when it ends. None if no frame is followed.
+    /// The followed frame, and its outcome if it ends now. None if no frame is followed.
     pub(super) fn end(&self) -> Option<(Reception, Ending)> {
         let ending = match self.state {
             ReceiverState::Decoding => Ending::Decoded,
@@ -150,7 +153,7 @@ impl Receiver {
         Some((self.followed?, ending))
     }
 
-    /// Follows no frame any more.
+    /// Stops following the frame.
     pub(super) fn release(&mut self) {
         self.followed = None;
     }

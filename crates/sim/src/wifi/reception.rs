@@ -1,9 +1,11 @@
 //! How frames reach a station.
 //!
-//! A frame that begins or ends at a station changes only this station, unless it is for the station. So the station does
-//! not wake for it. The beginning waits in the station's list of frames under way. [`Medium::hear`] applies beginnings and
-//! ends before anything else happens at the station, in their order and with their own times. A frame on its way sets a
-//! timer only at its receivers, and delays the back-offs of all stations that sense it.
+//! A frame that is not for a station changes only the state of this station when it begins and ends there. So the
+//! station does not wake for such a frame. The frame waits in the station's list of frames under way. Before anything
+//! else happens at the station, [`Medium::hear`] applies beginnings and ends of frames in order, each with its own
+//! time. A frame on its way sets a reception timer only at stations that must act at its end. These are its receivers,
+//! and stations that wait to overhear its sender (Cadence). At all stations that sense the frame, the frame may move
+//! the back-off timer.
 
 use super::frame::Frame;
 use super::medium::Medium;
@@ -14,10 +16,10 @@ use super::timers::Timer;
 use ripstop_base::Time;
 use std::collections::VecDeque;
 
-/// Frames whose beginning has not reached a station yet, or has not been applied there.
+/// Frames whose beginning has not reached a station yet, or has not been applied at the station yet.
 #[derive(Clone, Debug)]
 pub(super) struct UnderWay {
-    /// The frames, the one that begins first before the others.
+    /// The frames, in the order in which they begin.
     frames: VecDeque<Reception>,
 }
 
@@ -26,14 +28,14 @@ impl UnderWay {
         UnderWay { frames: VecDeque::with_capacity(4) }
     }
 
-    /// Adds a frame. Of frames that begin at the same time, the one that was sent first is first: it comes from farther
-    /// away.
+    /// Adds a frame. If two frames begin at the same time, the weaker frame comes first. It comes from farther away, so
+    /// it was sent earlier.
     #[inline]
     fn push(&mut self, frame: Reception) {
         let is_later = |other: &Reception| {
             other.begins > frame.begins || (other.begins == frame.begins && other.power > frame.power)
         };
-        // Most frames begin after all others.
+        // Most frames begin after all frames in the list.
         match self.frames.back() {
             Some(last) if is_later(last) => {
                 let at = self.frames.iter().position(is_later).unwrap_or(0);
@@ -77,8 +79,9 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Applies to station `k` what has reached it: the beginnings of frames before `begin_before`, and up to `now` the ends
-    /// of frames, the packets that leave the link layer, and the beginning and the end of the station's own MAC ACK.
+    /// Applies to station `k` what has reached it, in order. Beginnings of frames are applied if they come before
+    /// `begin_before`. Three other kinds of events are applied up to `now`: the ends of frames, packets that leave the
+    /// link layer, and the beginning and the end of the station's own MAC ACK.
     #[inline]
     pub(super) fn hear(&mut self, k: usize, begin_before: Time, now: Time) {
         loop {
@@ -111,7 +114,8 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Sets the timer of station `k` for the next frame that is for it.
+    /// Sets the reception timer of station `k`. The timer ends at the earliest end of a frame that is for the station,
+    /// or that the station waits to overhear (Cadence).
     pub(super) fn await_reception(&mut self, k: usize) {
         let station = &mut self.stations[k];
         let followed = station.receiver.followed();
@@ -137,7 +141,7 @@ impl<P: Packet> Medium<P> {
                 station.shy_until = station.shy_until.max(ends + self.config.shyness());
             }
             Beginning::Collision { lost, intact } => {
-                // The frame that is followed no more is counted now, and the other one when it ends.
+                // The lost frame is counted now. The other frame is counted when it ends.
                 station.counters.collided += 1;
                 station.counters.collisions += u64::from(lost.carries_packet_for(k) && intact);
             }
@@ -161,14 +165,14 @@ impl<P: Packet> Medium<P> {
             }
         }
         if station.is_sending(now) {
-            // The station never sensed the frame.
+            // A station that sends does not notice the end of a frame.
         } else if ending != Ending::Decoded {
             station.shy_until = station.shy_until.max(now + self.config.shyness());
         } else {
             debug_assert!(reception.begins >= station.decoded_until, "two frames that overlap were both decoded");
             station.decoded_until = now;
             if self.config.immediate_access {
-                // A frame that was decoded ends the wait of EIFS (10.3.2.3.7).
+                // A decoded frame ends the wait for EIFS (10.3.2.3.7).
                 station.shy_until = now;
             }
             self.overhear(k, &reception, now);

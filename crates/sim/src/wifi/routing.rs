@@ -1,4 +1,5 @@
-//! How stations find the next hop of a packet: static routes, or AODV. This file joins both to the medium.
+//! How stations find the next hop of a packet: static routes, or AODV. This file connects both kinds of routing to the
+//! medium.
 
 use super::aodv::{Action, Router};
 use super::config::{Routing, WifiConfig};
@@ -17,7 +18,7 @@ use ripstop_base::Time;
 pub(super) enum Routes<P> {
     /// Static routes.
     Static(StaticRoutes),
-    /// AODV at each station.
+    /// The AODV routers of all stations.
     Aodv(Vec<Router<P>>),
 }
 
@@ -35,7 +36,7 @@ impl<P: Packet> Medium<P> {
     /// What the routing protocol of station `station` has counted.
     ///
     /// # Panics
-    /// If there is no such station.
+    /// If the stations use AODV and there is no such station.
     pub fn routing_counters(&self, station: usize) -> RoutingCounters {
         match &self.routes {
             Routes::Static(_) => RoutingCounters::default(),
@@ -43,7 +44,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// The routers of the stations. None with static routes.
+    /// The routers of the stations. Empty with static routes.
     pub(super) fn routers(&self) -> &[Router<P>] {
         match &self.routes {
             Routes::Static(_) => &[],
@@ -68,7 +69,8 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Station `k` has received a packet. It delivers the packet, passes it on, or gives it to the routing protocol.
+    /// Station `k` has received a packet. The station delivers the packet, passes it on, or gives it to the routing
+    /// protocol.
     pub(super) fn arrive(&mut self, k: usize, mut packet: Queued<P>, now: Time) {
         match packet.packet.take() {
             Some(Payload::Message(message)) => {
@@ -87,7 +89,17 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// The MAC of station `k` gives a packet up at the retry limit. AODV takes this for a broken link.
+    /// The number of hops from station `k` to `destination`, as the station's routing protocol knows it. None if the
+    /// station has no route.
+    pub(super) fn hops(&self, k: usize, destination: u32) -> Option<u32> {
+        match &self.routes {
+            Routes::Static(routes) => routes.hops(k, destination as usize),
+            Routes::Aodv(routers) => routers[k].hops(destination),
+        }
+    }
+
+    /// The MAC of station `k` gives a packet up at the retry limit. AODV takes this for a broken link, unless the
+    /// packet is a message of AODV.
     pub(super) fn give_up(&mut self, k: usize, packet: Queued<P>, now: Time) {
         match &mut self.routes {
             Routes::Aodv(routers) if packet.load != Load::Routing => {
@@ -99,7 +111,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// The alarm of station `k`'s router rings.
+    /// The routing timer of station `k` has ended.
     pub(super) fn wake_router(&mut self, k: usize, now: Time) {
         if let Routes::Aodv(routers) = &mut self.routes {
             routers[k].wake(now);
@@ -107,7 +119,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Does what the router of station `k` asks for, and sets its alarm.
+    /// Does what the router of station `k` asks for, and sets the routing timer.
     fn follow_router(&mut self, k: usize, now: Time) {
         loop {
             let Routes::Aodv(routers) = &mut self.routes else { return };

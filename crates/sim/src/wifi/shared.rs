@@ -33,10 +33,11 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// What the routing protocol of station `station` has counted. All 0 with ideal access, which has static routes.
+    /// What the routing protocol of station `station` has counted. With ideal access all counters are 0, because the
+    /// routes are static.
     ///
     /// # Panics
-    /// If there is no such station of a medium with DCF.
+    /// If the stations use AODV and there is no such station.
     pub fn routing_counters(&self, station: usize) -> RoutingCounters {
         match self {
             SharedMedium::Dcf(medium) => medium.routing_counters(station),
@@ -44,8 +45,8 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// The hops over which station `station` protects a packet at present (DCF), or k of the interference constraints
-    /// (ideal access).
+    /// With DCF: the number of hops over which the adaptive back-off of station `station` protects a packet at present.
+    /// With ideal access: k, the interference range in hops.
     ///
     /// # Panics
     /// If there is no such station of a medium with DCF.
@@ -56,7 +57,7 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// The packets that wait at station `station`, without those that are sent.
+    /// The number of packets that wait at station `station`. Packets that are being sent do not count.
     ///
     /// # Panics
     /// If there is no such station of a medium with DCF.
@@ -67,7 +68,7 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// What the links of a medium with ideal access did. None with DCF.
+    /// What the links of a medium with ideal access have done so far. None with DCF.
     pub fn activity(&self) -> Option<Activity> {
         match self {
             SharedMedium::Dcf(_) => None,
@@ -84,7 +85,7 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// The next output. None when nothing is left.
+    /// The next output. None if no output is left.
     #[inline]
     pub fn poll(&mut self) -> Option<MediumOutput<P>> {
         match self {
@@ -105,7 +106,7 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// When the medium has something to do next. [`Time::NEVER`] if it has not.
+    /// When the medium has something to do next. [`Time::NEVER`] if it has nothing to do.
     #[inline]
     pub fn next_due(&mut self) -> Time {
         match self {
@@ -114,8 +115,8 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// Handles what is due at `now`. A medium with DCF then goes on with what is due before `until`, as long as nothing
-    /// comes out. Returns the time that the medium has reached, and the number of steps.
+    /// Handles what is due at `now`. A medium with DCF then handles what is due before `until`, and stops as soon as
+    /// there is an output. Returns the time that the medium has reached, and the number of steps.
     #[inline]
     pub fn run(&mut self, now: Time, until: Time) -> (Time, u64) {
         match self {
@@ -130,15 +131,15 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// Records what happens on the air from now on, for [`SharedMedium::poll_air`]. Ideal access sends no frames, so
-    /// there is nothing to record.
+    /// Records what happens on the air from now on, for [`SharedMedium::poll_air`]. A medium with ideal access has no
+    /// frames, so it records nothing.
     pub fn record_air(&mut self) {
         if let SharedMedium::Dcf(medium) = self {
             medium.record_air();
         }
     }
 
-    /// The next event on the air until `now`. None when nothing is left, or when the medium does not record.
+    /// The next recorded event up to `now`. None if no such event is left, or if the medium does not record.
     pub fn poll_air(&mut self, now: Time) -> Option<AirEvent<P>> {
         match self {
             SharedMedium::Dcf(medium) => medium.poll_air(now),
@@ -146,7 +147,7 @@ impl<P: Packet> SharedMedium<P> {
         }
     }
 
-    /// Brings the counters up to date.
+    /// Brings the counters up to date at `now`.
     pub fn settle(&mut self, now: Time) {
         match self {
             SharedMedium::Dcf(medium) => medium.settle(now),

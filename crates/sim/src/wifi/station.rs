@@ -16,18 +16,18 @@ use super::timers::{Timer, Timers};
 use ripstop_base::{Stream, Time};
 use std::time::Duration;
 
-/// What the sender of a station is doing.
+/// What the sending side of a station is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing: the station may contend for the medium.
     Idle,
-    /// It sends an RTS, or waits for the CTS.
+    /// The station sends an RTS, or waits for the CTS.
     Rts,
-    /// It sends a CTS, or waits for the data.
+    /// The station sends a CTS, or waits for the data frame.
     Cts,
-    /// It sends data, or waits for a MAC ACK.
+    /// The station sends a data frame, or waits for a MAC ACK.
     Data,
-    /// It sends a MAC ACK.
+    /// The station sends a MAC ACK.
     Ack,
 }
 
@@ -37,28 +37,28 @@ pub(super) struct Response {
     /// [`FrameKind::Cts`] or [`FrameKind::Ack`].
     pub(super) kind: FrameKind,
     pub(super) to: u32,
-    /// How long after the frame that it answers the response is due.
+    /// The time from the end of the answered frame to the beginning of the response.
     pub(super) after: Duration,
     /// How long the medium stays reserved after the response.
     pub(super) reserves: Duration,
 }
 
-/// The packets that a station contends for or sends: one, or two that are XORed.
+/// What a station contends with or sends: one packet, or two packets that are XORed.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange<P> {
     /// The packet that the station took from its queue first.
     pub(super) first: Queued<P>,
-    /// The packet that is XORed with it.
+    /// The packet that is XORed with `first`.
     pub(super) partner: Option<Queued<P>>,
     /// The place in the queue from which the partner was taken.
     pub(super) partner_place: usize,
-    /// Whether an RTS must be answered before the packets are sent.
+    /// Whether the station must send an RTS and receive a CTS before it sends the packets.
     pub(super) rts_due: bool,
-    /// Of an XOR frame on the air: which of the two packets were acknowledged.
+    /// For an XOR frame: whether `first` was acknowledged, and whether `partner` was.
     pub(super) acknowledged: [bool; 2],
 }
 
-/// The frame that a station sends or sent last.
+/// The latest frame of a station: the frame has ended, is on the air, or is about to begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) frame: Frame,
@@ -80,35 +80,37 @@ pub(super) struct Station<P> {
     /// Frames that have not begun at the station yet.
     pub(super) under_way: UnderWay,
     pub(super) receiver: Receiver,
-    /// When the frame that was decoded last ended.
+    /// The end of the last frame that the station decoded.
     pub(super) decoded_until: Time,
     pub(super) flight: Flight,
-    /// The content of the last broadcast frame. It is kept here, since the sender is done with the frame before the
-    /// last station receives it.
+    /// The content of the station's last broadcast frame. The exchange ends before the last receiver has the frame, so
+    /// the content is kept here.
     pub(super) announcement: Option<Message>,
     pub(super) phase: Phase,
-    /// Until when the medium is reserved for others: the network allocation vector (NAV).
+    /// The network allocation vector (NAV): until this time the medium is reserved for other stations.
     pub(super) nav: Time,
-    /// Until when the station stays silent after a frame that it could not decode (EIFS).
+    /// The station stays silent until this time, because of a frame that it could not decode (EIFS).
     pub(super) shy_until: Time,
-    /// Since when the station has sensed no frame and sent none.
+    /// The station has sensed no frame and sent none since this time.
     pub(super) quiet_since: Time,
     pub(super) response: Option<Response>,
-    /// When the MAC ACK that the station owes begins, or, while it is sent, when it ends. [`Time::NEVER`] without one.
+    /// When the MAC ACK that the station owes begins. While this MAC ACK is sent: when it ends. [`Time::NEVER`] if the
+    /// station owes and sends no MAC ACK.
     pub(super) answers: Time,
     pub(super) exchange: Option<Exchange<P>>,
     pub(super) queue: InterfaceQueue<P>,
-    /// The packets that the station has sent lately, for decoding.
+    /// The packets that the station has sent lately. It decodes XOR frames with them.
     pub(super) sent: Sent,
     pub(super) contention: Contention,
     /// What the station knows of its neighbours (Cadence).
     pub(super) rhythm: Rhythm,
     pub(super) countdown: Countdown,
-    /// The time of the timer of the back-off, while it runs.
+    /// The time for which the back-off timer is set, while this timer runs.
     earliest_end: EarliestEnd,
-    /// Whether the countdown is the wait of DIFS for immediate access. A busy medium turns it into a back-off.
+    /// Whether the countdown is the wait for DIFS before immediate access. If the medium becomes busy, a back-off
+    /// replaces this wait.
     pub(super) immediate: bool,
-    /// Packets between the queue and the layer above.
+    /// Packets between the interface queue and the layer above.
     pub(super) link_layer: LinkLayer<P>,
     pub(super) draws: Stream,
     pub(super) counters: StationCounters,
@@ -150,19 +152,20 @@ impl<P> Station<P> {
         now < self.flight.ends() && !self.is_about_to_answer()
     }
 
-    /// Whether the station is about to send a MAC ACK, without contention.
+    /// Whether the station owes a MAC ACK that has not begun yet.
     #[inline]
     pub(super) fn is_about_to_answer(&self) -> bool {
         self.phase == Phase::Idle && self.answers != Time::NEVER
     }
 
-    /// A new back-off begins with this many slots.
+    /// Starts a new back-off of `slots` slots. The back-off is paused at first.
     pub(super) fn set_countdown(&mut self, slots: u32) {
         self.countdown = Countdown::Paused { slots };
         self.timers.stop(Timer::Backoff);
     }
 
-    /// When the station has something to do next. It does not wake for the end of a back-off without a packet to send.
+    /// When the station has something to do next. A station that has no packet to send, and none in its link layer,
+    /// does not wake for the end of its back-off.
     #[inline]
     pub(super) fn next_wake(&self) -> Time {
         if self.exchange.is_none() && self.link_layer.is_empty() {
@@ -172,7 +175,7 @@ impl<P> Station<P> {
         }
     }
 
-    /// Ends a back-off without a packet to send that has run out before `before`.
+    /// Ends a back-off that has run out before `before`, if the station has no packet to send.
     #[inline]
     pub(super) fn end_idle_backoff(&mut self, before: Time, slot: Duration) {
         if self.exchange.is_none() && self.countdown.ends(slot) < before {
@@ -182,8 +185,8 @@ impl<P> Station<P> {
         }
     }
 
-    /// The back-off does not end before `slots` slots have passed from `from` on. Sets its timer, unless the timer ends
-    /// later already, because of a frame that is to come.
+    /// Sets the timer of the back-off, which does not end before `slots` slots have passed from `from` on. If the timer
+    /// already ends later because of a frame that is to come, the timer does not change.
     pub(super) fn expect_backoff(&mut self, from: Time, slots: u32, config: &WifiConfig) {
         let slot = config.slot;
         let mut earliest = EarliestEnd::new(from, slots);
@@ -197,11 +200,11 @@ impl<P> Station<P> {
         }
     }
 
-    /// A frame comes that this station senses from `begins` to `ends`. Moves the timer of the back-off, and returns
-    /// whether it has.
+    /// Prepares for a frame that this station will sense from `begins` to `ends`. Sets the timer of the back-off anew
+    /// if the frame matters to the back-off, and returns whether it does.
     ///
-    /// With the rules of ns-2, no slot passes before DIFS after the end. With those of the standard, a frame that is
-    /// decoded ends the wait of EIFS, so slots may pass earlier than without the frame.
+    /// With ns-2's rules, no slot passes from the beginning of the frame until DIFS after its end. With the standard's
+    /// rules, a decoded frame ends the wait for EIFS, so slots may pass earlier than without the frame.
     #[inline]
     pub(super) fn meet_frame(&mut self, begins: Time, ends: Time, decodes: bool, config: &WifiConfig) -> bool {
         let slot = config.slot;
@@ -218,7 +221,7 @@ impl<P> Station<P> {
         true
     }
 
-    /// Whether the station senses no frame and its sender does nothing. The NAV does not count.
+    /// Whether the station senses no frame, sends none, and waits for no response. The NAV and EIFS are not considered.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.phase == Phase::Idle && self.receiver.is_idle()
@@ -230,7 +233,7 @@ impl<P> Station<P> {
         self.nav.max(self.shy_until)
     }
 
-    /// Whether the medium is idle for the station, physically and by the NAV.
+    /// Whether the medium is idle for the station: the station is quiet, and its NAV and EIFS have ended.
     #[inline]
     pub(super) fn is_idle(&self, now: Time) -> bool {
         self.is_quiet() && self.reserved_until() <= now

@@ -1,26 +1,26 @@
 //! The timers of a station.
 //!
-//! The medium knows only when the earliest timer of each station ends. So its work does not grow with the number of
-//! timers, and moving a timer back and forth within one step costs nothing.
+//! The medium knows only the end of the earliest timer of each station. So the work of the medium does not grow with
+//! the number of timers. A timer may move several times within one step at no cost for the medium.
 
 use ripstop_base::Time;
 
 /// What a station waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// A frame for the station ends.
+    /// A frame ends that is for the station, or that the station waits to overhear (Cadence).
     Reception,
     /// SIFS has passed, and a frame follows without contention.
     Defer,
-    /// The response to a frame did not come in time, or the station's own response has ended.
+    /// A CTS, a data frame or a MAC ACK did not come in time, or the station's broadcast has ended.
     Wait,
-    /// The back-off may have ended. The medium may have been busy in the meantime; then the back-off goes on.
+    /// The back-off may have ended. If the medium was busy in the meantime, the back-off goes on.
     Backoff,
     /// The protection timer of the adaptive back-off has ended.
     Protection,
     /// A packet in the queue may be sent (Cadence).
     Release,
-    /// A packet leaves the link layer, or the station's MAC ACK ends, and the station has something to do then.
+    /// The station has something to do because a packet leaves the link layer, or because its MAC ACK ends.
     Local,
     /// The routing protocol has something to do.
     Routing,
@@ -58,7 +58,7 @@ impl Timers {
         self.ends[timer as usize] = when;
     }
 
-    /// Lets `timer` end at `when`, unless it ends earlier.
+    /// Lets `timer` end at `when`, unless it already ends earlier.
     #[inline]
     pub(super) fn set_at_most(&mut self, timer: Timer, when: Time) {
         let ends = &mut self.ends[timer as usize];
@@ -83,7 +83,7 @@ impl Timers {
         self.ends[timer as usize] != Time::NEVER
     }
 
-    /// Stops `timer` if it has ended by `now`, and tells whether it had.
+    /// Tells whether `timer` has ended by `now`. If it has, stops it.
     #[inline]
     pub(super) fn take(&mut self, timer: Timer, now: Time) -> bool {
         let has_ended = self.ends[timer as usize] <= now;
@@ -93,13 +93,13 @@ impl Timers {
         has_ended
     }
 
-    /// When the first timer ends. [`Time::NEVER`] if none runs.
+    /// When the first timer ends. [`Time::NEVER`] if no timer runs.
     #[inline]
     pub(super) fn earliest(&self) -> Time {
         self.ends.iter().copied().fold(Time::NEVER, Time::min)
     }
 
-    /// When the first timer ends that is not `left_out`. [`Time::NEVER`] if no other timer runs.
+    /// When the first timer other than `left_out` ends. [`Time::NEVER`] if no other timer runs.
     #[inline]
     pub(super) fn earliest_without(&self, left_out: Timer) -> Time {
         let mut others = *self;

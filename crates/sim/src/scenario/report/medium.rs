@@ -46,6 +46,8 @@ pub struct CadenceReport {
     pub overheard_per_s: Statistic,
     /// Times per second at which a free MAC found that all packets of its queue were held.
     pub held_per_s: Statistic,
+    /// Held packets per second that left as partners in XOR frames.
+    pub free_rides_per_s: Statistic,
     /// TCP acknowledgements per second that were lost in XOR frames, where no MAC ACK was due for them.
     pub rider_losses_per_s: Statistic,
 }
@@ -191,6 +193,7 @@ impl MediumReport {
             cadence: (spec.backoff == BackoffName::Cadence).then(|| CadenceReport {
                 overheard_per_s: rate(|c| c.overheard),
                 held_per_s: rate(|c| c.held),
+                free_rides_per_s: rate(|c| c.free_rides),
                 rider_losses_per_s: rate(|c| c.rider_losses),
             }),
             routing: RoutingReport::new(spec, 0..spec.stations.len(), runs),

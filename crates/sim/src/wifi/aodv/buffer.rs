@@ -6,18 +6,19 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The most packets that wait at a station: 64 (ns-2's value). A TCP window of up to 64 packets never fills the buffer.
-/// Half the value drops packets of larger windows than 32. Double the value keeps packets that TCP has given up.
+/// The largest number of packets that wait at a station: 64 (ns-2's value). A TCP window of up to 64 packets never
+/// overflows the buffer. Half the value drops packets if the TCP window has more than 32 packets. Double the value
+/// keeps packets that TCP has given up.
 const MOST_WAITING: usize = 64;
 
-/// How long a packet waits: 30 s (ns-2's value). A discovery ends earlier, after some 20 s without a reply.
-/// So half the value could end a wait before the last request. Double the value changes nothing.
+/// The longest time for which a packet waits: 30 s (ns-2's value). A discovery without a reply ends earlier, after
+/// about 20 s. So half the value could end a wait before the last request. Double the value changes nothing.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Packets that wait for a route, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer<P> {
-    /// The packets, with the times until which they wait.
+    /// The packets, each with the time until which it waits.
     waiting: VecDeque<(Time, Queued<P>)>,
 }
 
@@ -29,7 +30,7 @@ impl<P> Buffer<P> {
         Buffer { waiting: VecDeque::new() }
     }
 
-    /// Appends a packet. The oldest packet leaves a full buffer.
+    /// Appends a packet. If the buffer is full, the oldest packet is dropped.
     pub(super) fn push(&mut self, packet: Queued<P>, now: Time, dropped: &mut Dropped<P>) {
         self.expire(now, dropped);
         if self.waiting.len() >= MOST_WAITING {
@@ -55,7 +56,7 @@ impl<P> Buffer<P> {
         self.waiting.iter().map(|(_, packet)| packet)
     }
 
-    /// Drops the packets that have waited too long. They are the oldest ones.
+    /// Drops the packets that have waited too long. The oldest packets are at the front of the buffer.
     fn expire(&mut self, now: Time, dropped: &mut Dropped<P>) {
         while self.waiting.front().is_some_and(|(until, _)| *until < now) {
             dropped.extend(self.waiting.pop_front().map(|(_, packet)| (packet, DropReason::Expired)));

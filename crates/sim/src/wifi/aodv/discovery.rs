@@ -1,4 +1,4 @@
-//! Route discovery: requests, replies, and what they tell a station about routes (RFC 3561, sections 6.3 to 6.7).
+//! Route discovery: requests, replies, and what both tell a station about routes (RFC 3561, sections 6.3 to 6.7).
 
 use super::messages::{Message, RouteReply, RouteRequest};
 use super::table::{INFINITY, RouteState};
@@ -7,27 +7,28 @@ use ripstop_base::Time;
 use std::time::Duration;
 
 /// The time to live of the first request for a destination without a known distance: 5 hops (ns-2's value; RFC 3561 has
-/// 1). Half or double the value matters little: ns-2 asks the whole network first, see [`Router::request`].
+/// 1). Half or double the value matters little, because the first request goes to the whole network (see
+/// [`Router::request`]).
 const TTL_START: u32 = 5;
 
-/// By how much the time to live grows beyond the last one (RFC 3561). Half the value needs more requests, double the
-/// value disturbs more stations.
+/// The number of hops that each request adds to the time to live of the request before it: 2 (RFC 3561). Half the value
+/// needs more requests. Double the value disturbs more stations.
 const TTL_INCREMENT: u32 = 2;
 
-/// From this time to live on, a request goes to the whole network (RFC 3561). Half the value floods short strings,
-/// double the value delays discoveries over more than 7 hops.
+/// If the last time to live has reached this number of hops, the next request goes to the whole network: 7 (RFC 3561).
+/// Half the value floods short strings. Double the value delays discoveries over more than 7 hops.
 const TTL_THRESHOLD: u32 = 7;
 
-/// Requests to the whole network before the station gives up: this number and one more, as in ns-2 (RFC 3561 has 2).
-/// Half or double the value changes how long packets wait for a station that is not there.
+/// The station gives up after this number of requests to the whole network and one more. The value is 3, as in ns-2
+/// (RFC 3561 has 2). Half or double the value changes how long packets wait for a station that is not there.
 const RREQ_RETRIES: u32 = 3;
 
-/// The longest wait for a reply, and the pause after a discovery that was given up: 10 s (ns-2's value). A string needs
-/// less than 1 s for an answer, so half or double the value moves the pause alone.
+/// The longest wait for a reply, and the pause after a discovery that was given up: 10 s (ns-2's value). On a string, a
+/// reply comes in less than 1 s. So half or double the value changes only the pause.
 const MOST_WAIT: Duration = Duration::from_secs(10);
 
-/// The lifetime of the route in the destination's own reply: 10 s (ns-2's value; RFC 3561 has 6 s). Packets extend it,
-/// so half or double the value matters only for routes that no packet uses.
+/// The lifetime of the route in the destination's own reply: 10 s (ns-2's value; RFC 3561 has 6 s). Packets extend the
+/// lifetime, so half or double the value matters only for routes that no packet uses.
 const MY_ROUTE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a route to the originator of a request lives: 6 s (ns-2's value). A reply takes less than 1 s, so half or
@@ -35,10 +36,12 @@ const MY_ROUTE_TIMEOUT: Duration = Duration::from_secs(10);
 const REVERSE_ROUTE_LIFE: Duration = Duration::from_secs(6);
 
 impl<P> Router<P> {
-    /// Asks for a route to `destination`, unless it is too early for a further request. The table must have an entry.
+    /// Asks for a route to `destination`, unless it is too early for a further request. The table must have an entry
+    /// for `destination`.
     ///
-    /// As in ns-2, the hop count of a route that was never lost counts as large. So the first requests for a
-    /// destination go to the whole network. The ring of stations grows only around a route that was lost before.
+    /// As in ns-2, the last hop count of a route that was never lost is very large. So the first requests for a
+    /// destination go to the whole network. Requests with a small, growing time to live are sent only for a route that
+    /// was lost before.
     pub(super) fn request(&mut self, destination: u32, now: Time) {
         let Some(at) = self.table.find(destination) else { return };
         let route = &mut self.table[at];
@@ -81,7 +84,7 @@ impl<P> Router<P> {
         self.broadcast(Message::Request(request), Duration::ZERO, now);
     }
 
-    /// Takes a request that neighbour `from` has sent: answers it, or forwards it.
+    /// Handles a request from neighbour `from`: answers the request, or forwards it.
     pub(super) fn on_request(&mut self, request: RouteRequest, from: u32, now: Time) {
         let RouteRequest { id, originator, .. } = request;
         if originator == self.me || self.heard.iter().any(|(who, number, _)| (*who, *number) == (originator, id)) {
@@ -121,7 +124,7 @@ impl<P> Router<P> {
         }
     }
 
-    /// Learns the route to the originator of a request, and returns its place in the table.
+    /// Learns the route to the originator of a request, and returns the place of this route in the table.
     fn learn_reverse_route(&mut self, request: &RouteRequest, from: u32, now: Time) -> usize {
         let at = self.table.find_or_add(request.originator);
         let route = &mut self.table[at];
@@ -138,8 +141,8 @@ impl<P> Router<P> {
         at
     }
 
-    /// Answers a request with a route of this hop count and sequence number. `back` is the place of the route to the
-    /// originator of the request.
+    /// Answers a request with a route of this hop count and sequence number. `back` is the place in the table of the
+    /// route to the originator of the request.
     fn send_reply(
         &mut self,
         request: &RouteRequest,
@@ -167,7 +170,7 @@ impl<P> Router<P> {
         self.send_later(packet, Duration::ZERO, now);
     }
 
-    /// Takes a reply that neighbour `from` has sent: learns the route, and forwards the reply.
+    /// Handles a reply from neighbour `from`: learns the route, and forwards the reply.
     pub(super) fn on_reply(&mut self, reply: RouteReply, from: u32, now: Time) {
         let at = self.table.find_or_add(reply.destination);
         let route = &mut self.table[at];
@@ -193,8 +196,8 @@ impl<P> Router<P> {
     }
 }
 
-/// The lifetime in the reply of a station on the way: whole seconds until `expires`. As in ns-2, a lifetime that is
-/// negative wraps, so that a route in repair is passed on with a lifetime of 136 years.
+/// The lifetime that a station puts into its reply if it is not the destination: whole seconds until `expires`. As in
+/// ns-2, a negative lifetime wraps around. So a station replies with a lifetime of 136 years if its route is in repair.
 fn lifetime(expires: Time, now: Time) -> Duration {
     let seconds = expires.signed_since(now) / 1_000_000_000;
     Duration::from_secs(u64::from(seconds as u32))
@@ -212,7 +215,7 @@ mod tests {
         Router::new(me, Seed::new(1).stream("jitter"))
     }
 
-    /// What the router sends at once, as messages or as the next hop of a packet.
+    /// The messages and packets that the router sends at once.
     fn sent(router: &mut Router<()>) -> Vec<Queued<()>> {
         let send = |action| if let Action::Send(packet) = action { Some(packet) } else { None };
         std::iter::from_fn(|| router.poll()).filter_map(send).collect()
@@ -273,7 +276,7 @@ mod tests {
                 }
             }
         }
-        // Waits of 1.8 s times the number of floods, checked every 0.5 s.
+        // Each wait lasts 1.8 s times the number of floods. The router checks every 0.5 s whether the wait is over.
         let times: Vec<f64> = times.iter().map(|time| time.as_secs_f64()).collect();
         assert_eq!(times, [2.0, 6.0, 11.5]);
         assert_eq!(drops, [(1, DropReason::NoRoute)]);

@@ -9,7 +9,7 @@ impl Message {
     /// The message in the format of RFC 3561. `address` gives the IPv4 address of a station.
     ///
     /// The simulator counts the hops to the station that receives a message, as ns-2 does. RFC 3561 counts the hops to
-    /// the station that sends it, which are one less.
+    /// the station that sends the message, which is one hop less.
     pub(in crate::wifi) fn encode(&self, address: impl Fn(u32) -> [u8; 4]) -> Vec<u8> {
         let hops = |hops: u32| hops.saturating_sub(1).min(255) as u8;
         let mut bytes = Vec::with_capacity(24);
@@ -34,7 +34,7 @@ impl Message {
                 bytes.extend((lifetime.as_millis().min(u128::from(u32::MAX)) as u32).to_be_bytes());
             }
             Message::Error(RouteError { unreachable }) => {
-                // The count has 8 bits. A string of more than 255 unreachable stations is cut.
+                // The number of destinations has 8 bits, so the message names only the first 255 unreachable stations.
                 let named = &unreachable[..unreachable.len().min(255)];
                 bytes.extend([3, 0, 0, named.len() as u8]);
                 for (station, sequence) in named {

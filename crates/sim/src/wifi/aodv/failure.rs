@@ -1,9 +1,9 @@
 //! Broken links: local repair, and route errors (RFC 3561, sections 6.11 and 6.12).
 //!
-//! As in ns-2, a station repairs the route itself if the packet has come farther than it has to go. The route stays *in
-//! repair*: packets wait in the buffer, and requests are repeated until a reply comes. Neighbours answer the request
-//! with routes of the same sequence number, which are no better than the lost one. So most repairs end only when those
-//! routes have expired.
+//! As in ns-2, a station repairs the route itself if the packet has passed more hops than it has left. Then the route
+//! is *in repair*: packets wait in the buffer, and the station repeats requests until a reply comes. Neighbours reply
+//! with routes that have the same sequence number as the lost route. Such a route is no better than the lost route, so
+//! the station ignores it. Most repairs end only when the neighbours' routes have expired.
 
 use super::messages::{Message, RouteError};
 use super::table::RouteState;
@@ -12,7 +12,8 @@ use ripstop_base::Time;
 use std::time::Duration;
 
 impl<P> Router<P> {
-    /// The MAC could not deliver a packet to its next hop: the link is broken. Messages of the protocol do not count.
+    /// The MAC could not deliver a packet to its next hop: the link is broken. Messages of the routing protocol do not
+    /// count.
     pub(in crate::wifi) fn on_link_break(&mut self, packet: Queued<P>, now: Time) {
         self.counters.link_breaks += 1;
         let neighbour = packet.to;
@@ -48,13 +49,13 @@ impl<P> Router<P> {
         self.buffer.push(packet, now, &mut self.dropped);
         self.table[at].state = RouteState::InRepair;
         self.request(destination, now);
-        // ns-2 takes the time at which the wait ends for a duration. So the repair is given up only at twice the
-        // present time, or later.
+        // ns-2 mistakes the time at which the wait ends for a duration. So the station gives up the repair only at
+        // twice the present time, or later.
         let wait = self.table[at].discovery.wait_until.since(Time::ZERO);
         self.repairs.push((now + wait, destination));
     }
 
-    /// Gives up the repairs whose time has come. The neighbours are not told, as in ns-2.
+    /// Gives up the repairs whose time has come. As in ns-2, the station does not tell its neighbours.
     pub(super) fn end_repairs(&mut self, now: Time) {
         let table = &mut self.table;
         self.repairs.retain(|(when, destination)| {
@@ -69,7 +70,8 @@ impl<P> Router<P> {
         });
     }
 
-    /// Takes an error that neighbour `from` has sent: ends the routes over it, and tells the neighbours that use them.
+    /// Handles an error from neighbour `from`: ends the lost routes that lead over `from`, and tells the neighbours
+    /// that use these routes.
     pub(super) fn on_error(&mut self, error: &RouteError, from: u32, now: Time) {
         let mut lost = Vec::new();
         for (destination, sequence) in &error.unreachable {
@@ -92,7 +94,7 @@ impl<P> Router<P> {
         }
     }
 
-    /// Tells the neighbours that these destinations are lost, after `delay`.
+    /// After `delay`, tells the neighbours that these destinations are unreachable.
     pub(super) fn send_error(&mut self, unreachable: Vec<(u32, u32)>, delay: Duration, now: Time) {
         self.counters.route_errors += 1;
         self.broadcast(Message::Error(RouteError { unreachable }), delay, now);
@@ -127,7 +129,7 @@ mod tests {
         Queued { to: 6, forwards, ..packet(0, 9, 1) }
     }
 
-    /// The errors that the router sends, and whether it empties the queue and drops the packet.
+    /// The errors that the router sends, whether it empties the queue for station 6, and whether it drops a packet.
     fn outcome(router: &mut Router<()>) -> (Vec<RouteError>, bool, bool) {
         let (mut errors, mut flushed, mut dropped) = (Vec::new(), false, false);
         while let Some(action) = router.poll() {
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(outcome(&mut router), (vec![], false, false));
         let counters = router.counters();
         assert_eq!((counters.repairs, counters.route_requests, counters.route_errors), (1, 1, 0));
-        // Packets of other stations wait too.
+        // A packet of another station waits too.
         router.route(packet(0, 9, 2), Time::from_millis(3));
         assert_eq!((outcome(&mut router), router.packets().count()), ((vec![], false, false), 2));
     }

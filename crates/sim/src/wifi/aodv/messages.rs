@@ -14,10 +14,11 @@ pub(in crate::wifi) enum Message {
     Error(RouteError),
 }
 
-/// A route request (RREQ). It is broadcast, and stations that cannot answer it broadcast it again.
+/// A route request (RREQ). The originator broadcasts the request. Stations that cannot answer the request broadcast it
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wifi) struct RouteRequest {
-    /// The number of the request among those of its originator.
+    /// The number of the request. Each originator numbers its own requests.
     pub(in crate::wifi) id: u32,
     pub(in crate::wifi) originator: u32,
     pub(in crate::wifi) originator_sequence: u32,
@@ -28,11 +29,11 @@ pub(in crate::wifi) struct RouteRequest {
     pub(in crate::wifi) hops: u32,
     /// How many more times the request may be sent.
     pub(in crate::wifi) time_to_live: u32,
-    /// When the originator sent it.
+    /// When the originator sent the request.
     pub(in crate::wifi) since: Time,
 }
 
-/// A route reply (RREP). It travels hop by hop to the originator of the request.
+/// A route reply (RREP). The reply travels hop by hop to the originator of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wifi) struct RouteReply {
     /// The originator of the request.
@@ -51,7 +52,7 @@ pub(in crate::wifi) struct RouteReply {
 }
 
 /// A route error (RERR): destinations that the sender does not reach any more, each with the sequence number of the
-/// lost route. It is broadcast to neighbours, and never forwarded.
+/// lost route. The error is broadcast to neighbours, and never forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::wifi) struct RouteError {
     pub(in crate::wifi) unreachable: Vec<(u32, u32)>,

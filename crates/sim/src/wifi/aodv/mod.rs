@@ -1,8 +1,9 @@
 //! AODV, the ad hoc on-demand distance vector protocol (RFC 3561), with the timers and the rules of ns-2.35.
 //!
-//! A station that has a packet and no route asks for a route: it floods a route request. The destination answers, or a
-//! station that knows a fresh route. The answer sets up the route hop by hop. A packet that the MAC drops at its retry
-//! limit stands for a broken link: the station repairs the route, or tells its neighbours that the route is lost.
+//! A station that has a packet of its own and no route floods a route request. The destination replies, or another
+//! station that knows a fresh route. The reply sets up the route hop by hop. If the MAC gives a packet up at the retry
+//! limit, the link counts as broken. Then the station repairs the route, or tells its neighbours that the route is
+//! lost.
 //!
 //! - `messages` has the three messages, `table` the routes, and `buffer` the packets that wait for a route.
 //! - `discovery` asks for routes and answers. `failure` handles broken links.
@@ -13,14 +14,18 @@
 //!
 //! Differences from ns-2.35:
 //!
-//! - There is no ARP. A station knows the MAC addresses of its neighbours. In ns-2 each station asks once for each
-//!   neighbour, so the difference ends with the first packets of a flow.
-//! - ns-2 leaves the next hop of a broadcast at 0, which is also the address of the first station. When the link to
-//!   that station breaks, ns-2 drops broadcasts in the queue as well. Here they stay.
-//! - ns-2 salvages a copy of a packet that its receiver has already. Here such a packet ends at the next station.
+//! - There is no ARP. A station knows the MAC addresses of its neighbours. In ns-2 each station asks one time for the
+//!   address of each neighbour, so only the first packets of a flow differ.
+//! - ns-2 leaves the next hop of a broadcast at 0, which is also the address of the first station. When a link to the
+//!   first station breaks, ns-2 also drops the broadcasts in the queue. Here the broadcasts stay in the queue.
+//! - If only the MAC ACK of a packet was lost, its receiver already has the packet. ns-2 still salvages a copy of such
+//!   a packet. Here such a packet ends at the next station.
 //!
-//! Differences from RFC 3561, as in ns-2: link-layer detection replaces hello messages, a received message sets up no
-//! route to the neighbour that sent it, and route errors are always broadcast.
+//! Differences from RFC 3561, as in ns-2:
+//!
+//! - The link layer detects broken links. There are no hello messages.
+//! - A received message sets up no route to the neighbour that sent the message.
+//! - Route errors are always broadcast.
 
 mod buffer;
 mod discovery;
@@ -46,24 +51,26 @@ use table::{RouteState, Table};
 const ACTIVE_ROUTE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The largest number of hops between two stations, and the time to live of packets: 30 (ns-2's value; RFC 3561 has
-/// 35).
-/// Half the value cuts strings of more than 16 stations. Double the value doubles the wait for a reply.
+/// 35). Half the value leaves strings of more than 16 stations without a route from end to end. Double the value
+/// doubles the wait for a reply.
 const NET_DIAMETER: u32 = 30;
 
-/// Time between packets from the buffer that are sent over a new route: 10 ms, as in ns-2, which leaves ARP this time.
-/// Half the value doubles the rate at which a buffer empties. Double the value delays the last of its packets.
+/// The time between packets that leave the buffer over a new route: 10 ms, as in ns-2, which leaves this time for ARP.
+/// Half the value doubles the rate at which a buffer empties. Double the value delays the last packets of the buffer.
 const BUFFER_SPACING: Duration = Duration::from_millis(10);
 
-/// Forwarded requests and errors are delayed by up to 10 ms (ns-2's value). Neighbours that forward the same broadcast
-/// would collide without it. Half the value makes collisions more likely. Double the value delays discoveries.
+/// The longest random delay of forwarded requests and errors: 10 ms (ns-2's value). Without the delay, neighbours that
+/// forward the same broadcast would collide. Half the value makes collisions more likely. Double the value delays
+/// discoveries.
 const BROADCAST_JITTER: Duration = Duration::from_millis(10);
 
-/// Routes are checked at multiples of 500 ms (ns-2's value). Half the value repeats requests earlier.
-/// Double the value lets expired routes live longer.
+/// The time between two checks of all routes: 500 ms (ns-2's value). Half the value repeats requests earlier. Double
+/// the value lets expired routes live longer.
 const PURGE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a station remembers a request (`PATH_DISCOVERY_TIME` in RFC 3561), and how often it forgets old ones: 6 s
-/// (ns-2's value). A request ends within 1 s, so half or double the value changes memory only.
+/// How long a station remembers a request, and the time between two removals of old requests: 6 s (ns-2's value;
+/// `PATH_DISCOVERY_TIME` in RFC 3561). The flood of a request ends within 1 s, so half or double the value changes only
+/// the use of memory.
 const REQUEST_MEMORY: Duration = Duration::from_secs(6);
 
 /// The protocol at one station.
@@ -71,21 +78,22 @@ const REQUEST_MEMORY: Duration = Duration::from_secs(6);
 pub(super) struct Router<P> {
     /// The number of the station.
     me: u32,
-    /// The station's sequence number. It is even.
+    /// The station's sequence number, which is even.
     sequence: u32,
     /// The number of the next request.
     next_request: u32,
     table: Table,
     buffer: Buffer<P>,
-    /// Requests heard: originator, number, and until when they are remembered.
+    /// The requests that the station remembers: the originator, the number, and the time until which it remembers the
+    /// request.
     heard: Vec<(u32, u32, Time)>,
-    /// Packets and messages that are sent later, by time.
+    /// The packets and messages that are sent later, in the order of their times.
     delayed: Vec<(Time, Queued<P>)>,
-    /// When repairs are given up, with the destinations.
+    /// The repairs under way: the time at which the station gives up each repair, and the destination.
     repairs: Vec<(Time, u32)>,
     /// When routes are checked next.
     next_purge: Time,
-    /// Jitter.
+    /// The random numbers for jitter.
     draws: Stream,
     actions: VecDeque<Action<P>>,
     dropped: Dropped<P>,
@@ -128,12 +136,18 @@ impl<P> Router<P> {
         self.counters
     }
 
-    /// The packets in the router: those that wait for a route, and those that are sent later.
+    /// The hop count of the route to `destination`, which is valid or in repair. None if there is no such route.
+    pub(super) fn hops(&self, destination: u32) -> Option<u32> {
+        let at = self.table.find(destination)?;
+        Some(self.table[at].hops).filter(|hops| *hops != table::INFINITY)
+    }
+
+    /// The packets in the router: packets that wait for a route, and packets and messages that are sent later.
     pub(super) fn packets(&self) -> impl Iterator<Item = &Queued<P>> {
         self.buffer.iter().chain(self.delayed.iter().map(|(_, packet)| packet))
     }
 
-    /// The next thing to do. None when nothing is left.
+    /// The next action for the station. None if no action is left.
     pub(super) fn poll(&mut self) -> Option<Action<P>> {
         let drop = |(packet, reason)| Action::Drop(packet, reason);
         self.actions.pop_front().or_else(|| self.dropped.pop_front().map(drop))
@@ -146,7 +160,7 @@ impl<P> Router<P> {
         self.next_purge.min(repair).min(delayed)
     }
 
-    /// Takes a packet that this station sends or forwards. It must not be for this station.
+    /// Takes a packet that this station sends or forwards. The packet must not be for this station.
     pub(super) fn route(&mut self, packet: Queued<P>, now: Time) {
         let is_mine = packet.source == self.me;
         if is_mine && packet.forwards > 0 {
@@ -173,7 +187,7 @@ impl<P> Router<P> {
         }
     }
 
-    /// Takes a message that neighbour `from` has sent.
+    /// Handles a message from neighbour `from`.
     pub(super) fn receive(&mut self, message: Message, from: u32, now: Time) {
         match message {
             Message::Request(request) => self.on_request(request, from, now),
@@ -194,7 +208,7 @@ impl<P> Router<P> {
         }
     }
 
-    /// Begins to check routes at multiples of [`PURGE_INTERVAL`], once there are routes.
+    /// Begins to check routes at multiples of [`PURGE_INTERVAL`], as soon as the table has a route.
     fn start_purges(&mut self, now: Time) {
         if self.next_purge == Time::NEVER && !self.table.is_empty() {
             let interval = PURGE_INTERVAL.as_nanos() as u64;
@@ -202,7 +216,8 @@ impl<P> Router<P> {
         }
     }
 
-    /// Checks all routes, the newest first: ends expired ones, sends packets that wait, and repeats requests.
+    /// Checks all routes, the newest first: ends expired routes, sends the packets that wait for a valid route, and
+    /// repeats requests.
     fn purge(&mut self, now: Time) {
         if now.as_nanos().is_multiple_of(REQUEST_MEMORY.as_nanos() as u64) {
             self.heard.retain(|(_, _, until)| *until > now);
@@ -225,7 +240,7 @@ impl<P> Router<P> {
         }
     }
 
-    /// Sends a packet over the valid route at this place of the table, after `delay`.
+    /// After `delay`, sends a packet over the valid route at place `at` of the table.
     fn send(&mut self, at: usize, mut packet: Queued<P>, delay: Duration, now: Time) {
         let route = &mut self.table[at];
         route.expires = now + ACTIVE_ROUTE_TIMEOUT;
@@ -233,8 +248,8 @@ impl<P> Router<P> {
         self.send_later(packet, delay, now);
     }
 
-    /// Sends the packets that wait for the route at this place of the table: the first after `delay`, each other one
-    /// `spacing` later. Returns the delay of a further packet.
+    /// Sends the packets that wait for the route at place `at` of the table. The first packet is sent after `delay`,
+    /// and each further packet `spacing` after the packet before it. Returns the delay that one more packet would have.
     fn send_waiting(&mut self, at: usize, mut delay: Duration, spacing: Duration, now: Time) -> Duration {
         let destination = self.table[at].destination;
         while let Some(packet) = self.buffer.take(destination, now, &mut self.dropped) {
@@ -257,7 +272,7 @@ impl<P> Router<P> {
         self.send_later(packet, delay, now);
     }
 
-    /// The packet that carries a message to neighbour `to`.
+    /// The packet that carries `message` to neighbour `to`, or to all neighbours.
     fn packet_of(&self, message: Message, destination: u32, to: u32) -> Queued<P> {
         Queued {
             bytes: message.bytes(),
@@ -284,7 +299,7 @@ impl<P> Router<P> {
         self.delayed.insert(at, (when, packet));
     }
 
-    /// A random delay of a broadcast.
+    /// Draws a random delay for a broadcast.
     fn jitter(&mut self) -> Duration {
         BROADCAST_JITTER.mul_f64(self.draws.unit())
     }
@@ -295,7 +310,7 @@ mod tests {
     use super::super::queue::{Load, Payload, Queued};
     use ripstop_base::Time;
 
-    /// A packet of 1500 bytes from one station to another, with this number.
+    /// A packet of 1500 bytes from station `source` to station `destination`, with the number `id`.
     pub(super) fn packet(source: u32, destination: u32, id: u64) -> Queued<()> {
         Queued {
             packet: Some(Payload::Packet(())),

@@ -3,37 +3,38 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The hop count of a route that is not valid. A valid route is shorter.
+/// The hop count of an invalid route. A valid route has fewer hops.
 pub(super) const INFINITY: u32 = 255;
 
-/// Expected time of a request over one hop and of its reply back, as long as no discovery has measured it: 30 ms
-/// (ns-2's value; RFC 3561 has 40 ms). A discovery waits for a multiple. Half or double the value changes only the
-/// first discoveries of a station.
+/// The expected time of a request over one hop and of its reply, until a discovery of the route has measured this time:
+/// 30 ms (ns-2's value; RFC 3561 has 40 ms). A discovery waits for a multiple of this time. Half or double the value
+/// changes only discoveries of routes without a reply so far.
 const NODE_TRAVERSAL_TIME: Duration = Duration::from_millis(30);
 
-/// The number of discoveries whose duration a route remembers: 3 (ns-2's value). Half the value follows changes of load
-/// faster, double the value more slowly. The waits between requests change little.
+/// The number of discoveries whose duration a route remembers: 3 (ns-2's value). With half the value, the waits between
+/// requests follow changes of load faster. With double the value, they follow more slowly. In both cases the waits
+/// change little.
 const HISTORY: usize = 3;
 
 /// Whether packets may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RouteState {
-    /// Packets may not use it. It remembers the last sequence number.
+    /// Packets may not use the route. The table keeps the route's last sequence number.
     Invalid,
-    /// Packets may use it.
+    /// Packets may use the route.
     Valid,
-    /// This station looks for another next hop. Packets wait.
+    /// This station looks for another next hop. Packets wait until it has found one.
     InRepair,
 }
 
-/// The discovery of a route.
+/// The state of the discovery of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Discovery {
-    /// No new request before this time. [`Time::ZERO`] when no discovery is under way.
+    /// The station sends no new request before this time. [`Time::ZERO`] if no discovery is under way.
     pub(super) wait_until: Time,
-    /// Requests to the whole network without a reply.
+    /// The number of requests to the whole network without a reply.
     pub(super) floods: u32,
-    /// The time to live of the last request, or the hop count of the last reply. 0 before both.
+    /// The time to live of the last request. After a reply: the hop count of this reply. 0 before the first request.
     pub(super) last_ttl: u32,
 }
 
@@ -41,20 +42,21 @@ pub(super) struct Discovery {
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) destination: u32,
-    /// The destination's sequence number. It grows by 1, and so becomes odd, when the route is lost.
+    /// The destination's sequence number. When the route is lost, the number grows by 1, and so becomes odd.
     pub(super) sequence: u32,
-    /// Hops to the destination, or [`INFINITY`].
+    /// The number of hops to the destination. [`INFINITY`] if the route is invalid.
     pub(super) hops: u32,
-    /// The hop count of the route before it became invalid. [`INFINITY`] if it never did.
+    /// The hop count of the route before it was lost. [`INFINITY`] if the route was never lost.
     pub(super) last_hops: u32,
     pub(super) next_hop: u32,
     pub(super) state: RouteState,
-    /// When the route ends unless packets use it.
+    /// When the route expires. Each packet that uses the route moves this time.
     pub(super) expires: Time,
-    /// Neighbours that are known to use the route.
+    /// The neighbours that are known to use the route.
     pub(super) precursors: Vec<u32>,
     pub(super) discovery: Discovery,
-    /// Durations of the last discoveries, for each hop. Zero if there was none.
+    /// The durations of the last discoveries, each divided by the number of hops. Zero where there was no discovery
+    /// yet.
     durations: [Duration; HISTORY],
     /// The entry of `durations` that is replaced next.
     oldest: usize,
@@ -116,7 +118,7 @@ impl Route {
         self.oldest = (self.oldest + 1) % HISTORY;
     }
 
-    /// The expected time of a request over one hop and of its reply back.
+    /// The expected time of a request over one hop and of its reply.
     pub(super) fn time_per_hop(&self) -> Duration {
         let known = self.durations.iter().filter(|duration| **duration > Duration::ZERO);
         match known.clone().count() {
@@ -133,10 +135,11 @@ impl Route {
     }
 }
 
-/// The routes of a station. A station has few: it hears of the ends of flows, and of stations that repair routes.
+/// The routes of a station. A table has few routes, because a station hears only of the ends of flows and of stations
+/// that repair routes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    /// In the order in which they were added.
+    /// The routes, in the order in which they were added.
     routes: Vec<Route>,
 }
 
@@ -149,7 +152,7 @@ impl Table {
         self.routes.len()
     }
 
-    /// The place of the route to `destination`.
+    /// The place of the route to `destination`. None if the destination is unknown.
     pub(super) fn find(&self, destination: u32) -> Option<usize> {
         self.routes.iter().position(|route| route.destination == destination)
     }
@@ -204,7 +207,7 @@ mod tests {
         // A second loss does not overwrite the length.
         route.invalidate();
         assert_eq!(route.last_hops, 3);
-        // Only a reply with a newer number makes it valid again.
+        // Only a reply with a newer sequence number makes the route valid again.
         assert!(!route.is_worse_than(4, 1) && route.is_worse_than(6, 4));
     }
 

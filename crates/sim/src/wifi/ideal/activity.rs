@@ -5,11 +5,11 @@ use std::time::Duration;
 /// What the links of a medium did since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// The links: first those to higher stations, then those to lower ones.
+    /// The links. Links to stations with higher numbers come first, and links to stations with lower numbers follow.
     pub links: Vec<LinkActivity>,
-    /// For each m, the time in which exactly m links were active.
+    /// Entry m is the time in which exactly m links were active together.
     pub together: Vec<Duration>,
-    /// Slots of scheduled access in which a link was active. 0 with CSMA.
+    /// The number of slots of scheduled access in which a link was active. 0 with CSMA.
     pub slots: u64,
 }
 
@@ -18,16 +18,16 @@ pub struct Activity {
 pub struct LinkActivity {
     /// The station that sends.
     pub from: u32,
-    /// Its neighbour that receives.
+    /// The neighbour that receives.
     pub to: u32,
-    /// Exchanges begun. With CSMA, each ends a back-off.
+    /// The number of exchanges that the link has begun. With CSMA, each exchange follows a back-off.
     pub attempts: u64,
-    /// Exchanges ended, each with one packet.
+    /// The number of exchanges that have ended. Each exchange carries one packet.
     pub exchanges: u64,
-    /// With CSMA, back-offs that a link in conflict stopped. With scheduled access, slots that the link had to leave to
-    /// a link in conflict although it had a packet.
+    /// With CSMA: the number of back-offs that a link in conflict stopped. With scheduled access: the number of slots
+    /// in which the link had a packet, but had to leave the medium to a link in conflict.
     pub deferrals: u64,
-    /// The time in which it was active.
+    /// The time in which the link was active.
     pub active: Duration,
 }
 

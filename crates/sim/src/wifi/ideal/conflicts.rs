@@ -5,9 +5,10 @@ use crate::wifi::{Position, WifiConfig, hop_counts};
 /// The links between neighbours, with their conflicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Conflicts {
-    /// The stations of each link: transmitter and receiver. Links to higher stations come first, in ascending order.
-    /// Then come links to lower stations, in descending order. For a string these are the forward links 1 to n-1 and
-    /// the reverse links n to 2n-2 of fig. 3.
+    /// The stations of each link: transmitter and receiver. Links to stations with higher numbers come first, in
+    /// ascending order of the transmitters. Links to stations with lower numbers follow, in descending order of the
+    /// transmitters. For a string, these are the forward links 1 to n-1 and the reverse links n to 2n-2 of paper 002,
+    /// fig. 3.
     pub(super) links: Vec<(u32, u32)>,
     /// For each link, the links in conflict with it, in ascending order.
     pub(super) with: Vec<Vec<u32>>,
@@ -15,8 +16,8 @@ pub(super) struct Conflicts {
 
 impl Conflicts {
     /// The links between stations at these `places` that decode each other. Two links are in conflict if the
-    /// transmitter of one is at most `k` hops from the receiver of the other. That covers both constraints of the
-    /// paper. Stations without a way between them do not disturb each other.
+    /// transmitter of one link is at most `k` hops from the receiver of the other link. This rule covers both
+    /// constraints of the paper. Stations without a path between them do not disturb each other.
     pub(super) fn new(wifi: &WifiConfig, places: &[Position], k: u32) -> Conflicts {
         let hops = hop_counts(wifi, places);
         let stations = places.len() as u32;
@@ -35,7 +36,7 @@ impl Conflicts {
         Conflicts { links, with }
     }
 
-    /// The number of the link from station `from` to station `to`. None if they are not neighbours.
+    /// The number of the link from station `from` to station `to`. None if the two stations are not neighbours.
     pub(super) fn link(&self, from: u32, to: u32) -> Option<usize> {
         self.links.iter().position(|link| *link == (from, to))
     }

@@ -2,7 +2,7 @@
 //!
 //! A link with a packet attempts after an exponential back-off. When a link becomes active, all links in conflict with
 //! it know this at once, and stop their back-offs. An exponential time has no memory. So it makes no difference whether
-//! a stopped back-off is kept or drawn again. Here it is drawn again.
+//! a stopped back-off is kept or drawn again. Here the stopped back-off is drawn again.
 
 use super::link::Phase;
 use super::medium::IdealMedium;
@@ -16,9 +16,9 @@ impl<P: Packet> IdealMedium<P> {
         self.first_due().1
     }
 
-    /// Handles the back-offs and exchanges that end by `now`, in the order of their times. Of two back-offs that end in
-    /// the same nanosecond, the first one stops the other, so there are no collisions. Returns when the next back-off or
-    /// exchange ends.
+    /// Handles the back-offs and exchanges that end by `now`, in the order of their times. If the back-offs of two
+    /// links in conflict end in the same nanosecond, the first link of the list stops the back-off of the other link.
+    /// So there are no collisions. Returns when the next back-off or exchange ends.
     pub(super) fn step_csma(&mut self, now: Time) -> Time {
         loop {
             let (link, due) = self.first_due();
@@ -34,13 +34,14 @@ impl<P: Packet> IdealMedium<P> {
         }
     }
 
-    /// The link whose back-off or exchange ends first, and when. [`Time::NEVER`] if there is none.
+    /// The link whose back-off or exchange ends first, and the time of this end. The time is [`Time::NEVER`] if no link
+    /// has a back-off or an exchange.
     fn first_due(&self) -> (usize, Time) {
         let due = self.links.iter().map(|link| link.due()).enumerate();
         due.min_by_key(|(_, due)| *due).unwrap_or((0, Time::NEVER))
     }
 
-    /// The back-off of `link` has ended: it becomes active, and blocks the links in conflict with it.
+    /// The back-off of `link` has ended. The link becomes active, and blocks the links in conflict with it.
     fn attempt(&mut self, link: usize, now: Time) {
         self.begin_exchange(link, now);
         for at in 0..self.links[link].with.len() {
@@ -54,8 +55,8 @@ impl<P: Packet> IdealMedium<P> {
         }
     }
 
-    /// The exchange of `link` has ended. The link, and those that it blocked, may attempt again. The link that the
-    /// packet goes on to is one of them: its transmitter was the receiver.
+    /// The exchange of `link` has ended. The link, and the links that it blocked, may attempt again. The link over
+    /// which the packet goes on is one of the blocked links, because its transmitter was the receiver of `link`.
     fn end_csma(&mut self, link: usize, now: Time) {
         self.end_exchange(link, now);
         for at in 0..self.links[link].with.len() {

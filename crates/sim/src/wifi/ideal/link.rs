@@ -11,22 +11,22 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(super) struct Parcel<P> {
     pub(super) packet: P,
-    /// The station that it is for in the end.
+    /// The packet's final destination.
     pub(super) destination: u32,
 }
 
 /// What a link is doing.
 #[derive(Clone, Debug)]
 pub(super) enum Phase<P> {
-    /// It has no packet, or is kept from sending.
+    /// The link has no packet, or may not send at present.
     Idle,
-    /// Its back-off ends at this time (CSMA).
+    /// The link's back-off ends at this time (CSMA).
     BackingOff(Time),
-    /// It sends. `parcel` is None for a packet without a destination.
+    /// The link is in an exchange. `parcel` is None for a packet without a destination.
     Active {
         /// When the exchange began.
         began: Time,
-        /// When it ends.
+        /// When the exchange ends.
         ends: Time,
         /// The packet.
         parcel: Option<Parcel<P>>,
@@ -38,21 +38,22 @@ pub(super) enum Phase<P> {
 pub(super) struct Link<P> {
     config: IdealLinkConfig,
     packet_times: PacketTimes,
-    /// The links in conflict with it.
+    /// The links in conflict with this link.
     pub(super) with: Vec<u32>,
     pub(super) phase: Phase<P>,
-    /// The packets that wait, without the one that is sent.
+    /// The packets that wait. The packet that is being sent is not one of them.
     pub(super) queue: VecDeque<Parcel<P>>,
-    /// How many of the links in conflict are active.
+    /// The number of links in conflict that are active (CSMA).
     pub(super) blockers: u32,
-    /// The number of the last slot in which it was active (scheduled access). 0 if there was none.
+    /// The number of the last slot in which the link was active (scheduled access). 0 if there was no such slot.
     pub(super) served: u64,
     draws: Stream,
     pub(super) activity: LinkActivity,
 }
 
 impl<P: Packet> Link<P> {
-    /// A link with its settings. `draws` gives its back-offs and packet times.
+    /// The link between the stations `ends`, in conflict with the links `with`. Its back-offs and packet times are
+    /// drawn from `draws`.
     pub(super) fn new(config: &IdealConfig, ends: (u32, u32), with: Vec<u32>, draws: Stream) -> Link<P> {
         let (from, to) = ends;
         Link {
@@ -68,17 +69,17 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether it has a packet to send.
+    /// Whether the link has a packet to send.
     pub(super) fn has_packet(&self) -> bool {
         self.config.saturated || !self.queue.is_empty()
     }
 
-    /// Whether it is active.
+    /// Whether the link is active.
     pub(super) fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Active { .. })
     }
 
-    /// When its back-off or its exchange ends. [`Time::NEVER`] if it is idle.
+    /// When the link's back-off or exchange ends. [`Time::NEVER`] if the link is idle.
     pub(super) fn due(&self) -> Time {
         match self.phase {
             Phase::Idle => Time::NEVER,
@@ -94,7 +95,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Begins the exchange of its next packet. Returns what the packet carries.
+    /// Begins the exchange of the link's next packet. Returns what the packet carries.
     pub(super) fn begin(&mut self, config: &IdealConfig, now: Time) -> Load {
         let parcel = self.queue.pop_front();
         let (bytes, load) = match &parcel {
@@ -111,7 +112,7 @@ impl<P: Packet> Link<P> {
         load
     }
 
-    /// Ends the exchange. Returns its packet; None if it had no destination.
+    /// Ends the exchange, and returns its packet. None if the packet had no destination.
     pub(super) fn end(&mut self, now: Time) -> Option<Parcel<P>> {
         self.activity = LinkActivity { exchanges: self.activity.exchanges + 1, ..self.activity_until(now) };
         match std::mem::replace(&mut self.phase, Phase::Idle) {
@@ -120,7 +121,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// What it did until `now`, with the part of its exchange that has passed.
+    /// What the link did until `now`. The part of its exchange that has passed counts.
     pub(super) fn activity_until(&self, now: Time) -> LinkActivity {
         let under_way = match self.phase {
             Phase::Active { began, .. } => now.since(began),

@@ -15,21 +15,22 @@ use std::time::Duration;
 /// A medium with ideal access, with its stations.
 ///
 /// The caller drives it like [`Medium`](crate::wifi::Medium): it offers packets with [`IdealMedium::send`], calls
-/// [`IdealMedium::run`] when the medium is due, and takes what comes out with [`IdealMedium::poll`] until nothing is
-/// left. Before the first packet it calls [`IdealMedium::start`].
+/// [`IdealMedium::run`] when the medium is due, and takes outputs with [`IdealMedium::poll`] until no output is left.
+/// Before the first packet, the caller calls [`IdealMedium::start`].
 #[derive(Debug)]
 pub struct IdealMedium<P> {
     pub(super) config: IdealConfig,
     pub(super) links: Vec<Link<P>>,
     pub(super) slot: Slot,
-    /// Totals of the medium. The links have their own counters; [`IdealMedium::activity`] joins both.
+    /// Totals of the medium. Each link has its own counters. [`IdealMedium::activity`] joins the totals and the
+    /// counters of the links.
     pub(super) activity: Activity,
     conflicts: Conflicts,
     routes: StaticRoutes,
     counters: Vec<StationCounters>,
-    /// The links that are active.
+    /// The number of links that are active.
     active: usize,
-    /// Until when `activity` has been brought up to date.
+    /// The totals in `activity` are up to date until this time.
     counted: Time,
     /// When the next step is due.
     due: Time,
@@ -61,7 +62,7 @@ impl<P: Packet> IdealMedium<P> {
         }
     }
 
-    /// Lets saturated links contend from now on.
+    /// Lets saturated links contend from `now` on.
     pub fn start(&mut self, now: Time) {
         self.due = self.contend(now);
     }
@@ -71,8 +72,8 @@ impl<P: Packet> IdealMedium<P> {
         self.counters.len()
     }
 
-    /// The counters of station `station`. A medium with ideal access counts data frames, and drops by queues and by
-    /// routing.
+    /// The counters of station `station`. A medium with ideal access counts only data frames, packets dropped by full
+    /// queues, and packets dropped without a route.
     ///
     /// # Panics
     /// If there is no such station.
@@ -85,7 +86,7 @@ impl<P: Packet> IdealMedium<P> {
         self.config.interference
     }
 
-    /// The packets that wait at station `station`, for all its links.
+    /// The number of packets that wait at station `station`, over all links of the station.
     pub fn waiting(&self, station: usize) -> usize {
         let own = self.links.iter().filter(|link| link.activity.from as usize == station);
         own.map(|link| link.queue.len()).sum()
@@ -102,7 +103,7 @@ impl<P: Packet> IdealMedium<P> {
         !self.outputs.is_empty()
     }
 
-    /// The next output. None when nothing is left.
+    /// The next output. None if no output is left.
     pub fn poll(&mut self) -> Option<MediumOutput<P>> {
         self.outputs.pop_front()
     }
@@ -114,11 +115,11 @@ impl<P: Packet> IdealMedium<P> {
     pub fn send(&mut self, from: u32, to: u32, packet: P, now: Time) {
         self.enqueue(from, Parcel { packet, destination: to });
         let due = self.contend(now);
-        // The caller polls after a step, so an output such as a dropped packet needs one.
+        // The caller polls only after a step. So an output, such as a dropped packet, makes a step due now.
         self.due = if self.has_output() { now } else { due };
     }
 
-    /// When the next step is due. [`Time::NEVER`] if there is none.
+    /// When the next step is due. [`Time::NEVER`] if no step is due.
     pub fn next_due(&self) -> Time {
         self.due
     }
@@ -131,7 +132,7 @@ impl<P: Packet> IdealMedium<P> {
         };
     }
 
-    /// Counts the time until `now`.
+    /// Adds the time until `now` to the totals.
     pub fn settle(&mut self, now: Time) {
         let passed = now.since(self.counted);
         self.counted = now;
@@ -168,7 +169,7 @@ impl<P: Packet> IdealMedium<P> {
         }
     }
 
-    /// Puts a packet at station `at` into the queue of the link to its next hop.
+    /// Puts a packet at station `at` into the queue of the link to the packet's next hop.
     fn enqueue(&mut self, at: u32, parcel: Parcel<P>) {
         let next = self.routes.next_hop(at as usize, parcel.destination as usize);
         let counters = &mut self.counters[at as usize];

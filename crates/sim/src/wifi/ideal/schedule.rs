@@ -1,16 +1,16 @@
 //! Scheduled access: slots in which links without conflicts are active together.
 //!
-//! The links with a packet get a slot in the order in which they were last active, and of those never active the first
-//! in the list. A link that is in conflict with one that was chosen before it waits. On a string whose links always
-//! have packets, this is the perfect schedule of paper 002, fig. 11: in slot s the links i with i mod (k+2) = s are
-//! active. A packet of a flow moves one hop in each slot. So it is at least k+2 hops ahead of the next packet of the
-//! flow.
+//! For each slot, the links with a packet are considered in turn. The link that has been inactive for the longest time
+//! comes first. Links that were never active come before all others, in the order of the list. A link waits if it is in
+//! conflict with a link that was chosen before. On a string whose links always have packets, this order gives the
+//! perfect schedule of paper 002, fig. 11: in slot s the links i with i mod (k+2) = s are active. A packet of a flow
+//! moves one hop in each slot. So the packet is at least k+2 hops ahead of the next packet of the flow.
 //!
-//! A schedule with a fixed period would not reach theorem 3.1 for small windows: a new packet would wait for the slot
-//! of the first link.
+//! A schedule with a fixed period would not reach the bound of theorem 3.1 for small TCP windows, because a new packet
+//! would wait for the slot of the first link.
 //!
-//! A slot lasts as long as the longest exchange in it. The next slot begins in the same moment, after the hosts have
-//! answered the packets that arrived. A packet that finds no slot under way begins one.
+//! A slot lasts as long as its longest exchange. The next slot begins in the moment in which this slot ends, after the
+//! hosts have answered the packets that arrived. If no slot is under way, a new packet begins a slot.
 
 use super::medium::IdealMedium;
 use crate::wifi::Packet;
@@ -19,7 +19,7 @@ use ripstop_base::Time;
 /// The slot that is under way, or about to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// No link has a packet.
+    /// No slot is under way or about to begin: no link has a packet.
     None,
     /// A slot begins at this time.
     Begins(Time),
@@ -46,7 +46,8 @@ impl<P: Packet> IdealMedium<P> {
         self.slot.due()
     }
 
-    /// Handles the begin or the end of a slot that is due at `now`. Returns when the next begin or end is due.
+    /// Handles the beginning or the end of a slot, if it is due at `now`. Returns when the next beginning or end is
+    /// due.
     pub(super) fn step_schedule(&mut self, now: Time) -> Time {
         match self.slot {
             Slot::Begins(at) if at <= now => self.begin_slot(now),
