@@ -19,7 +19,7 @@ A quantity is a number with a unit. Prefixes are decimal (k = 1000). A bare numb
 |---|---|---|---|---|
 | `<RATE>` | rate | `20Mbit/s`, `512kbit/s`, `2.5MB/s` | bit/s | `_bps` |
 | `<TIME>` | time | `100ms`, `1.5s`, `20us`, `2min` | s | `_s` (`_ns` for exact counters) |
-| `<SHARE>` | share | `5%`, `0.05` | a fraction of 1 | none: `loss`, `share` |
+| `<SHARE>` | share | `5%`, `0.05` | a fraction of 1 | no suffix (keys such as `loss` and `share`) |
 | `<SIZE>` | size | `1000B`, `300kB`, `3.2MB` | bytes | `_bytes` |
 | `<QUEUE>` | queue limit | `200` (packets), `300kB` | packets | `_packets`, `_bytes` |
 
@@ -128,8 +128,8 @@ fn escaped(text: &str) -> String {
     text.split('`').enumerate().map(escape).collect::<Vec<_>>().join("`")
 }
 
-/// Every command has its own description. No command shows the description of a group of flags that several
-/// commands share.
+/// Every command has its own description. If commands share a group of flags, clap may show the description of the group
+/// as the description of each command. This test fails if two commands have the same description.
 #[test]
 fn each_command_has_a_description_of_its_own() {
     fn visit(command: &Command, seen: &mut std::collections::BTreeSet<String>) {

@@ -11,8 +11,9 @@ use serde::Serialize;
 
 /// The redundancy that masks the losses of a round (paper 000, section VI-B)
 ///
-/// For W packets of data, R W packets are sent in a round. The command computes the smallest R, in steps of 0.01, for
-/// which at most W of the packets sent are lost with a probability of at least --target.
+/// For W packets of data, R W packets are sent in a round, so a round tolerates W lost packets. The command
+/// computes the smallest R, in steps of 0.01, for which the losses stay within this limit with a probability of at least
+/// --target.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {

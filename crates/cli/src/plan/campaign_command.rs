@@ -25,8 +25,8 @@ pub(super) struct Flags {
     /// The number of links
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     links: u64,
-    /// The number of links on which to simulate plain TCP, for --data. Plain TCP takes the least time [default: as
-    /// --links]
+    /// The number of links on which to simulate plain TCP, for --data. Plain TCP is the fastest scheme to simulate, so it
+    /// can run on more links than the other schemes. A number below --links counts as --links [default: as --links]
     #[arg(long, value_name = "N", requires = "data", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     plain_links: Option<u64>,
     /// Leave out links above this rate. Links with high rates take the most time [default: leave out no link]
@@ -42,7 +42,8 @@ pub(super) struct Flags {
     /// Write the report to this Markdown file
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Write the errors to this TOML file. The file crates/model/data/plan-errors.toml is compiled into `ripstop plan`
+    /// Write the errors of the predictions to this TOML file. `ripstop plan` shows the errors of such a file, which is
+    /// compiled into the program: crates/model/data/plan-errors.toml
     #[arg(long, value_name = "FILE")]
     errors: Option<PathBuf>,
     /// The number of threads. This number does not change the result [default: one for each core]

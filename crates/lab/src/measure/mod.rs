@@ -50,8 +50,8 @@ pub enum KnownMeasure {
     /// Goodput plus 40 bytes of headers for each packet, Mbit/s. The receivers of ns-2, called
     /// sinks, count throughput this way.
     Sink,
-    /// Units of a block code in the packets that arrived in order, units/s. The units of the
-    /// headers count. The value is the sum over all flows.
+    /// Units of a block code in the packets that arrived in order, units/s. The units that
+    /// carry headers are included. The value is the sum over all flows.
     Units,
     /// Mean congestion window, packets.
     Cwnd,

@@ -28,7 +28,7 @@ const SLOW: f64 = 1.0 / 600.0;
 const FAST: f64 = 1.0 / 100.0;
 /// Losses in the prior sample, packets. This number divided by [`PRIOR_PACKETS`] is a loss of 1 %.
 ///
-/// Double the value starts with a loss estimate of 2 %, half the value with 0.5 %.
+/// With double the value, the loss estimate starts at 2 %. With half the value, it starts at 0.5 %.
 const PRIOR_LOST: f64 = 0.3;
 /// Size of the prior sample, packets.
 ///
@@ -55,8 +55,8 @@ const GUESS: f64 = 0.05;
 /// Half the value lets the other direction's losses count sooner. Double the value lets the guess
 /// count for longer.
 const GUESS_PACKETS: f64 = 20.0;
-/// Guessed length of a run of losses, packets. In the presumed length, the guess counts like one
-/// run in the other direction.
+/// Guessed length of a run of losses, packets. The presumed length is the mean over the runs of the
+/// other direction and one further run of this length.
 ///
 /// If the guess is too small, too few repairs protect the first packets. Packets after a loss then
 /// wait for a round trip. Half the value makes this wait more likely on a path with long runs.

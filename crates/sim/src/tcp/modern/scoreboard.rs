@@ -2,8 +2,8 @@
 //! Packets can be found by number and by order of sending.
 //!
 //! The computing time for an acknowledgement is proportional to the number of packets that the acknowledgement reports,
-//! not to the number of packets in flight. For this reason, the counts are updated with each change. Two queues give
-//! the lowest packet to retransmit and the oldest packet on the path. An entry of a queue becomes stale when its packet
+//! not to the number of packets in flight. To achieve this, the counts are updated with each change. Two queues give the
+//! lowest packet to retransmit and the oldest packet on the path. An entry of a queue becomes stale when its packet
 //! changes. The next query that meets the entry removes it.
 
 use super::rate::Stamp;
@@ -18,7 +18,7 @@ use std::ops::Range;
 pub(super) struct SentPacket {
     /// When the packet was last sent.
     pub(super) sent: Time,
-    /// The number of transmissions of all packets before the last transmission of this packet. This number orders the
+    /// How many transmissions, of any packet, came before the last transmission of this packet. This number orders the
     /// packets by their last transmission.
     pub(super) order: u64,
     pub(super) stamp: Stamp,
@@ -56,8 +56,8 @@ pub(super) struct Scoreboard {
     by_time: VecDeque<(u64, u64)>,
     /// Transmissions so far.
     transmissions: u64,
-    /// The blocks of the last acknowledgement. All packets in these blocks are marked, so blocks that the next
-    /// acknowledgement repeats are skipped.
+    /// The blocks of the last acknowledgement. All packets in these blocks are marked as received, so blocks
+    /// that the next acknowledgement repeats are skipped.
     known: [(u64, u64); MAX_BLOCKS],
 }
 
@@ -157,7 +157,8 @@ impl Scoreboard {
         self.known = known;
     }
 
-    /// Removes everything before `next`. `each` receives the packets that were not marked before.
+    /// Removes everything before `next`. `each` receives the packets that no block has marked as
+    /// received.
     pub(super) fn advance(&mut self, next: u64, mut each: impl FnMut(u64, &SentPacket)) {
         while self.una < next {
             let Some(packet) = self.packets.pop_front() else { break };
