@@ -1,10 +1,13 @@
 //! When each station of a medium has something to do next.
+//!
+//! The world's [`Scheduler`](crate::engine::Scheduler) updates a tree with each change of an alarm. A frame on its way
+//! changes the times of all stations that sense it, so a medium keeps these times itself, and has one alarm.
 
 use ripstop_base::Time;
 
 /// The number of stations in a block: 16. The stations of a block share one entry, which is no later than any of their
-/// times. With blocks of 4 or of 64 stations, the search for the first station takes longer. Among 200 stations, the
-/// search takes about 1.5 times as long.
+/// times. A search among n stations looks at n / 16 + 16 entries. For 200 stations these are 29; with blocks of 8 stations
+/// 33, and with blocks of 32 stations 39.
 const BLOCK: usize = 16;
 
 /// The time at which each station wakes next.
