@@ -15,6 +15,7 @@ fn kernels(c: &mut Criterion) {
         let mut group = c.benchmark_group(kernel.name());
         case(&mut group, "memcpy 1408", bench::memcpy(1408));
         case(&mut group, "xor 1408", bench::xor(kernel, 1408));
+        case(&mut group, "sum of 6, 1408", bench::sum(kernel, 6, 1408));
         case(&mut group, "register limit", bench::register_limit(kernel));
         case(&mut group, "mul_add 1408", bench::mul_add(kernel, 1408));
         case(&mut group, "mul_add 1500", bench::mul_add(kernel, 1500));

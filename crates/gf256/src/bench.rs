@@ -27,6 +27,19 @@ pub fn xor(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
+/// A sum of `sources` sources of `len` bytes each over GF(2). One run counts as `sources * len`
+/// bytes.
+pub fn sum(kernel: Kernel, sources: usize, len: usize) -> impl FnMut() -> u64 {
+    let from: Vec<Vec<Chunk>> = (0..sources).map(|k| filled(len, k as u64)).collect();
+    let mut to = filled(len, 0);
+    move || {
+        let from: Vec<&[u8]> = from.iter().map(|source| &bytes(source)[..len]).collect();
+        kernel.sum(ProductMode::Overwrite, &mut bytes_mut(&mut to)[..len], black_box(&from));
+        black_box(&mut to);
+        (sources * len) as u64
+    }
+}
+
 /// The kernel's multiplication instructions on registers only: no loads, stores or additions. The
 /// portable kernel has no such instructions. It runs four plain operations instead, because it
 /// needs four such operations for a product on average.
@@ -84,6 +97,7 @@ mod tests {
         for kernel in Kernel::all() {
             assert_eq!(memcpy(100)(), 100);
             assert_eq!(xor(kernel, 100)(), 100);
+            assert_eq!(sum(kernel, 6, 100)(), 600);
             assert_eq!(mul_add(kernel, 1408)(), 1408);
             assert_eq!(fused(kernel, 3, 2, 128)(), 768);
             assert!(register_limit(kernel)() >= 64_000);

@@ -15,7 +15,8 @@
 //! The most important operation is [`Kernel::product`]. Loads and stores limit the speed of a
 //! single multiply-accumulate, so a multiply-accumulate is as fast as XOR. A product of several
 //! outputs from many sources keeps its sums in registers. The product therefore comes close to the
-//! speed of the multiplication instructions.
+//! speed of the multiplication instructions. [`Kernel::sum`] does the same for sums without factors,
+//! as codes over GF(2) need them.
 
 pub mod bench;
 mod field;

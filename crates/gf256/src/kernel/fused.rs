@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 /// which fits into the second-level cache. Up to 64 sources are one tile. With more sources, each
 /// output is loaded and stored once per tile. Half the value doubles these accesses; double the
 /// value doubles the cache and stack memory.
-const TILE: usize = 64;
+pub(super) const TILE: usize = 64;
 /// The largest number of outputs that any instruction set computes at a time: the largest
 /// [`Lanes::OUTPUTS`]. With a smaller value, the instruction set with this number would compute
 /// fewer outputs at a time.
@@ -93,21 +93,21 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
 }
 
 /// At most [`TILE`] sources, from long to short.
-struct Tile<'a> {
+pub(super) struct Tile<'a> {
     sources: &'a [&'a [u8]],
     /// The original index of each source; None if sorting did not change the order.
     order: Option<&'a [u8]>,
 }
 
 /// Memory for the sorted sources.
-struct Room<'a> {
+pub(super) struct Room<'a> {
     sources: [MaybeUninit<&'a [u8]>; TILE],
     order: [u8; TILE],
 }
 
 impl<'a> Room<'a> {
     #[inline]
-    fn new() -> Room<'a> {
+    pub(super) fn new() -> Room<'a> {
         Room { sources: [const { MaybeUninit::uninit() }; TILE], order: [0; TILE] }
     }
 
@@ -128,9 +128,15 @@ impl<'a> Room<'a> {
 
 impl<'a> Tile<'a> {
     #[inline]
-    fn new<'s: 'a>(sources: &'a [&'s [u8]], room: &'a mut Room<'s>) -> Tile<'a> {
+    pub(super) fn new<'s: 'a>(sources: &'a [&'s [u8]], room: &'a mut Room<'s>) -> Tile<'a> {
         let falling = sources.windows(2).fold(true, |falling, two| falling & (two[0].len() >= two[1].len()));
         if falling { Tile { sources, order: None } } else { room.sort(sources) }
+    }
+
+    /// The sources, from long to short.
+    #[inline]
+    pub(super) fn sources(&self) -> &'a [&'a [u8]] {
+        self.sources
     }
 
     /// Adds the tile's part of the product to `outputs`, or overwrites `outputs` if `accumulate` is

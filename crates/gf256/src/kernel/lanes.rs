@@ -41,6 +41,8 @@ pub(super) trait Lanes {
     unsafe fn store(to: *mut u8, vector: Self::Vector);
     /// `a + b`.
     unsafe fn xor(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `sum + a + b`.
+    unsafe fn xor_two(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Prepares a vector to be multiplied.
     unsafe fn prepare(vector: Self::Vector) -> Self::Source;
     /// Loads the factor at `entry` into registers.
@@ -85,6 +87,19 @@ pub(super) struct Rectangle<'a, Entry> {
     pub(super) accumulate: bool,
 }
 
+/// A part of a sum over GF(2): the bytes `from..to` of the output, computed from all `sources`.
+pub(super) struct Summation<'a> {
+    /// Each source is at least `to` bytes long.
+    pub(super) sources: &'a [&'a [u8]],
+    pub(super) output: *mut u8,
+    /// The offset of the first byte.
+    pub(super) from: usize,
+    /// The offset after the last byte. `to - from` is a multiple of [`Lanes::WIDTH`].
+    pub(super) to: usize,
+    /// Whether to add to the output instead of overwriting it.
+    pub(super) accumulate: bool,
+}
+
 /// The algorithms compiled for one instruction set. Each function enables the instructions and
 /// inlines the methods of [`Lanes`].
 ///
@@ -94,6 +109,8 @@ pub(super) struct Rectangle<'a, Entry> {
 pub(super) trait Engine: Lanes {
     /// A fused product with at most [`Lanes::OUTPUTS`] outputs.
     unsafe fn rectangle(of: &Rectangle<'_, Self::Entry>);
+    /// A sum of sources without factors.
+    unsafe fn sum(of: &Summation<'_>);
     /// `dst += src`.
     unsafe fn xor_into(dst: *mut u8, src: *const u8, len: usize);
     /// `dst += c * src`, or `dst = c * src`. `dst` and `src` may be equal.
@@ -150,6 +167,12 @@ macro_rules! engine {
                         _ => with::<8>(of),
                     }
                 }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn sum(of: &$crate::kernel::lanes::Summation<'_>) {
+                // SAFETY: passed on to the caller.
+                unsafe { $crate::kernel::sum::sum::<$lanes>(of) }
             }
 
             $(#[target_feature(enable = $features)])?

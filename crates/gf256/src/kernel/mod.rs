@@ -4,6 +4,7 @@
 //! `isa.rs` names the instruction sets. `lanes.rs` defines the few operations that a kernel needs,
 //! and `x86.rs` implements them. `fused.rs` and `stream.rs` hold the algorithms. `portable.rs` is a
 //! kernel without special instructions. `some_rows.rs` has the operations on some rows of a matrix.
+//! `sum.rs` has sums over GF(2).
 
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod fused;
@@ -18,6 +19,8 @@ mod portable;
 mod some_rows;
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod stream;
+#[allow(unsafe_code, reason = "vector code over raw pointers")]
+mod sum;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]

@@ -52,6 +52,9 @@ macro_rules! model {
             unsafe fn xor(a: Self::Vector, b: Self::Vector) -> Self::Vector {
                 std::array::from_fn(|i| a[i] ^ b[i])
             }
+            unsafe fn xor_two(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|i| ternary(0x96, sum[i], a[i], b[i]))
+            }
             unsafe fn prepare(vector: Self::Vector) -> Self::Vector {
                 vector
             }
@@ -73,8 +76,7 @@ macro_rules! model {
                 f1: Self::Factor,
             ) -> Self::Vector {
                 // SAFETY: these operations touch no memory.
-                let (a, b) = unsafe { (Self::times(s0, f0), Self::times(s1, f1)) };
-                std::array::from_fn(|i| ternary(0x96, sum[i], a[i], b[i]))
+                unsafe { Self::xor_two(sum, Self::times(s0, f0), Self::times(s1, f1)) }
             }
             unsafe fn mask(vector: Self::Vector) -> Self::Vector {
                 vector.map(|byte| if byte & 0x80 == 0 { 0 } else { 0xff })

@@ -22,6 +22,20 @@ pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
     }
 }
 
+/// Adds all `sources` to `output`. Short sources count as padded with zeros.
+pub(super) fn xor_sum(output: &mut [u8], sources: &[&[u8]]) {
+    let whole = sources.iter().map(|source| source.len()).min().unwrap_or(0).min(output.len());
+    let (body, rest) = output.split_at_mut(whole / WIDTH * WIDTH);
+    for (index, out) in body.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+        let at = index * WIDTH;
+        let blocks = sources.iter().filter_map(|source| source.get(at..)?.first_chunk());
+        *out = blocks.fold(*out, add);
+    }
+    for source in sources {
+        xor_into(rest, source.get(body.len()..).unwrap_or(&[]));
+    }
+}
+
 /// The largest number of sources that are added to an output in one pass. The limit keeps [`Lists`]
 /// and the padded copies on the stack. Half the value stores each output twice as often. Double the
 /// value doubles the stack memory.

@@ -3,6 +3,7 @@
 
 use super::model::{Model256, Model512};
 use super::some_rows::dots_with;
+use super::sum::sum_with;
 use super::*;
 use crate::field;
 use proptest::prelude::*;
@@ -20,6 +21,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
 
 type ScatterSome = fn(&mut [Chunk], usize, &[Chunk], &[u32], &[u8]);
 type Dots = fn(&[Chunk], Range<usize>, &[Chunk], usize, &[u32], &mut [u8]);
+type Sum = fn(ProductMode, &mut [u8], &[&[u8]]);
 type Product = fn(ProductMode, &[u8], &mut [&mut [u8]], &[&[u8]]);
 
 /// The operations of a [`Kernel`] or of a software model, to be tested.
@@ -29,6 +31,7 @@ struct Under {
     mul_add: fn(&mut [u8], &[u8], u8),
     mul: fn(&mut [u8], u8),
     product: Product,
+    sum: Sum,
     gather: fn(&mut [Chunk], &[Chunk], &[u8]),
     scatter: fn(&mut [Chunk], &[Chunk], &[u8]),
     scatter_some: ScatterSome,
@@ -43,6 +46,7 @@ macro_rules! kernel_under_test {
             mul_add: |d, s, c| Kernel { isa: Isa::$isa }.mul_add(d, s, c),
             mul: |d, c| Kernel { isa: Isa::$isa }.mul(d, c),
             product: |f, c, o, s| Kernel { isa: Isa::$isa }.product(f, c, o, s),
+            sum: |f, o, s| Kernel { isa: Isa::$isa }.sum(f, o, s),
             gather: |d, r, c| Kernel { isa: Isa::$isa }.gather(d, r, c),
             scatter: |r, s, c| Kernel { isa: Isa::$isa }.scatter(r, s, c),
             scatter_some: |r, n, s, w, c| Kernel { isa: Isa::$isa }.scatter_some(r, n, s, w, c),
@@ -59,6 +63,14 @@ fn model_under_test<E: Engine>(name: &'static str) -> Under {
         mul_add: mul_add_with::<E>,
         mul: mul_with::<E>,
         product: product_with::<E>,
+        // SAFETY: the output is an exclusive borrow. A model needs no special instructions.
+        sum: |f, o, s| unsafe {
+            let mut accumulate = f == ProductMode::Accumulate;
+            for tile in s.chunks(fused::TILE).chain(s.is_empty().then_some(s)) {
+                sum_with::<E>(o.as_mut_ptr(), o.len(), tile, accumulate);
+                accumulate = true;
+            }
+        },
         // SAFETY: there is a row for each coefficient, and the rows are as long as the vector. A
         // model needs no special instructions.
         gather: |d, r, c| unsafe {
@@ -222,6 +234,63 @@ fn large_products() {
     }
 }
 
+/// Compares a sum with a product whose factors are all 1.
+fn check_sum(under: &Under, mode: ProductMode, len: usize, source_lens: &[usize], seed: usize) {
+    let noisy: Vec<Vec<u8>> = source_lens.iter().enumerate().map(|(k, n)| noise(n + 64, (seed + k) as u64)).collect();
+    // The sources and the output start at different addresses. All alignments occur.
+    let start = |k: usize| (k * 7 + seed) % 64;
+    let sources: Vec<&[u8]> =
+        noisy.iter().zip(source_lens).enumerate().map(|(k, (s, n))| &s[start(k)..][..*n]).collect();
+    let before = noise(len + 128, seed as u64 ^ 99);
+    let mut after = before.clone();
+    let output = start(5)..start(5) + len;
+    (under.sum)(mode, &mut after[output.clone()], &sources);
+    let want = expected(mode, &vec![1; sources.len()], &[before[output.clone()].to_vec()], &sources);
+    assert_eq!(after[output.clone()], want[0], "{} {mode:?} {len} bytes, sources {source_lens:?}", under.name);
+    let around = |bytes: &[u8]| (bytes[..output.start].to_vec(), bytes[output.end..].to_vec());
+    assert_eq!(around(&after), around(&before), "{} wrote outside of the {len} bytes", under.name);
+}
+
+#[test]
+fn sums_on_all_lengths_and_alignments() {
+    for under in all() {
+        for mode in [ProductMode::Overwrite, ProductMode::Accumulate] {
+            for len in (0..=257).chain([511, 512, 513, 1408]) {
+                // 0 to 6 sources of the output's length, then sources of other lengths.
+                check_sum(&under, mode, len, &vec![len; len % 7], len);
+                check_sum(&under, mode, len, &[64, len, 257usize.saturating_sub(len), len / 2, 300], len);
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_every_number_of_sources() {
+    for under in all() {
+        for mode in [ProductMode::Overwrite, ProductMode::Accumulate] {
+            // One tile holds 64 sources, so two and three tiles occur.
+            for count in (0..=70).chain([127, 128, 129, 130]) {
+                check_sum(&under, mode, 192, &vec![192; count], count);
+                let lens: Vec<usize> = (0..count).map(|k| (k * 83 + count * 29) % 300).collect();
+                check_sum(&under, mode, 217, &lens, count);
+            }
+        }
+    }
+}
+
+#[test]
+fn fresh_sums_are_sums() {
+    for kernel in Kernel::all() {
+        for (chunks, sources) in [(1, 1), (22, 6), (22, 16), (0, 2), (2, 0), (3, 70)] {
+            let noisy: Vec<Vec<u8>> = (0..sources).map(|k| noise(64 * (k % 4 + 1), k as u64)).collect();
+            let fresh = kernel.sum_fresh(chunks, noisy.iter().map(Vec::as_slice));
+            let mut want = vec![0; chunks * CHUNK];
+            kernel.sum(ProductMode::Overwrite, &mut want, &noisy.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            assert_eq!(fresh.bytes(), want, "{}", kernel.name());
+        }
+    }
+}
+
 #[test]
 fn fresh_products_are_products() {
     for kernel in Kernel::all() {
@@ -346,7 +415,7 @@ fn every_kernel_runs_on_registers() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn products_are_linear(
+    fn products_and_sums_are_linear(
         lens in prop::collection::vec(0usize..400, 0..7),
         sources in prop::collection::vec(0usize..400, 0..80),
         seed: u64,
@@ -355,6 +424,7 @@ proptest! {
         let mode = if accumulate { ProductMode::Accumulate } else { ProductMode::Overwrite };
         for under in all() {
             check_product(&under, mode, &lens, &sources, seed);
+            check_sum(&under, mode, lens.first().copied().unwrap_or(0), &sources, seed as usize % 1000);
         }
     }
 }

@@ -50,6 +50,11 @@ impl Lanes for Gfni512 {
         _mm512_xor_si512(a, b)
     }
     #[inline(always)]
+    unsafe fn xor_two(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // The truth table 0x96 is the XOR of three operands.
+        _mm512_ternarylogic_epi64::<0x96>(sum, a, b)
+    }
+    #[inline(always)]
     unsafe fn prepare(vector: __m512i) -> __m512i {
         vector
     }
@@ -67,8 +72,7 @@ impl Lanes for Gfni512 {
     }
     #[inline(always)]
     unsafe fn add_two(sum: __m512i, s0: __m512i, f0: __m512i, s1: __m512i, f1: __m512i) -> __m512i {
-        // The truth table 0x96 is the XOR of three operands.
-        _mm512_ternarylogic_epi64::<0x96>(sum, Self::times(s0, f0), Self::times(s1, f1))
+        Self::xor_two(sum, Self::times(s0, f0), Self::times(s1, f1))
     }
     #[inline(always)]
     unsafe fn mask(vector: __m512i) -> __m512i {
@@ -127,6 +131,10 @@ impl Lanes for Gfni256 {
         _mm256_xor_si256(a, b)
     }
     #[inline(always)]
+    unsafe fn xor_two(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        Self::xor(Self::xor(sum, a), b)
+    }
+    #[inline(always)]
     unsafe fn prepare(vector: __m256i) -> __m256i {
         vector
     }
@@ -144,7 +152,7 @@ impl Lanes for Gfni256 {
     }
     #[inline(always)]
     unsafe fn add_two(sum: __m256i, s0: __m256i, f0: __m256i, s1: __m256i, f1: __m256i) -> __m256i {
-        Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
+        Self::xor_two(sum, Self::times(s0, f0), Self::times(s1, f1))
     }
     #[inline(always)]
     unsafe fn mask(vector: __m256i) -> __m256i {
@@ -208,6 +216,10 @@ impl Lanes for Shuffle256 {
         _mm256_xor_si256(a, b)
     }
     #[inline(always)]
+    unsafe fn xor_two(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        Self::xor(Self::xor(sum, a), b)
+    }
+    #[inline(always)]
     unsafe fn prepare(vector: __m256i) -> [__m256i; 2] {
         let nibble = _mm256_set1_epi8(15);
         let high = _mm256_srli_epi64::<4>(vector);
@@ -232,7 +244,7 @@ impl Lanes for Shuffle256 {
     }
     #[inline(always)]
     unsafe fn add_two(sum: __m256i, s0: [__m256i; 2], f0: [__m256i; 2], s1: [__m256i; 2], f1: [__m256i; 2]) -> __m256i {
-        Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
+        Self::xor_two(sum, Self::times(s0, f0), Self::times(s1, f1))
     }
     #[inline(always)]
     unsafe fn mask(vector: __m256i) -> __m256i {
