@@ -5,9 +5,9 @@
 //! packet from the sum and obtains the other packet. The packets may belong to any two opposing
 //! flows.
 //!
-//! Over GF(256) the sum of two symbols is their XOR, so any [`Payload`] can be coded.
+//! The sum of two symbols is their XOR, so any [`Payload`] can be coded.
 
-use crate::{Matrix, Payload};
+use crate::Payload;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The XOR of two packets, with the values that a receiver needs to decode it.
@@ -55,13 +55,9 @@ impl<P: Payload> XorPacket<P> {
     }
 }
 
-/// The sum of two payloads over GF(256).
+/// The sum of two payloads.
 fn sum<P: Payload>(first: &P, second: &P) -> P {
-    let mut ones = Matrix::zero(1, 2);
-    ones.row_mut(0).fill(1);
-    let mut sums = Vec::with_capacity(1);
-    P::combine_into(&ones, &[first, second], &mut sums);
-    sums.pop().unwrap_or_else(|| first.clone())
+    P::sum(first, std::iter::once(second))
 }
 
 /// The packets that a node has sent lately. The node needs them to decode XOR packets.

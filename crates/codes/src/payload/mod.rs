@@ -36,6 +36,20 @@ pub trait Payload: Clone {
         outputs.extend(Self::combine(coefficients, sources));
     }
 
+    /// The sum of `first` and all of `rest` over GF(2), their XOR. Short symbols count as padded
+    /// with zeros. The sum is as long as the longest symbol. If `rest` is empty, the sum is a clone
+    /// of `first`.
+    fn sum<'a>(first: &'a Self, rest: impl Iterator<Item = &'a Self> + Clone) -> Self
+    where
+        Self: 'a,
+    {
+        let sources: Vec<&Self> = std::iter::once(first).chain(rest).collect();
+        let mut ones = Matrix::zero(1, sources.len());
+        ones.row_mut(0).fill(1);
+        // One row of coefficients makes one combination.
+        Self::combine(&ones, &sources).pop().unwrap_or_else(|| first.clone())
+    }
+
     /// The length on the wire, in bytes.
     fn len(&self) -> usize;
 

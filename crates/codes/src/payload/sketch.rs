@@ -18,6 +18,11 @@ impl Payload for Length {
         outputs.extend(lengths(coefficients, sources, |source| source.0).map(Length));
     }
 
+    #[inline]
+    fn sum<'a>(first: &'a Length, rest: impl Iterator<Item = &'a Length> + Clone) -> Length {
+        Length(rest.fold(first.0, |len, length| len.max(length.0)))
+    }
+
     fn len(&self) -> usize {
         self.0
     }
@@ -64,6 +69,14 @@ impl Payload for Sketch {
             Sketch { len, content }
         };
         outputs.extend(lengths.enumerate().map(combination));
+    }
+
+    fn sum<'a>(first: &'a Sketch, rest: impl Iterator<Item = &'a Sketch> + Clone) -> Sketch {
+        rest.fold(*first, |mut sum, sketch| {
+            sum.len = sum.len.max(sketch.len);
+            sum.content.iter_mut().zip(sketch.content).for_each(|(sum, byte)| *sum ^= byte);
+            sum
+        })
     }
 
     fn len(&self) -> usize {

@@ -133,6 +133,14 @@ impl Payload for Symbol {
         });
     }
 
+    #[inline]
+    fn sum<'a>(first: &'a Symbol, rest: impl Iterator<Item = &'a Symbol> + Clone) -> Symbol {
+        let Some(len) = rest.clone().map(|symbol| symbol.len).max() else { return first.clone() };
+        let len = len.max(first.len);
+        let sources = std::iter::once(first).chain(rest).map(Symbol::padded);
+        Symbol { slot: Kernel::chosen().sum_fresh(chunks_for(len), sources), len }
+    }
+
     fn len(&self) -> usize {
         self.len
     }
@@ -164,6 +172,7 @@ impl fmt::Debug for Symbol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Length, Sketch};
     use proptest::prelude::*;
     use ripstop_gf256::mul;
 
@@ -209,6 +218,23 @@ mod tests {
                     prop_assert_eq!(*byte, want);
                 }
             }
+        }
+
+        #[test]
+        fn sums_are_combinations_with_ones(
+            contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..70),
+        ) {
+            let symbols: Vec<Symbol> = contents.iter().map(|c| Symbol::from_slice(c)).collect();
+            let ones = Matrix::from_bytes(1, contents.len(), vec![1; contents.len()]).unwrap();
+            let want = Symbol::combine(&ones, &symbols.iter().collect::<Vec<_>>());
+            prop_assert_eq!(vec![Symbol::sum(&symbols[0], symbols[1..].iter())], want);
+            let sketches = contents.iter().map(|c| Sketch::new(c.len(), std::array::from_fn(|i| *c.get(i).unwrap_or(&0))));
+            let sketches: Vec<Sketch> = sketches.collect();
+            let want = Sketch::combine(&ones, &sketches.iter().collect::<Vec<_>>());
+            prop_assert_eq!(vec![Sketch::sum(&sketches[0], sketches[1..].iter())], want);
+            let lengths: Vec<Length> = contents.iter().map(|c| Length(c.len())).collect();
+            let want = Length::combine(&ones, &lengths.iter().collect::<Vec<_>>());
+            prop_assert_eq!(vec![Length::sum(&lengths[0], lengths[1..].iter())], want);
         }
     }
 }

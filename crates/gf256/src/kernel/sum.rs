@@ -11,6 +11,7 @@ use super::lanes::{Engine, Lanes, Summation};
 use super::x86;
 use super::{Isa, Kernel, ProductMode, portable};
 use crate::memory::{CHUNK, Fresh, Slot};
+use std::mem::MaybeUninit;
 
 /// The largest number of vectors that [`sum`] adds up together. Half the value reads the list of
 /// sources twice as often. Double the value does not fit into the sixteen registers of AVX2.
@@ -25,11 +26,18 @@ impl Kernel {
     /// A source that is shorter than the output counts as padded with zeros. The part of a source
     /// beyond the output's end is ignored. Lengths that are multiples of 64 bytes are fast.
     pub fn sum(self, mode: ProductMode, output: &mut [u8], sources: &[&[u8]]) {
+        let mut accumulate = mode == ProductMode::Accumulate;
+        let (to, len) = (output.as_mut_ptr(), output.len());
         // SAFETY: the output is an exclusive borrow, so it overlaps no source.
         #[allow(unsafe_code, reason = "calls vector code")]
         unsafe {
-            let sources = sources.iter().copied();
-            self.sum_to(output.as_mut_ptr(), output.len(), sources, mode == ProductMode::Accumulate);
+            for tile in sources.chunks(TILE) {
+                self.sum_of_tile(to, len, tile, accumulate);
+                accumulate = true;
+            }
+            if !accumulate {
+                self.sum_of_tile(to, len, &[], false);
+            }
         }
     }
 
@@ -37,43 +45,24 @@ impl Kernel {
     /// written once, without being cleared first.
     #[inline]
     pub fn sum_fresh<'a>(self, chunks: usize, sources: impl IntoIterator<Item = &'a [u8]>) -> Slot {
-        let mut fresh = Fresh::new(chunks);
-        // SAFETY: new memory overlaps no source, and the sum writes all of it.
-        #[allow(unsafe_code, reason = "the output is written without being initialised first")]
-        unsafe {
-            self.sum_to(fresh.start(), chunks * CHUNK, sources.into_iter(), false);
-            fresh.assume_written()
-        }
-    }
-
-    /// Collects the sources into tiles, and adds one tile after the other to the output.
-    ///
-    /// # Safety
-    /// `output` is valid for writes of `len` bytes (initialised if `accumulate`), and overlaps no
-    /// source. If not `accumulate`, this function initialises the output.
-    #[inline]
-    #[allow(unsafe_code, reason = "calls vector code")]
-    unsafe fn sum_to<'a>(
-        self,
-        output: *mut u8,
-        len: usize,
-        mut sources: impl Iterator<Item = &'a [u8]>,
-        mut accumulate: bool,
-    ) {
-        let mut tile: [&[u8]; TILE] = [&[]; TILE];
+        let (mut fresh, mut sources) = (Fresh::new(chunks), sources.into_iter());
+        let mut tile: [MaybeUninit<&[u8]>; TILE] = [const { MaybeUninit::uninit() }; TILE];
+        let mut accumulate = false;
         loop {
             let mut count = 0;
             for (slot, source) in tile.iter_mut().zip(&mut sources) {
-                *slot = source;
+                slot.write(source);
                 count += 1;
             }
-            // Without any source, the sum is zero. It is still written, unless it is added.
-            if count > 0 || !accumulate {
-                // SAFETY: the caller's promise.
-                unsafe { self.sum_of_tile(output, len, &tile[..count], accumulate) };
-            }
-            if count < TILE {
-                return;
+            // SAFETY: the first `count` entries were written. New memory overlaps no source, and
+            // the first sum writes all of it.
+            #[allow(unsafe_code, reason = "the output is written without being initialised first")]
+            unsafe {
+                let tile = std::slice::from_raw_parts(tile.as_ptr().cast(), count);
+                self.sum_of_tile(fresh.start(), chunks * CHUNK, tile, accumulate);
+                if count < TILE {
+                    return fresh.assume_written();
+                }
             }
             accumulate = true;
         }
@@ -82,7 +71,8 @@ impl Kernel {
     /// The sum of at most [`TILE`] sources.
     ///
     /// # Safety
-    /// As for `sum_to`.
+    /// `output` is valid for writes of `len` bytes (initialised if `accumulate`), and overlaps no
+    /// source. If not `accumulate`, this function initialises the output.
     #[allow(unsafe_code, reason = "calls vector code")]
     unsafe fn sum_of_tile(self, output: *mut u8, len: usize, sources: &[&[u8]], accumulate: bool) {
         // SAFETY: the caller's promise. The Kernel proves that the instructions exist.
@@ -108,8 +98,22 @@ impl Kernel {
 /// Computes the sum of at most [`TILE`] sources with the instructions of `E`.
 ///
 /// # Safety
-/// As for [`Kernel::sum_to`]. The processor has E's instructions.
+/// As for `Kernel::sum_of_tile`. The processor has E's instructions.
 pub(super) unsafe fn sum_with<E: Engine>(output: *mut u8, len: usize, sources: &[&[u8]], accumulate: bool) {
+    if len.is_multiple_of(E::WIDTH) && !sources.is_empty() && sources.iter().all(|source| source.len() >= len) {
+        // SAFETY: the caller's promises. All sources and the output have `len` bytes.
+        return unsafe { E::sum(&Summation { sources, output, from: 0, to: len, accumulate }) };
+    }
+    // SAFETY: passed on.
+    unsafe { sum_of_different::<E>(output, len, sources, accumulate) };
+}
+
+/// Does the work of [`sum_with`] if some lengths are no multiples of the vector, or differ.
+///
+/// # Safety
+/// As for [`sum_with`].
+#[inline(never)]
+unsafe fn sum_of_different<E: Engine>(output: *mut u8, len: usize, sources: &[&[u8]], accumulate: bool) {
     let mut room = Room::new();
     let sorted = Tile::new(sources, &mut room).sources();
     let mut at = 0;
