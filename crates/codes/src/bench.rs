@@ -7,10 +7,14 @@
 //! The coders are the types that sessions use, with [`Symbol`] as the payload. A case includes all
 //! of a coder's work: allocation, the search for unknown members, elimination and delivery.
 
+mod lt;
+
 use crate::Symbol;
 use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
+
+pub use lt::{lt_decode, lt_encode};
 
 /// The largest number of windows that a case uses. All windows have the same symbols. Each window
 /// has its own losses (in [`recover`] also its own coefficients), so that the processor's branch

@@ -6,6 +6,7 @@
 //! source symbols are sent unchanged.
 //!
 //! * [`window`]: sliding-window random linear coding over GF(256): encode, decode, recode.
+//! * [`lt`]: Luby's LT codes over GF(2), for blocks of up to 64 symbols.
 //! * [`xor`]: the XOR of two packets that cross at a relay.
 //!
 //! A coder is generic over its [`Payload`], the data that symbols carry. [`Symbol`] carries bytes.
@@ -14,6 +15,8 @@
 
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;
+mod hash;
+pub mod lt;
 mod payload;
 pub mod window;
 pub mod xor;

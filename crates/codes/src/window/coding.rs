@@ -1,6 +1,7 @@
 //! The coefficients of a repair symbol. A seed or an explicit list gives them.
 
 use super::Members;
+use crate::hash::{STEP, mix};
 use std::ops::Range;
 
 /// The coefficients of a repair symbol's *members*, the source symbols that it combines. A
@@ -138,10 +139,6 @@ impl Generator {
     }
 }
 
-/// The increment of SplitMix64's counter: the golden ratio as a 64-bit fraction. It is part of the
-/// wire format and never changes.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// The coefficients of the identifiers `8 * block` to `8 * block + 7`, as the bytes of one word in
 /// little-endian order.
 #[inline]
@@ -157,14 +154,6 @@ fn nonzero(word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let zero = !(((word & LOW) + LOW) | word | LOW);
     word | zero >> 7
-}
-
-/// SplitMix64's finaliser.
-#[inline]
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
