@@ -7,6 +7,7 @@
 //!
 //! * [`window`]: sliding-window random linear coding over GF(256): encode, decode, recode.
 //! * [`lt`]: Luby's LT codes over GF(2), for blocks of up to 64 symbols.
+//! * [`block`]: a block code. Any K of a block's N symbols restore the block.
 //! * [`xor`]: the XOR of two packets that cross at a relay.
 //!
 //! A coder is generic over its [`Payload`], the data that symbols carry. [`Symbol`] carries bytes.
@@ -15,6 +16,8 @@
 
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;
+pub mod block;
+mod elimination;
 mod hash;
 pub mod lt;
 mod payload;

@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use ripstop_base::Seed;
+use ripstop_codes::block::{BlockCode, BlockDecoder};
 use ripstop_codes::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_codes::{Length, Symbol};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -101,6 +102,35 @@ fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
         assert_eq!(large, 0, "window {round} allocated memory for payloads");
         assert!(all <= 16, "window {round} made {all} allocations");
     }
+}
+
+/// The life of a block: its symbols and repairs are made, its losses are recovered and delivered, and
+/// everything is freed.
+#[test]
+fn a_block_code_in_its_steady_state_takes_no_payload_memory() {
+    let body = [7u8; LEN];
+    let code = BlockCode::new(64, 50).expect("a shape that exists");
+    let mut decoder = BlockDecoder::new(&code);
+    let (mut symbols, mut repairs) = (Vec::new(), Vec::new());
+    let mut block = |round: usize| {
+        symbols.extend((0..50).map(|_| Symbol::from_slice(&body)));
+        code.encode_into(&symbols, &mut repairs).expect("there are K symbols");
+        for (index, symbol) in symbols.drain(..).chain(repairs.drain(..)).enumerate() {
+            if index % 5 != round % 5 {
+                decoder.symbol(index, symbol);
+            }
+        }
+        let known = std::iter::from_fn(|| decoder.poll_source().map(|(_, symbol)| symbol.as_slice() == body));
+        assert_eq!(known.filter(|right| *right).count(), 50);
+        decoder.reset();
+    };
+    (0..20).for_each(&mut block);
+    for round in 20..120 {
+        let (all, large) = allocations(|| block(round));
+        assert_eq!(large, 0, "block {round} allocated memory for payloads");
+        assert!(all <= 2, "block {round} made {all} allocations");
+    }
+    assert_eq!(decoder.counters().blocks_decoded, 120);
 }
 
 /// A sliding window in which every packet is a combination of all unseen symbols. Packets are lost,

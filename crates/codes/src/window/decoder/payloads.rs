@@ -11,6 +11,7 @@
 
 use super::Decoder;
 use super::runs::{Runs, arrange};
+use crate::elimination::Elimination;
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
@@ -167,9 +168,9 @@ impl<P> Raw<P> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PayloadWork {
     /// The small matrix that `simultaneous.rs` inverts. Each row is one chunk.
-    pub(super) square: Vec<Chunk>,
-    /// One column of `square`.
-    pub(super) column: Vec<u8>,
+    pub(super) square: Vec<[Chunk; 1]>,
+    /// Scratch memory for the inversion of `square`.
+    pub(super) elimination: Elimination,
     /// The slots of the stored repairs that are combined.
     slots: Vec<usize>,
     /// The known symbols to subtract.

@@ -8,8 +8,9 @@
 use super::payloads::{PayloadWork, Raw};
 use super::{Arrival, Cell, Decoder};
 use crate::Payload;
+use crate::elimination::eliminate;
 use crate::window::{Coding, Members};
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
+use ripstop_gf256::{CHUNK, Chunk};
 
 impl<P: Payload> Decoder<P> {
     /// Accepts repair symbols that arrived together and are all combinations of `members`. Returns
@@ -26,20 +27,19 @@ impl<P: Payload> Decoder<P> {
         let owned = |(coding, payload)| Raw::owned(members.clone(), coding, payload);
         let raws: Vec<Raw<P>> = repairs.into_iter().map(owned).collect();
         let mut work = std::mem::take(&mut self.payload_work);
-        let order = invert(&mut work, &raws[..needed], &unknown);
-        let Some(order) = order else {
+        if !invert(&mut work, &raws[..needed], &unknown) {
             self.payload_work = work;
             return self.one_by_one(members, raws.into_iter().map(Raw::into_parts).collect());
-        };
+        }
         if let Some(last) = members.last() {
             self.extend_to(last);
         }
         let mut transforms = std::mem::take(&mut work.transforms);
         transforms.reset(needed, needed);
-        for (m, row) in work.square.iter().enumerate() {
+        for (m, [row]) in work.square.iter().enumerate() {
             transforms.row_mut(m).copy_from_slice(&row.0[..needed]);
         }
-        let raws: Vec<&Raw<P>> = order.iter().map(|raw| &raws[usize::from(*raw)]).collect();
+        let raws: Vec<&Raw<P>> = work.elimination.order.iter().map(|raw| &raws[usize::from(*raw)]).collect();
         let slots: Vec<usize> = (0..needed).collect();
         let payloads = self.combine_raws(&mut work, &transforms, &slots, &raws, &[]);
         self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
@@ -109,43 +109,18 @@ impl<P: Payload> Decoder<P> {
 
 /// Inverts the matrix of the coefficients that the repairs `raws` have at the symbols `unknown`.
 /// There must be as many repairs as symbols. The inverse is written to `work.square`: the repairs,
-/// multiplied by the factors in row m, add up to symbol m. Returns the order of the repairs in
-/// these rows, as indices of `raws`. None if the matrix is singular.
-///
-/// This is Gauss-Jordan elimination in place: the columns of the inverse replace the columns that
-/// are eliminated.
-fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> Option<Vec<u8>> {
-    let PayloadWork { square, column, buffer, .. } = work;
+/// multiplied by the factors in row m, add up to symbol m. The order of the repairs in these rows is
+/// `work.elimination.order`. Returns whether the matrix can be inverted.
+fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> bool {
+    let PayloadWork { square, elimination, buffer, .. } = work;
     let size = unknown.len();
     square.clear();
-    square.resize(size, Chunk::ZERO);
-    for (row, raw) in square.iter_mut().zip(raws) {
+    square.resize(size, [Chunk::ZERO]);
+    for ([row], raw) in square.iter_mut().zip(raws) {
         raw.coefficients_of(unknown, &mut row.0[..size], buffer);
     }
-    let kernel = Kernel::chosen();
-    let mut order: Vec<u8> = (0..size as u8).collect();
-    for at in 0..size {
-        let pivot = at + square[at..].iter().position(|row| row.0[at] != 0)?;
-        square.swap(at, pivot);
-        order.swap(at, pivot);
-        let mut row = square[at];
-        let scale = inv(row.0[at]);
-        row.0[at] = 1;
-        kernel.mul(bytes_mut(std::slice::from_mut(&mut row)), scale);
-        // The pivot row is set to zero, so that `scatter` below adds the scaled row to it with
-        // factor 1.
-        square[at] = Chunk::ZERO;
-        // Equal to `at`. `% CHUNK` lets the compiler leave out the bounds check.
-        let place = at % CHUNK;
-        column.resize(size, 0);
-        for (factor, row) in column.iter_mut().zip(&mut *square) {
-            *factor = std::mem::take(&mut row.0[place]);
-        }
-        column[at] = 1;
-        kernel.scatter(square, std::slice::from_ref(&row), column);
-    }
-    debug_assert_eq!(bytes(square).len(), size * CHUNK);
-    Some(order)
+    let columns: [u8; CHUNK] = std::array::from_fn(|column| column as u8);
+    eliminate(square, &columns[..size], elimination)
 }
 
 #[cfg(test)]
