@@ -52,10 +52,11 @@ deny: ## check the dependency tree for advisories, licences, duplicate crates an
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
 
-bench: ## time kernels and coders (criterion), compare kernels and coders with reference speeds (ripstop speed), and compare the simulator's speed with ns-2's (7 minutes)
+bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), and compare the simulator's speed with ns-2's (7 minutes)
 	@tools/need.sh cargo cc
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
+	cargo run --release --locked -p ripstop-codes --features compare --example compare
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed

@@ -1,7 +1,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark holds the clock")]
-//! Benchmarks of the coders. The speed of the coders is compared with two references. The first is
-//! the fused matrix product of `ripstop-gf256`, which is the upper limit of their speed. The second
-//! is the `rlnc` crate.
+//! Benchmarks of the coders, and of references for their speed. One reference is the fused matrix
+//! product of `ripstop-gf256`, the upper limit of their speed. The others are the crates `rlnc` and
+//! `fec-rs`. The example `compare` measures the block code and other crates in turns.
 
 use criterion::{BenchmarkGroup, measurement::WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -19,7 +19,7 @@ fn case(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut run: impl FnMu
     group.bench_function(name, |b| b.iter(&mut run));
 }
 
-fn two_steps(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut case: bench::Case) {
+fn two_steps(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut case: impl bench::TwoSteps) {
     case.prepare();
     group.throughput(Throughput::Bytes(case.run()));
     group.bench_function(name, |b| {
@@ -47,6 +47,33 @@ fn ours(c: &mut Criterion) {
     group.sample_size(10);
     two_steps(&mut group, "dense decode W 400", bench::dense_decode(400, LEN));
     case(&mut group, "holes in 10 000", bench::single_holes(10_000, 20, LEN));
+    group.finish();
+}
+
+const N: usize = 40;
+const K: usize = 32;
+
+fn block(c: &mut Criterion) {
+    let mut group = c.benchmark_group("block");
+    case(&mut group, "anchor: fused K 32 x M 8", ripstop_gf256::bench::fused(Kernel::chosen(), K, N - K, LEN));
+    case(&mut group, "encode 32 + 8", bench::block_encode(N, K, LEN));
+    two_steps(&mut group, "decode 32 + 8, 1 lost", bench::block_decode(N, K, 1, LEN));
+    two_steps(&mut group, "decode 32 + 8, 8 lost", bench::block_decode(N, K, N - K, LEN));
+    group.finish();
+}
+
+fn fec_rs_crate(c: &mut Criterion) {
+    let mut group = c.benchmark_group("fec-rs 0.1");
+    let Ok(code) = fec_rs::ReedSolomon::new(K, N - K) else { return };
+    let sources: Vec<Vec<u8>> = (0..K).map(|k| (0..LEN).map(|i| ((i * 31 + k) >> 3) as u8).collect()).collect();
+    group.throughput(Throughput::Bytes((K * LEN) as u64));
+    group.bench_function("encode 32 + 8", |b| {
+        b.iter(|| {
+            let mut repairs = vec![vec![0; LEN]; N - K];
+            black_box(code.encode_sep(black_box(&sources), &mut repairs).ok());
+            repairs
+        });
+    });
     group.finish();
 }
 
@@ -83,6 +110,6 @@ fn config() -> Criterion {
 criterion_group! {
     name = benches;
     config = config();
-    targets = ours, rlnc_crate
+    targets = ours, block, fec_rs_crate, rlnc_crate
 }
 criterion_main!(benches);

@@ -1,8 +1,8 @@
 //! The cases that this crate's benchmarks and the program's `speed` command measure.
 //!
 //! Most functions set up a case and return a closure. The closure runs the case once, and returns
-//! how many bytes of source symbols it encoded or decoded. [`recover`] and [`dense_decode`] return
-//! a [`Case`], which has a step that is not timed. The caller measures the time.
+//! how many bytes of source symbols it encoded or decoded. The other functions return a case of
+//! [`TwoSteps`], which has a step that is not timed. The caller measures the time.
 //!
 //! The coders are the types that sessions use, with [`Symbol`] as the payload. A case includes all
 //! of a coder's work: allocation, the search for unknown members, elimination and delivery.
@@ -10,20 +10,21 @@
 mod lt;
 
 use crate::Symbol;
+use crate::block::{BlockCode, BlockDecoder};
 use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
 pub use lt::{lt_decode, lt_encode};
 
-/// The largest number of windows that a case uses. All windows have the same symbols. Each window
+/// The largest number of windows (or blocks) that a case uses. All windows have the same symbols. Each window
 /// has its own losses (in [`recover`] also its own coefficients), so that the processor's branch
 /// predictor cannot learn the pattern. Half the value makes prediction easier; double the value
 /// needs more memory.
 const WINDOWS: usize = 16;
 
-/// The largest number of bytes that the repairs of all windows may take together. A case has at
-/// least two windows, even if their repairs take more. The repairs should stay in the cache of one
+/// The largest number of bytes that the repairs of all windows (or the source symbols of all blocks)
+/// may take together. A case has at least two windows, even if they take more. They should stay in the cache of one
 /// core, because a real datagram is also in that cache just after it has been decrypted. Double the
 /// value may measure the memory instead of the coder. Half the value runs fewer windows.
 const CACHED: usize = 200_000;
@@ -56,8 +57,20 @@ pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> 
     }
 }
 
-/// A case in two steps. The time of [`Case::prepare`] is not measured. The time of [`Case::run`] is
-/// measured.
+/// A case in two steps.
+pub trait TwoSteps {
+    /// Prepares the next run. The time of this step is not measured.
+    fn prepare(&mut self);
+
+    /// Runs what was prepared, and returns the number of bytes of source symbols in it. Returns 0 if
+    /// nothing was prepared. The time of this step is measured.
+    ///
+    /// # Panics
+    /// If a symbol that can be decoded is not decoded.
+    fn run(&mut self) -> u64;
+}
+
+/// The state of [`recover`] and [`dense_decode`].
 pub struct Case {
     decoders: Vec<Decoder<Symbol>>,
     /// For each decoder, the repairs that arrive next.
@@ -76,7 +89,7 @@ pub struct Case {
 /// Recovery in a systematic code. Of `window` source symbols of `len` bytes, `lost` are recovered
 /// from repairs, which arrive together. The lost symbols differ from window to window.
 ///
-/// [`Case::run`] contains everything that the losses cause: arrival of the repairs, elimination,
+/// [`TwoSteps::run`] contains everything that the losses cause: arrival of the repairs, elimination,
 /// decoding and delivery.
 pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     let random = Seed::new(1).stream("bench/recover");
@@ -91,9 +104,9 @@ pub fn dense_decode(window: usize, len: usize) -> Case {
     recover(window, window, len)
 }
 
-impl Case {
+impl TwoSteps for Case {
     /// Brings every decoder to the point where the repairs of the next window arrive.
-    pub fn prepare(&mut self) {
+    fn prepare(&mut self) {
         self.first += self.symbols.len() as u64;
         let mut encoder = Encoder::new(self.first);
         for symbol in &self.symbols {
@@ -118,12 +131,8 @@ impl Case {
         }
     }
 
-    /// Gives the prepared repairs to the decoders, and fetches the decoded symbols. Returns the
-    /// number of bytes of source symbols in the windows, or 0 if nothing was prepared.
-    ///
-    /// # Panics
-    /// If a lost symbol is not recovered.
-    pub fn run(&mut self) -> u64 {
+    /// Gives the prepared repairs to the decoders, and fetches the decoded symbols.
+    fn run(&mut self) -> u64 {
         let members = Members::range(self.first..self.first + self.symbols.len() as u64);
         let mut decoded = 0;
         let windows = self.repairs.len();
@@ -205,6 +214,79 @@ pub fn single_holes(outstanding: usize, every: usize, len: usize) -> impl FnMut(
     move || step(&mut decoder, &mut next)
 }
 
+/// Encoding of a block code: all N-K repairs of a block of K source symbols of `len` bytes.
+///
+/// # Panics
+/// If there is no code of this shape.
+pub fn block_encode(n: usize, k: usize, len: usize) -> impl FnMut() -> u64 {
+    let code = BlockCode::new(n, k).expect("the shape of a block code");
+    let sources = symbols(k, len);
+    move || {
+        black_box(code.encode(black_box(&sources)).ok());
+        (k * len) as u64
+    }
+}
+
+/// The state of [`block_decode`].
+pub struct BlockDecode {
+    code: BlockCode,
+    decoder: BlockDecoder<Symbol>,
+    /// All N symbols of a block, the same in all blocks.
+    symbols: Vec<Symbol>,
+    /// For each block, the symbols that arrive, each with its index.
+    blocks: Vec<Vec<(usize, Symbol)>>,
+    random: Stream,
+    /// The number of source symbols that are lost in each block.
+    lost: usize,
+}
+
+/// Decoding of a block code from K of its N symbols of `len` bytes. Of each block, `lost` source
+/// symbols are lost, and as many repairs arrive instead. Each block loses other symbols and gets
+/// other repairs.
+///
+/// # Panics
+/// If there is no code of this shape.
+pub fn block_decode(n: usize, k: usize, lost: usize, len: usize) -> BlockDecode {
+    let code = BlockCode::new(n, k).expect("the shape of a block code");
+    let mut symbols = symbols(k, len);
+    symbols.extend(code.encode(&symbols).unwrap_or_default());
+    let random = Seed::new(1).stream("bench/block");
+    BlockDecode { decoder: BlockDecoder::new(&code), code, symbols, blocks: Vec::new(), random, lost }
+}
+
+impl TwoSteps for BlockDecode {
+    /// Draws the losses of the next blocks, and copies the symbols that arrive.
+    fn prepare(&mut self) {
+        let (n, k, lost) = (self.code.n(), self.code.k(), self.lost);
+        self.blocks.clear();
+        let size = k * self.symbols[0].len();
+        for _ in 0..(CACHED / size.max(1)).clamp(2, WINDOWS) {
+            let mut gone = choose(k, lost, &mut self.random);
+            gone.extend(choose(n - k, (n - k).saturating_sub(lost), &mut self.random));
+            let arrive = self.symbols.iter().map(|s| Symbol::from_slice(s.as_slice())).enumerate().zip(gone);
+            self.blocks.push(arrive.filter(|(_, gone)| !gone).map(|(symbol, _)| symbol).collect());
+        }
+    }
+
+    /// Decodes the prepared blocks: takes all their symbols, computes the lost ones, fetches the
+    /// source symbols, and frees everything.
+    fn run(&mut self) -> u64 {
+        let mut bytes = 0;
+        for block in self.blocks.drain(..) {
+            for (index, symbol) in block {
+                self.decoder.symbol(index, symbol);
+            }
+            while let Some((index, symbol)) = self.decoder.poll_source() {
+                bytes += symbol.len() as u64;
+                black_box((index, symbol));
+            }
+            assert!(self.decoder.is_complete(), "a block was not decoded");
+            self.decoder.reset();
+        }
+        bytes
+    }
+}
+
 /// `count` random symbols of `len` bytes.
 fn symbols(count: usize, len: usize) -> Vec<Symbol> {
     let mut random = Seed::new(1).stream("bench/symbols");
@@ -238,5 +320,11 @@ mod tests {
         assert_eq!(recover.run(), 0);
         assert_eq!(receive(20, 20, 100)(), 2000);
         assert_eq!(single_holes(1000, 20, 100)(), 2000);
+        assert_eq!(block_encode(40, 32, 100)(), 3200);
+        let mut decode = block_decode(40, 32, 8, 100);
+        assert_eq!(decode.run(), 0);
+        decode.prepare();
+        assert_eq!(decode.run(), 3200 * WINDOWS as u64);
+        assert_eq!(decode.decoder.counters().decoded, 8 * WINDOWS as u64);
     }
 }

@@ -71,7 +71,7 @@ fn whole(mut run: impl FnMut() -> u64 + 'static) -> Run {
 }
 
 /// A case that is prepared anew before each run. Only the run is timed.
-fn two_steps(mut case: codes::Case) -> Run {
+fn two_steps(mut case: impl codes::TwoSteps + 'static) -> Run {
     Box::new(move |laps| {
         case.prepare();
         laps[0].add(timed(|| case.run()));
