@@ -1,7 +1,7 @@
 //! The timed cases. A *case* is a piece of code that is timed; it gives one or more of the figures.
 //! The criterion benchmarks time the same code.
 
-use super::figures::{LEN, REPAIRS, WINDOW};
+use super::figures::{BLOCK_K, BLOCK_N, LEN, REPAIRS, WINDOW};
 use ripstop_codes::bench as codes;
 use ripstop_gf256::{Kernel, bench as gf256};
 use ripstop_proto::bench as proto;
@@ -49,6 +49,8 @@ pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     add(&["rlnc_recover_gbps"], &|| two_steps(codes::recover(WINDOW, REPAIRS, LEN)));
     add(&["rlnc_dense_encode_gbps"], &|| whole(codes::dense_encode(WINDOW, 8, LEN)));
     add(&["rlnc_dense_decode_gbps"], &|| two_steps(codes::dense_decode(WINDOW, LEN)));
+    add(&["mds_32_8_encode_gbps"], &|| whole(codes::block_encode(BLOCK_N, BLOCK_K, LEN)));
+    add(&["mds_32_8_decode_gbps"], &|| two_steps(codes::block_decode(BLOCK_N, BLOCK_K, BLOCK_N - BLOCK_K, LEN)));
     add(&["rlnc_decode_us_per_packet"], &|| whole(codes::receive(WINDOW, REPAIRS, LEN)));
     add(&["aead_seal_1400_gbs"], &|| whole(proto::seal(PACKET)));
     add(&["session_send_gbps", "session_receive_gbps", "session_both_gbps"], &|| {

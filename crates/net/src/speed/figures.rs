@@ -44,11 +44,16 @@ pub(super) const WINDOW: usize = 50;
 /// Repairs per window in a systematic code (source symbols sent unchanged, repairs added). This is
 /// also the number of losses that the repairs recover.
 pub(super) const REPAIRS: usize = 5;
+/// Source symbols of a block in the block code, K.
+pub(super) const BLOCK_K: usize = 32;
+/// All symbols of a block in the block code, N. The decoder is measured when N-K source symbols are lost, which is the
+/// worst case.
+pub(super) const BLOCK_N: usize = 40;
 
 use SpeedUnit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};
 
 /// All figures. An anchor comes before the figures that are compared with it.
-pub const FIGURES: [SpeedFigure; 15] = [
+pub const FIGURES: [SpeedFigure; 17] = [
     SpeedFigure { key: "memcpy_1408_gbs", what: "memcpy, 1408 bytes", unit: Gbs, anchor: None },
     SpeedFigure { key: "xor_1408_gbs", what: "XOR into, 1408 bytes", unit: Gbs, anchor: None },
     SpeedFigure { key: "register_limit_gbs", what: "multiplications in registers", unit: Gbs, anchor: None },
@@ -73,6 +78,23 @@ pub const FIGURES: [SpeedFigure; 15] = [
         Some(0.80),
     ),
     figure("rlnc_dense_decode_gbps", "dense decode, 50", Gbps, "mac_fused8_1408_gbs", WINDOW as f64, Some(0.60)),
+    // No targets: the references for the block code are other crates; see the example `compare` of ripstop-codes.
+    figure(
+        "mds_32_8_encode_gbps",
+        "block code, 8 repairs for 32",
+        Gbps,
+        "mac_fused8_1408_gbs",
+        (BLOCK_N - BLOCK_K) as f64,
+        None,
+    ),
+    figure(
+        "mds_32_8_decode_gbps",
+        "block code, 8 lost of 32",
+        Gbps,
+        "mac_fused8_1408_gbs",
+        (BLOCK_N - BLOCK_K) as f64,
+        None,
+    ),
     SpeedFigure { key: "rlnc_decode_us_per_packet", what: "receive and recover, 5 lost of 50", unit: Us, anchor: None },
     SpeedFigure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
     figure("session_send_gbps", "session send, 1400 bytes, 1 % lost", Gbps, "aead_seal_1400_gbs", 1.0, Some(0.40)),
