@@ -18,7 +18,8 @@ use std::time::Instant;
 /// Put a lossy link between two network namespaces
 ///
 /// Each namespace gets a TUN device. The emulated link carries packets between the two devices, and loses and
-/// delays packets as the flags say. The data direction ("forth") is from left to right. Runs until Ctrl-C or
+/// delays packets as the flags say. With a block code, it encodes the bytes of each packet, erases the lost units, and
+/// decodes the rest. The data direction ("forth") is from left to right. Runs until Ctrl-C or
 /// for --seconds, then prints the link's counters. The devices disappear when the process ends.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -130,7 +131,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     } else {
         output::print(&table(&snapshot))?;
     }
+    let disagreements = snapshot.left_to_right.coding.disagreements + snapshot.right_to_left.coding.disagreements;
     match snapshot.error {
+        None if disagreements > 0 => {
+            let problem = format!("the link and the decoder disagreed on {disagreements} packets; please report this");
+            Err(Failure::work("the block code has an error", problem))
+        }
         None => Ok(()),
         Some(error) => Err(Failure::work("the link failed", error)),
     }
@@ -159,9 +165,18 @@ fn table(snapshot: &EmulatorSnapshot) -> String {
         ("late: p99", |d| output::or_dash(d.lateness.p99_s, output::time)),
         ("late: maximum", |d| output::or_dash(d.lateness.max_s, output::time)),
     ];
+    /// The rows of a link with a block code.
+    const BLOCK_CODE_ROWS: [Row; 5] = [
+        ("blocks encoded", |d| d.coding.blocks_encoded.to_string()),
+        ("blocks restored by decoding", |d| d.coding.blocks_restored.to_string()),
+        ("units recovered by decoding", |d| d.coding.units_recovered.to_string()),
+        ("blocks not restored", |d| d.coding.blocks_not_restored.to_string()),
+        ("packets coded wrong (an error in ripstop)", |d| d.coding.disagreements.to_string()),
+    ];
     let mut table = Table::titled(["", "left to right", "right to left"]);
-    for (name, cell) in ROWS {
-        table.row([name.to_owned(), cell(&snapshot.left_to_right), cell(&snapshot.right_to_left)]);
+    let coded = [&snapshot.left_to_right, &snapshot.right_to_left].iter().any(|d| d.coding.blocks_encoded > 0);
+    for (name, cell) in ROWS.iter().chain(BLOCK_CODE_ROWS.iter().filter(|_| coded)) {
+        table.row([(*name).to_owned(), cell(&snapshot.left_to_right), cell(&snapshot.right_to_left)]);
     }
     table.render()
 }

@@ -92,33 +92,54 @@ fn counts_what_it_did_until_ctrl_c() {
     });
 }
 
+/// Real packets cross a link with a block code. Each packet that arrives has the bytes that were sent, although units
+/// of it were lost.
 #[test]
 fn a_block_code_recovers_units() {
     with_namespaces("a_block_code_recovers_units", || {
+        const LOTS: u8 = 4;
+        const LOT: u8 = 60;
+        // The bytes of a packet follow from its number, and so does its length.
+        let content = |k: u8| -> Vec<u8> {
+            (0..60 + 4 * usize::from(k))
+                .map(|i| if i == 0 { k } else { ((i * i * usize::from(k | 1)) >> 3) as u8 })
+                .collect()
+        };
         let hosts = hosts();
-        let code = ["--fec-k=3", "--fec-n=4", "--unit=50B", "--unit-loss=15%", "--stay-bad=30%"];
+        let code = ["--fec-k=3", "--fec-n=5", "--unit=50B", "--unit-loss=20%", "--stay-bad=30%"];
         let child = start(&hosts, &[&["--json", "--rate=0", "--rtt=2ms", "--loss=0"][..], &code].concat());
         let receiver = hosts[1].0.run(|| UdpSocket::bind("198.18.0.2:4000")).unwrap().unwrap();
         receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
-        for _ in 0..4 {
-            for _ in 0..100 {
-                sender.send_to(&[0xAB; 100], "198.18.0.2:4000").unwrap();
+        let mut arrived = 0;
+        for lot in 0..LOTS {
+            for k in 0..LOT {
+                sender.send_to(&content(lot * LOT + k), "198.18.0.2:4000").unwrap();
             }
-            while receiver.recv(&mut [0; 200]).is_ok() {}
+            let mut packet = [0; 2000];
+            while let Ok(len) = receiver.recv(&mut packet) {
+                assert_eq!(packet[..len], content(packet[0]), "packet {} was changed", packet[0]);
+                arrived += 1;
+            }
         }
         let report = json(&end(child, Signal::SIGINT));
         schema::check("emulate.schema.json", &report);
-        assert_eq!((&report["fec"]["n_units"], &report["fec"]["stay_bad"]), (&4.into(), &0.3.into()));
-        let [forth, back] =
-            ["left_to_right", "right_to_left"].map(|way| report[way]["link"].as_object().unwrap().clone());
-        let count = |name: &str| forth[name].as_u64().unwrap();
-        assert_eq!(count("units_sent"), 4 * count("offered"), "one block of 3 x 50 bytes each: {report}");
-        assert!(count("offered") > 100 && count("lost_channel") == count("lost_fec"), "{report}");
+        assert_eq!((&report["fec"]["n_units"], &report["fec"]["stay_bad"]), (&5.into(), &0.3.into()));
+        let count = |way: &str, part: &str, name: &str| report[way][part][name].as_u64().unwrap();
+        let link = |name: &str| count("left_to_right", "link", name);
+        assert!(link("offered") >= u64::from(LOTS * LOT) && link("lost_channel") == link("lost_fec"), "{report}");
         for name in ["units_lost", "blocks_recovered", "blocks_lost", "lost_fec"] {
-            assert!(count(name) > 0, "{name}: {report}");
+            assert!(link(name) > 0, "{name}: {report}");
         }
-        assert_eq!(back["units_sent"], 0);
+        // The kernel may have sent packets of its own too.
+        assert!(arrived > 50 && arrived <= link("delivered"), "{arrived}: {report}");
+        let coding = |name: &str| count("left_to_right", "coding", name);
+        assert_eq!(5 * coding("blocks_encoded"), link("units_sent"), "{report}");
+        assert!(coding("blocks_restored") > 0 && coding("units_recovered") > coding("blocks_restored"), "{report}");
+        assert!(coding("blocks_restored") <= link("blocks_recovered"), "{report}");
+        assert_eq!((coding("blocks_not_restored"), coding("disagreements")), (link("blocks_lost"), 0), "{report}");
+        assert_eq!(count("right_to_left", "link", "units_sent"), 0);
+        assert_eq!(count("right_to_left", "coding", "blocks_encoded"), 0);
     });
 }
 

@@ -5,12 +5,14 @@
 //! good or a bad state and makes one step per unit; see [`Loss::Gilbert`] and
 //! [`Loss::GilbertElliott`].
 
+use crate::block_losses::BlockLosses;
 use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
 use crate::field;
 use crate::loss::{Loss, LossModel, stationary_bad};
 use ripstop_base::{Bytes, Seed, Stream};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// An (N, K) block code on the link. A packet is cut into units. Each block of K units is sent as N
 /// units and is restored when at least K of them arrive. A packet is lost when one of its blocks is
@@ -118,6 +120,8 @@ pub(crate) struct Codec {
     /// for the whole packet. Both values are kept because most packets have the size of the packet
     /// before.
     clean: (u64, f64),
+    /// The lost units of the latest packet, in ascending order. None if they are not kept.
+    lost: Option<Vec<Range<u32>>>,
 }
 
 impl Codec {
@@ -132,7 +136,18 @@ impl Codec {
             idle: 0,
             rest: 0,
             clean: (0, 1.0),
+            lost: None,
         }
+    }
+
+    /// Keeps from now on which units of the latest packet were lost.
+    pub(crate) fn keep_lost_units(&mut self) {
+        self.lost = Some(Vec::new());
+    }
+
+    /// The lost units of the latest packet; see [`Link::lost_units`](crate::Link::lost_units).
+    pub(crate) fn lost_units(&self) -> &[Range<u32>] {
+        self.lost.as_deref().unwrap_or_default()
     }
 
     /// The number of bytes that a packet of `bytes` bytes takes on the link.
@@ -163,6 +178,7 @@ impl Codec {
     /// number as without the refusal.
     pub(crate) fn skip(&mut self) {
         let _ = self.draws.next_u64();
+        self.lost.iter_mut().for_each(Vec::clear);
     }
 
     /// Sends a packet of `bytes` bytes, counts its units and blocks, and returns whether the packet
@@ -179,10 +195,11 @@ impl Codec {
         self.sent = self.sent.saturating_add(units);
         counters.units_sent = counters.units_sent.saturating_add(units);
         let walked = units.min(MAX_WALKED_UNITS);
+        self.lost.iter_mut().for_each(Vec::clear);
         if walked == 0 {
             return false;
         }
-        let mut blocks = BlockLosses::new(&self.code);
+        let mut blocks = BlockLosses::new(&self.code, self.lost.as_mut());
         match &self.channel {
             UnitLoss::None => {}
             UnitLoss::Trace(model) => {
@@ -342,7 +359,7 @@ impl Chain {
         mut first: Option<f64>,
         units: u64,
         random: &mut Stream,
-        blocks: &mut BlockLosses,
+        blocks: &mut BlockLosses<'_>,
     ) -> bool {
         let mut at: u64 = 0;
         loop {
@@ -363,68 +380,6 @@ impl Chain {
             }
             (at, bad) = (end, !bad);
         }
-    }
-}
-
-/// Counts the lost units in each block of one packet. Losses must be added in ascending order.
-#[derive(Clone, Copy, Debug)]
-struct BlockLosses {
-    n: u64,
-    /// N - K: the number of lost units that a block can repair.
-    spare: u64,
-    /// The end of the last block that lost a unit.
-    end: u64,
-    /// Number of units that the block ending at `end` has lost.
-    hits: u64,
-    /// Units lost so far, in all blocks.
-    units_lost: u64,
-    /// Finished blocks that lost units, but no more than `spare`.
-    recovered: u64,
-    /// Finished blocks that lost more than `spare` units.
-    lost: u64,
-}
-
-impl BlockLosses {
-    fn new(code: &Fec) -> BlockLosses {
-        let (n, k) = (u64::from(code.n.max(1)), u64::from(code.k));
-        BlockLosses { n, spare: n.saturating_sub(k), end: n, hits: 0, units_lost: 0, recovered: 0, lost: 0 }
-    }
-
-    /// Records that the units `from..to` are lost.
-    fn lose(&mut self, mut from: u64, to: u64) {
-        self.units_lost += to - from;
-        while from < to {
-            if from >= self.end {
-                self.close();
-                self.end = (from / self.n + 1) * self.n;
-            }
-            let until = to.min(self.end);
-            self.hits += until - from;
-            from = until;
-        }
-    }
-
-    /// Finishes the last block that lost a unit, and counts it.
-    fn close(&mut self) {
-        if self.hits > self.spare {
-            self.lost += 1;
-        } else if self.hits > 0 {
-            self.recovered += 1;
-        }
-        self.hits = 0;
-    }
-
-    /// Ends the packet: adds the packet's losses to `counters`, and returns whether the packet lost
-    /// a block.
-    fn count(mut self, counters: &mut LinkCounters) -> bool {
-        if self.units_lost == 0 {
-            return false;
-        }
-        self.close();
-        counters.units_lost += self.units_lost;
-        counters.blocks_recovered += self.recovered;
-        counters.blocks_lost += self.lost;
-        self.lost > 0
     }
 }
 
@@ -478,17 +433,5 @@ mod tests {
         ] {
             assert_eq!(Trials::new(p).run(luck), want, "{p} {luck}");
         }
-    }
-
-    #[test]
-    fn losses_are_counted_block_by_block() {
-        // The blocks have 4 units and survive one loss. They lose 3, 0, 1 and 2 units.
-        let mut blocks = BlockLosses::new(&Fec::new(4, 3, Loss::None));
-        blocks.lose(0, 1);
-        blocks.lose(2, 4);
-        blocks.lose(11, 14);
-        let mut counters = LinkCounters::default();
-        assert!(blocks.count(&mut counters));
-        assert_eq!((counters.units_lost, counters.blocks_recovered, counters.blocks_lost), (6, 1, 2));
     }
 }

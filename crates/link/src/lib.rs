@@ -48,6 +48,7 @@
 //! and on k. But the packet's fate also depends on earlier packets and on how long the link was
 //! idle.
 
+mod block_losses;
 mod config;
 mod counters;
 mod error;

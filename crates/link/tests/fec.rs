@@ -370,6 +370,53 @@ fn impairments_that_did_nothing_are_named() {
     assert_eq!(link.unfired(), [""; 0]);
 }
 
+/// The lost units of each packet are those that the counters count, and keeping them changes
+/// nothing.
+#[test]
+fn the_lost_units_of_a_packet_are_told() {
+    let (mut told, mut refused) = (0, 0);
+    for (seed, loss) in [
+        Loss::None,
+        Loss::bernoulli(share(0.05)),
+        Loss::gilbert(share(0.1), share(0.7)),
+        Chain { to_bad: 0.05, to_good: 0.1, loss_good: 0.01, loss_bad: 0.6 }.model(),
+        Loss::Indices { lost: vec![1, 2, 5, 6, 7, 8, 40], period: Some(50) },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let fec = Fec::new(8, 6, loss);
+        let config =
+            LinkConfig { mtu: Some(Bytes::new(40 * UNIT as u64)), loss: Loss::bernoulli(share(0.1)), ..config(fec) };
+        let mut plain = Link::new(&config, Seed::new(seed as u64), "link/0").unwrap();
+        let mut keeping = plain.clone();
+        keeping.keep_lost_units();
+        for k in 0..3000u64 {
+            let before = *keeping.counters();
+            let (now, bytes) = (Time::from_millis(5 * k), (k * 91 % 2200) as usize);
+            let fate = plain.offer(now, bytes);
+            assert_eq!(keeping.offer(now, bytes), fate, "seed {seed}, packet {k}");
+            assert_eq!(keeping.counters(), plain.counters());
+            assert!(plain.lost_units().is_empty());
+            let lost = keeping.lost_units();
+            assert!(lost.iter().all(|range| range.start < range.end));
+            assert!(lost.windows(2).all(|two| two[0].end < two[1].start));
+            let units: Vec<u32> = lost.iter().cloned().flatten().collect();
+            let blocks: Vec<usize> = units.chunk_by(|a, b| a / 8 == b / 8).map(<[u32]>::len).collect();
+            let after = keeping.counters();
+            assert_eq!(units.len() as u64, after.units_lost - before.units_lost);
+            assert!(units.last().is_none_or(|last| u64::from(*last) < after.units_sent - before.units_sent));
+            let broken = blocks.iter().filter(|lost| **lost > 2).count() as u64;
+            assert_eq!(broken, after.blocks_lost - before.blocks_lost);
+            assert_eq!(blocks.len() as u64 - broken, after.blocks_recovered - before.blocks_recovered);
+            told += units.len();
+            refused += u64::from(matches!(fate, Fate::Refused { .. }));
+            assert!(fate.reason() != Some(DropReason::Fec) || broken > 0);
+        }
+    }
+    assert!(told > 1000 && refused > 100, "{told} units told, {refused} packets refused");
+}
+
 #[test]
 fn sizes_that_no_packet_has_end() {
     for (seed, loss) in [
@@ -382,7 +429,9 @@ fn sizes_that_no_packet_has_end() {
     {
         for unit in [1, 65_535] {
             let mut link = link(Fec { unit: Bytes::new(unit), ..Fec::new(255, 1, loss.clone()) }, seed as u64);
+            link.keep_lost_units();
             assert!(link.offer(Time::ZERO, usize::MAX).departure().is_some());
+            assert!(!link.lost_units().is_empty());
             assert!(link.offer(Time::ZERO, 1 << 40).departure().is_some());
             assert!(link.offer(Time::NEVER, 1).departure().is_some());
         }

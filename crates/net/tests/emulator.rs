@@ -7,7 +7,7 @@ mod transfer;
 
 use common::with_namespaces;
 use ripstop_base::{Fraction, Rate, Seed, Span, Stream, Time};
-use ripstop_link::{Duplicate, Link, LinkConfig, Loss};
+use ripstop_link::{Duplicate, Fec, Link, LinkConfig, Loss};
 use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot, LEFT_TO_RIGHT};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
@@ -119,23 +119,47 @@ fn kernel_tcp_arrives_whole_over_a_lossy_link() {
 fn the_emulator_loses_what_the_simulator_loses() {
     with_namespaces("the_emulator_loses_what_the_simulator_loses", || {
         for loss in [Loss::bernoulli(share(0.2)), Loss::Gilbert { mean: share(0.2), burst: 4.0 }] {
-            parity(loss);
+            let snapshot = parity(loss, None);
+            assert_eq!(snapshot.left_to_right.coding.blocks_encoded, 0);
         }
     });
 }
 
-fn parity(loss: Loss) {
+/// The same with a block code: packets arrive although units of them are lost, and a packet that the simulator loses
+/// cannot be decoded.
+#[test]
+fn the_block_code_restores_what_the_simulator_says() {
+    with_namespaces("the_block_code_restores_what_the_simulator_says", || {
+        let fec = Fec::new(24, 20, Loss::bernoulli(share(0.1)));
+        let snapshot = parity(Loss::bernoulli(share(0.05)), Some(fec));
+        let (coding, link) = (snapshot.left_to_right.coding, snapshot.left_to_right.link);
+        assert!(coding.blocks_restored > 500 && coding.units_recovered > coding.blocks_restored, "{coding:?}");
+        assert!(link.lost_fec > 100 && link.lost_channel > link.lost_fec, "{link:?}");
+        assert_eq!((24 * coding.blocks_encoded, coding.blocks_not_restored), (link.units_sent, link.blocks_lost));
+        assert_eq!(coding.disagreements, 0);
+    });
+}
+
+fn parity(loss: Loss, fec: Option<Fec>) -> EmulatorSnapshot {
     const PACKETS: u32 = 2000;
     let lossy = LinkConfig {
         rate: Rate::from_bps(100_000_000),
         delay: ms(2),
         loss,
+        fec,
         duplicate: Some(Duplicate { probability: share(0.1), extra_delay: ms(0) }),
         corrupt: share(0.1),
         ..LinkConfig::default()
     };
     let sizes = || -> Stream { Seed::new(SEED).stream("sizes") };
     let payload = |sizes: &mut Stream| 4 + sizes.below(1400) as usize;
+    // The number of a packet, and bytes that follow from the number.
+    let content = |k: u32, len: usize| -> Vec<u8> {
+        let mut bytes = k.to_be_bytes().to_vec();
+        bytes.resize(len, 0);
+        Seed::new(k.into()).stream("content").fill(&mut bytes[4..]);
+        bytes
+    };
 
     // In virtual time: how many times each packet arrives. The kernel's checksums drop damaged
     // packets.
@@ -159,8 +183,7 @@ fn parity(loss: Loss) {
     for lot in (0..PACKETS).collect::<Vec<_>>().chunks(50) {
         let mut missing: u32 = lot.iter().map(|k| expected[*k as usize]).sum();
         for k in lot {
-            let mut packet = vec![0; payload(&mut stream)];
-            packet[..4].copy_from_slice(&k.to_be_bytes());
+            let packet = content(*k, payload(&mut stream));
             sender.send_to(&packet, "10.0.0.2:4000").unwrap();
         }
         while missing > 0 {
@@ -169,6 +192,7 @@ fn parity(loss: Loss) {
             });
             assert!(len >= 4);
             let k = u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]);
+            assert_eq!(buffer[..len], content(k, len), "packet {k} was changed; seed {SEED}");
             arrived[k as usize] += 1;
             missing -= 1;
         }
@@ -181,6 +205,7 @@ fn parity(loss: Loss) {
         (real.offered, real.offered_bytes, real.lost_channel, real.duplicated, real.corrupted),
         (ideal.offered, ideal.offered_bytes, ideal.lost_channel, ideal.duplicated, ideal.corrupted),
     );
+    snapshot
 }
 
 #[test]

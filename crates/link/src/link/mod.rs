@@ -19,6 +19,7 @@ use crate::serialiser::{Serialiser, Slot, step_at};
 use fast_path::FastPath;
 use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 /// One direction of one hop. See the [crate's documentation](crate) for the order of its elements.
@@ -167,6 +168,21 @@ impl Link {
     /// The moment at which all packets accepted so far will be serialised.
     pub fn free_at(&self) -> Time {
         self.serialiser.free_at()
+    }
+
+    /// Keeps from now on which units of the latest packet were lost, for [`Link::lost_units`]. This
+    /// changes no fate and no random number. It has no effect without a block code.
+    pub fn keep_lost_units(&mut self) {
+        if let Some(codec) = &mut self.codec {
+            codec.keep_lost_units();
+        }
+    }
+
+    /// The lost units of the latest packet that was offered, as ascending ranges that do not touch.
+    /// Unit u of a packet is symbol u mod N of block u / N. Empty if the packet was refused, without
+    /// a block code, and without [`Link::keep_lost_units`].
+    pub fn lost_units(&self) -> &[Range<u32>] {
+        self.codec.as_ref().map_or(&[], Codec::lost_units)
     }
 
     /// What the link has done so far.

@@ -1,8 +1,10 @@
 //! One direction of the emulated link: the packets in flight and when they are due.
 
+use super::block_code::PacketCoder;
 use super::report::{EmulatedDirectionReport, LatenessLog};
 use ripstop_base::Time;
-use ripstop_link::{Corruption, Delivery, Link};
+use ripstop_codes::block::BlockError;
+use ripstop_link::{Corruption, Delivery, Fate, Fec, Link};
 use ripstop_proto::inner::mark_congestion;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,6 +15,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Direction {
     link: Link,
+    /// Codes the packets with the link's block code; None without a block code.
+    coder: Option<PacketCoder>,
     mtu: usize,
     /// Buffers for packets, called slots. A packet stays in its slot until it is delivered; then
     /// the slot is reused.
@@ -63,11 +67,16 @@ const COALESCE_SPAN: Duration = Duration::from_micros(50);
 const MAX_IN_FLIGHT: usize = 1 << 18;
 
 impl Direction {
-    /// A direction whose sending device has the given MTU in bytes. `fates` tells whether to keep the fates
-    /// of packets.
-    pub(super) fn new(link: Link, mtu: u16, fates: bool) -> Direction {
-        Direction {
+    /// A direction whose sending device has the given MTU in bytes. `fec` is the link's block code. `fates` tells
+    /// whether to keep the fates of packets.
+    ///
+    /// # Errors
+    /// If there is no block code of this shape.
+    pub(super) fn new(mut link: Link, fec: Option<&Fec>, mtu: u16, fates: bool) -> Result<Direction, BlockError> {
+        link.keep_lost_units();
+        Ok(Direction {
             link,
+            coder: fec.map(PacketCoder::new).transpose()?,
             mtu: mtu.into(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -84,7 +93,7 @@ impl Direction {
             too_large: 0,
             no_room: 0,
             lateness: LatenessLog::new(),
-        }
+        })
     }
 
     /// Reads up to `most` packets with `recv`. Offers each packet to the link at the time when it was read. Returns
@@ -160,6 +169,7 @@ impl Direction {
         EmulatedDirectionReport {
             link: *self.link.counters(),
             unfired: self.link.unfired(),
+            coding: self.coder.as_ref().map(PacketCoder::counters).unwrap_or_default(),
             handed_over: self.handed_over,
             handed_over_bytes: self.handed_over_bytes,
             damaged: self.damaged,
@@ -202,12 +212,7 @@ impl Direction {
             self.not_ip += 1;
         } else if len > self.mtu {
             self.too_large += 1;
-        } else if let Some(delivery) = self.offer(now, len) {
-            if delivery.congested
-                && let Some(packet) = self.slots.get_mut(slot)
-            {
-                self.marked += u64::from(mark_congestion(&mut packet[..len]));
-            }
+        } else if let Some(delivery) = self.offer(now, slot, len) {
             if let Some(copy) = delivery.copy {
                 self.send_copy(slot, len, copy, delivery.corruption);
             }
@@ -216,12 +221,27 @@ impl Direction {
         self.free.push(slot);
     }
 
-    fn offer(&mut self, now: Time, len: usize) -> Option<Delivery> {
+    /// Offers the packet in `slot` to the link. Marks the packet if it met congestion, and codes it. None if the
+    /// packet does not arrive.
+    fn offer(&mut self, now: Time, slot: usize, len: usize) -> Option<Delivery> {
+        let blocks_lost = self.link.counters().blocks_lost;
         let fate = self.link.offer(now, len);
         if let Some(fates) = &mut self.fates {
             fates.push(fate.letter());
         }
-        fate.delivery()
+        let packet = self.slots.get_mut(slot)?.get_mut(..len)?;
+        let delivery = fate.delivery();
+        if delivery.is_some_and(|delivery| delivery.congested) {
+            self.marked += u64::from(mark_congestion(packet));
+        }
+        let restored = match &mut self.coder {
+            Some(coder) if !matches!(fate, Fate::Refused { .. }) => {
+                let blocks_lost = self.link.counters().blocks_lost - blocks_lost;
+                coder.carry(packet, self.link.lost_units(), blocks_lost)
+            }
+            _ => true,
+        };
+        delivery.filter(|_| restored)
     }
 
     /// Puts a copy of the packet in flight, in a slot of its own.
@@ -262,7 +282,7 @@ mod tests {
     use ripstop_link::{Duplicate, LinkConfig, Loss};
 
     fn direction(config: LinkConfig) -> Direction {
-        Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), 100, true)
+        Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), config.fec.as_ref(), 100, true).unwrap()
     }
 
     /// Offers packets, all at `now`.
@@ -377,6 +397,28 @@ mod tests {
         assert_eq!((first.len(), flipped), (1, 1));
         let report = d.report();
         assert_eq!((report.handed_over, report.damaged, report.link.delivered), (2, 2, 1));
+    }
+
+    #[test]
+    fn packets_are_coded_as_the_link_says() {
+        // Blocks of 4 + 2 units of 10 bytes, so a packet of 50 bytes has two blocks. Packet 0 loses two source units
+        // of each block, and packet 1 three units of its second block.
+        let fec = Fec {
+            unit: Bytes::new(10),
+            ..Fec::new(6, 4, Loss::Indices { lost: vec![0, 1, 6, 8, 18, 22, 23], period: None })
+        };
+        let mut d = direction(LinkConfig { fec: Some(fec), ..LinkConfig::default() });
+        let mixed = |first: u8| -> [u8; 50] { std::array::from_fn(|i| if i == 0 { 0x45 } else { first + i as u8 }) };
+        feed(&mut d, Time::ZERO, &[&mixed(1), &mixed(2), &mixed(3), &[0x15; 30]]);
+        assert_eq!(drain(&mut d, Time::ZERO), [mixed(1), mixed(3)]);
+        let mut log = Vec::new();
+        d.move_fates(&mut log);
+        assert_eq!(log, b".f.");
+        let report = d.report();
+        assert_eq!((report.link.blocks_recovered, report.link.blocks_lost, report.link.delivered), (2, 1, 2));
+        let coding = report.coding;
+        assert_eq!((coding.blocks_encoded, coding.blocks_restored, coding.units_recovered), (6, 2, 4));
+        assert_eq!((coding.blocks_not_restored, coding.disagreements), (1, 0));
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //! same random streams. A random stream is a sequence of random numbers, derived from the seed and a name. No
 //! kernel module and no `netem` are needed, so the emulator runs in containers.
 //!
+//! If the link has a block code, each packet is really coded: it is cut into units, repair units are
+//! computed, the units that the link loses are erased, and the decoded bytes are forwarded.
+//!
 //! The devices have no offload: a packet here is at most as long as the MTU, and loss is drawn for
 //! each packet. Without offload the sending kernel computes every checksum before the emulator
 //! reads the packet. The receiving kernel checks the checksums, and therefore detects a flipped
@@ -15,9 +18,11 @@
 //! all ordinary threads. On a busy machine the thread may still be late. The report says how late
 //! the packets were, so a measurement on a noisy machine can be recognised.
 
+mod block_code;
 mod direction;
 mod report;
 
+pub use block_code::BlockCodeCounters;
 pub use report::{EmulatedDirectionReport, EmulatorSnapshot, Lateness};
 
 use crate::os::netns::Namespace;
@@ -29,6 +34,7 @@ use ipnet::IpNet;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use ripstop_base::{Seed, Time};
+use ripstop_codes::block::BlockError;
 use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use std::io;
 use std::os::fd::AsFd;
@@ -83,6 +89,14 @@ pub enum EmulateError {
         direction: &'static str,
         /// The invalid setting.
         source: LinkConfigError,
+    },
+    /// There is no block code with the N and K of a link.
+    #[error("{direction}: {source}")]
+    BlockCode {
+        /// `left to right` or `right to left`.
+        direction: &'static str,
+        /// Why there is no such code.
+        source: BlockError,
     },
     /// A device could not be created.
     #[error(transparent)]
@@ -146,11 +160,14 @@ impl Emulator {
     /// # Errors
     /// An invalid setting, or a device that could not be created.
     pub fn start(config: &EmulatorConfig, left: &Namespace, right: &Namespace) -> Result<Emulator, EmulateError> {
-        let link = |settings: &LinkConfig, name, direction| {
-            Link::new(settings, config.seed, name).map_err(|source| EmulateError::Link { direction, source })
+        let direction = |settings: &LinkConfig, name, direction| {
+            let link = Link::new(settings, config.seed, name);
+            let link = link.map_err(|source| EmulateError::Link { direction, source })?;
+            let made = Direction::new(link, settings.fec.as_ref(), config.mtu, config.fates);
+            made.map_err(|source| EmulateError::BlockCode { direction, source })
         };
-        let left_to_right = link(&config.left_to_right, LEFT_TO_RIGHT, "left to right")?;
-        let right_to_left = link(&config.right_to_left, RIGHT_TO_LEFT, "right to left")?;
+        let left_to_right = direction(&config.left_to_right, LEFT_TO_RIGHT, "left to right")?;
+        let right_to_left = direction(&config.right_to_left, RIGHT_TO_LEFT, "right to left")?;
         let system = |what| move |source: io::Error| EmulateError::System { what, source };
         let device = |side: &EmulatorSide, namespace| -> Result<Tun, EmulateError> {
             let tun = Tun::open(
@@ -172,11 +189,7 @@ impl Emulator {
             worker: Worker::new().map_err(system("making an event descriptor"))?,
             fates: Mutex::default(),
         });
-        let state = State {
-            left_to_right: Direction::new(left_to_right, config.mtu, config.fates),
-            right_to_left: Direction::new(right_to_left, config.mtu, config.fates),
-            priority: Priority::default(),
-        };
+        let state = State { left_to_right, right_to_left, priority: Priority::default() };
         let mover = shared.clone();
         let thread = std::thread::Builder::new()
             .name("emulator".into())

@@ -1,5 +1,6 @@
 //! The emulator's report.
 
+use super::block_code::BlockCodeCounters;
 use crate::os::priority::Priority;
 use hdrhistogram::Histogram;
 use ripstop_link::LinkCounters;
@@ -32,6 +33,8 @@ pub struct EmulatedDirectionReport {
     pub link: LinkCounters,
     /// Impairments that are configured but have not acted yet.
     pub unfired: Vec<&'static str>,
+    /// What the link's block code did to the packets' bytes.
+    pub coding: BlockCodeCounters,
     /// Packets, copies included, written to the receiving device.
     pub handed_over: u64,
     /// Bytes of the packets written.
