@@ -54,12 +54,13 @@ fn sum(stations: &[StationStatus], value: impl Fn(&StationCounters) -> u64) -> u
 }
 
 /// The settings to test, and the kinds of frames that they must put on the air.
-const CASES: [(&str, &str, &[FrameKind]); 5] = [
+const CASES: [(&str, &str, &[FrameKind]); 6] = [
     ("plain", "", &[FrameKind::Data, FrameKind::Ack]),
     ("rts", "rts = true", &[FrameKind::Data, FrameKind::Ack, FrameKind::Rts, FrameKind::Cts]),
     ("xor", "xor = true\nbackoff = \"adaptive\"", &[FrameKind::Data, FrameKind::Ack, FrameKind::Xor]),
     ("aodv", "routing = \"aodv\"\nxor = true", &[FrameKind::Data, FrameKind::Xor, FrameKind::Broadcast]),
     ("standard", "preset = \"standard\"\nrts = true\nxor = true", &[FrameKind::Rts, FrameKind::Xor]),
+    ("lossy", "loss = \"5%\"\nerrors = \"per-frame\"", &[FrameKind::Data, FrameKind::Ack]),
 ];
 
 /// The capture of a run, the world after the run, and the numbers of captured frames.
@@ -160,7 +161,7 @@ fn a_frame_that_is_sent_again_keeps_its_number_and_has_the_retry_bit() {
 /// Counts receptions by fate, and collisions of frames that carry packets.
 #[derive(Default)]
 struct Fates {
-    fates: [u64; 5],
+    fates: [u64; 6],
     collisions: u64,
 }
 
@@ -177,6 +178,7 @@ impl Observer for Fates {
             AirFate::Deaf => 2,
             AirFate::Ignored => 3,
             AirFate::Collided { .. } => 4,
+            AirFate::Lost => 5,
         };
         self.fates[at] += 1;
         let carries = matches!(reception.kind, FrameKind::Data | FrameKind::Xor | FrameKind::Broadcast);
@@ -202,10 +204,12 @@ fn a_record_changes_no_result_and_agrees_with_the_counters() {
             sum(&stations, |c| c.deaf),
             sum(&stations, |c| c.ignored),
             sum(&stations, |c| c.collided),
+            sum(&stations, |c| c.lost_frames),
         ];
         assert_eq!(fates.fates, counted, "{name}");
         assert_eq!(fates.collisions, sum(&stations, |c| c.collisions), "{name}");
         assert_eq!(counted[3] > 0, name == "capture", "{name}");
+        assert_eq!(counted[5] > 0, name == "lossy", "{name}");
     }
 }
 
@@ -225,6 +229,7 @@ fn a_timeline_has_every_station_and_every_mechanism() {
         ("rts", "rts = true", &[Rts, Cts]),
         ("xor", "xor = true\nbackoff = \"adaptive\"", &[Xor, Protection]),
         ("aodv", "routing = \"aodv\"", &[Routing]),
+        ("lossy", "loss = \"5%\"\nerrors = \"per-frame\"", &[Lost]),
     ] {
         let (timeline, world) = timeline(settings);
         for kind in wanted {

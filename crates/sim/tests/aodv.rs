@@ -172,6 +172,7 @@ fn no_packet_is_lost_without_a_count() {
                 match reason {
                     DropReason::QueueFull => counters.queue_drops,
                     DropReason::RetryLimit => counters.retry_drops,
+                    DropReason::RandomLoss => counters.lost_packets,
                     DropReason::NotAcknowledged => counters.rider_losses,
                     DropReason::NoRoute => counters.route_drops,
                     DropReason::LinkBreak => counters.break_drops,

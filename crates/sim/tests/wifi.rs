@@ -6,7 +6,9 @@ use ripstop_sim::scenario::{
     StationSpec, run,
 };
 use ripstop_sim::tcp::SenderConfig;
-use ripstop_sim::wifi::{AdaptiveBackoff, BackoffRule, Position, StationCounters, WifiConfig, XorConfig};
+use ripstop_sim::wifi::{
+    AdaptiveBackoff, BackoffRule, Errors, Position, RandomLoss, StationCounters, WifiConfig, XorConfig,
+};
 use ripstop_sim::world::{Carrier, StationStatus, TcpConfig, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
@@ -46,16 +48,23 @@ fn xor(payloads: bool) -> Option<XorConfig> {
 
 #[test]
 fn every_frame_is_accounted_for_at_every_station_that_senses_it() {
-    for (capture, rts, coding) in [(10.0, false, None), (20.0, true, None), (20.0, false, xor(false))] {
+    let loss = Some(RandomLoss { probability: 0.05, errors: Errors::PerFrame });
+    for (capture, rts, coding, loss) in [
+        (10.0, false, None, None),
+        (20.0, true, None, None),
+        (20.0, false, xor(false), None),
+        (10.0, true, None, loss),
+        (20.0, false, xor(false), loss),
+    ] {
         let rts_threshold = if rts { 0 } else { u32::MAX };
-        let config = WifiConfig { capture, rts_threshold, xor: coding, ..WifiConfig::ns2() };
+        let config = WifiConfig { capture, rts_threshold, xor: coding, loss, ..WifiConfig::ns2() };
         let nodes = 10;
         let stations = string(&config, nodes, 20, false, 20.0).stations(0);
         // A frame is sensed over two gaps of 200 m in each direction.
         let hearers = |k: usize| (k.min(2) + (nodes - 1 - k).min(2)) as u64;
         let sent = |station: &StationStatus| station.counters.data_frames + station.counters.control_frames;
         let sensed: u64 = stations.iter().enumerate().map(|(k, station)| hearers(k) * sent(station)).sum();
-        let ended = sum(&stations, |c| c.received + c.too_weak + c.deaf + c.ignored + c.collided);
+        let ended = sum(&stations, |c| c.received + c.lost_frames + c.too_weak + c.deaf + c.ignored + c.collided);
         let on_the_air = sensed - ended;
         assert!(on_the_air <= 4 * nodes as u64, "{sensed} sensed, {ended} ended, capture {capture}, seed {SEED}");
         for (what, count) in [
@@ -66,6 +75,7 @@ fn every_frame_is_accounted_for_at_every_station_that_senses_it() {
         ] {
             assert!(count > 0, "no frame was {what}, capture {capture}, seed {SEED}");
         }
+        assert_eq!(sum(&stations, |c| c.lost_frames) > 0, loss.is_some(), "capture {capture}, seed {SEED}");
         assert_eq!(sum(&stations, |c| c.ignored) > 0, capture < 16.0, "capture {capture}, seed {SEED}");
     }
 }

@@ -5,7 +5,7 @@ use ripstop_lab::cell::CellResult;
 use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{
-    CadenceReport, FlowReport, IdealReport, LinkReport, ScenarioReport, StationReport, TunnelReport,
+    CadenceReport, FlowReport, IdealReport, LinkReport, LossReport, ScenarioReport, StationReport, TunnelReport,
 };
 use serde_json::Value;
 
@@ -190,6 +190,16 @@ fn media(report: &ScenarioReport) -> String {
         text += &format!(
             "\ncadence on {name}: packets overheard {overheard}, queues held {held}, free rides {free}, riding TCP ACKs \
              lost {lost}\n"
+        );
+    }
+    for (name, losses) in report.media.iter().filter_map(|m| Some((&m.name, m.losses.as_ref()?))) {
+        let LossReport { packets, frames } = losses;
+        let never =
+            if packets.mean == Some(0.0) && frames.mean == Some(0.0) { "; no random loss happened" } else { "" };
+        text += &format!(
+            "\nlost at random on {name}: {} packets above the MAC, {} frames on the air{never}\n",
+            number(packets),
+            number(frames)
         );
     }
     let mut stations = Table::titled(["station", "k", "frames", "XORed", "failed", "dropped", "queue full", "again"]);

@@ -56,6 +56,7 @@ fn look(kind: TimelineKind) -> Look {
         TimelineKind::Senses => (HEARS, "#d4d4d4", "senses a frame", "senses"),
         TimelineKind::Collision => (HEARS, "#d00000", "a frame for it collides", "collision"),
         TimelineKind::Missed => (HEARS, "#e69f00", "misses a frame for it", "missed"),
+        TimelineKind::Lost => (HEARS, "#cc79a7", "loses a frame at random", "lost"),
         TimelineKind::Backoff => (WAITS, "#3f9b46", "its back-off runs", "backoff"),
         TimelineKind::Paused => (WAITS, "#c5e3c2", "its back-off is paused", "paused"),
         TimelineKind::Reserved => (WAITS, "#f0c27a", "NAV or EIFS", "reserved"),

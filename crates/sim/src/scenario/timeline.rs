@@ -28,6 +28,8 @@ pub enum TimelineKind {
     Collision,
     /// A frame is for the station, and the station misses the frame, because it sends or follows another frame.
     Missed,
+    /// A frame is for the station, and a random loss destroys the frame at the station.
+    Lost,
     /// The station's back-off counts slots.
     Backoff,
     /// The station's back-off stands still, because the medium is busy or the station is in an exchange.
@@ -40,7 +42,7 @@ pub enum TimelineKind {
 
 impl TimelineKind {
     /// All kinds.
-    pub const ALL: [TimelineKind; 14] = [
+    pub const ALL: [TimelineKind; 15] = [
         TimelineKind::Data,
         TimelineKind::TcpAck,
         TimelineKind::Xor,
@@ -51,6 +53,7 @@ impl TimelineKind {
         TimelineKind::Senses,
         TimelineKind::Collision,
         TimelineKind::Missed,
+        TimelineKind::Lost,
         TimelineKind::Backoff,
         TimelineKind::Paused,
         TimelineKind::Reserved,
@@ -162,6 +165,7 @@ impl AirTimeline {
         let kind = match reception {
             lost if lost.is_collision() => TimelineKind::Collision,
             lost if lost.is_missed() => TimelineKind::Missed,
+            lost if lost.is_random_loss() => TimelineKind::Lost,
             _ => TimelineKind::Senses,
         };
         self.push(row, kind, reception.began, reception.ends);

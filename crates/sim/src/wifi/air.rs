@@ -148,6 +148,8 @@ pub enum AirFate {
     Decoded,
     /// The frame was too weak to decode.
     TooWeak,
+    /// A random loss destroyed the frame.
+    Lost,
     /// The station was sending during a part of the frame.
     Deaf,
     /// The frame was ignored, because an earlier frame was stronger, at least by the capture ratio.
@@ -163,6 +165,11 @@ impl AirReception {
     /// Whether the frame was for the station, and only a collision kept the station from decoding it.
     pub fn is_collision(&self) -> bool {
         self.expected && self.fate == AirFate::Collided { intact: true }
+    }
+
+    /// Whether the frame was for the station, and a random loss destroyed it there.
+    pub fn is_random_loss(&self) -> bool {
+        self.expected && self.fate == AirFate::Lost
     }
 
     /// Whether the frame was for the station, and the station missed it because the station was sending or followed
@@ -293,6 +300,7 @@ impl<P: Packet> Medium<P> {
         let fate = match ending {
             Ending::Decoded => AirFate::Decoded,
             Ending::TooWeak => AirFate::TooWeak,
+            Ending::Lost => AirFate::Lost,
             Ending::Deaf => AirFate::Deaf,
             Ending::Collided { intact } => AirFate::Collided { intact },
         };

@@ -1,6 +1,7 @@
 //! The parameters of a shared medium: rates, frame sizes, times, ranges and limits, with two presets.
 
 use super::contention::BackoffRule;
+use super::loss::RandomLoss;
 use super::pairing::XorConfig;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub struct WifiConfig {
     pub routing: Routing,
     /// XOR coding. If None, stations send no XOR frames.
     pub xor: Option<XorConfig>,
+    /// Random losses. If None, frames are lost only by collisions.
+    pub loss: Option<RandomLoss>,
     /// The largest number of packets in a station's interface queue. The packet that the MAC sends does not count.
     pub queue: usize,
     /// The capture ratio. A frame survives a later frame if its power is at least this many times the power of the
@@ -124,6 +127,7 @@ impl WifiConfig {
             backoff: BackoffRule::Standard,
             routing: Routing::Static,
             xor: None,
+            loss: None,
             queue: 49,
             capture: 10.0,
             receive_range: 250.0,

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 /// Counters of a station since the start of the run.
 ///
-/// Each frame that a station senses is counted one time, in `received`, `too_weak`, `deaf`, `ignored` or `collided`, at
-/// the latest when the frame ends there. So each frame adds to the sum of these five counters the number of stations
-/// that sense it.
+/// Each frame that a station senses is counted one time, in `received`, `lost_frames`, `too_weak`, `deaf`, `ignored` or
+/// `collided`, at the latest when the frame ends there. So each frame adds to the sum of these six counters the number
+/// of stations that sense it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StationCounters {
     /// Data frames sent, broadcasts and retransmissions included.
@@ -19,6 +19,8 @@ pub struct StationCounters {
     pub control_frames: u64,
     /// Frames sensed and decoded, for this station or for others.
     pub received: u64,
+    /// Frames that the station followed and could have decoded, but that a random loss destroyed.
+    pub lost_frames: u64,
     /// Frames sensed that were too weak to decode.
     pub too_weak: u64,
     /// Frames missed because the station was sending.
@@ -36,6 +38,8 @@ pub struct StationCounters {
     pub retry_drops: u64,
     /// Packets dropped because the interface queue was full.
     pub queue_drops: u64,
+    /// Packets for this station that a random loss destroyed above the MAC.
+    pub lost_packets: u64,
     /// Packets dropped because there was no route to their destination.
     pub route_drops: u64,
     /// Packets dropped because the link to their next hop was broken (AODV).

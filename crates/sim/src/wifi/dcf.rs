@@ -13,7 +13,6 @@
 use super::contention::DrawReason;
 use super::countdown::Countdown;
 use super::frame::{Frame, FrameKind, NOBODY};
-use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Payload, Queued};
 use super::receiver::Reception;
@@ -396,7 +395,7 @@ impl<P: Packet> Medium<P> {
         match exchange.and_then(|exchange| exchange.first.hand_over(sender)) {
             Some(packet) => {
                 self.note_backlog(k, &packet, now);
-                self.pass(k, Passing::Up(packet), now);
+                self.pass_up(k, packet, now);
             }
             None => self.stations[k].counters.duplicates += 1,
         }
@@ -418,7 +417,7 @@ impl<P: Packet> Medium<P> {
             forwards: 1,
             failures: [0; 2],
         };
-        self.pass(k, Passing::Up(packet), now);
+        self.pass_up(k, packet, now);
     }
 
     fn on_ack(&mut self, k: usize, sender: usize, now: Time) {

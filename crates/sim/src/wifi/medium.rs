@@ -52,6 +52,8 @@ pub enum DropReason {
     QueueFull,
     /// The packet, or its RTS, was sent as many times as the retry limit allows, without an answer.
     RetryLimit,
+    /// A random loss destroyed the packet above the MAC.
+    RandomLoss,
     /// The packet was a TCP acknowledgement that was lost in an XOR frame. No MAC ACK was due for the packet, so it was
     /// not sent again (Cadence).
     NotAcknowledged,
@@ -70,10 +72,11 @@ pub enum DropReason {
 }
 
 impl<P: Packet> Medium<P> {
-    /// A medium with stations at these `places`. Station k draws back-offs from the stream `station/k` of `seed`, and
-    /// the jitter of AODV from the stream `aodv/k`.
+    /// A medium with stations at these `places`. Station k draws back-offs from the stream `station/k` of `seed`, random
+    /// losses from the stream `loss/k`, and the jitter of AODV from the stream `aodv/k`.
     pub fn new(config: WifiConfig, places: &[Position], seed: Seed) -> Medium<P> {
-        let station = |k: usize| Station::new(&config, seed.stream(&format!("station/{k}")));
+        let stream = |name: &str, k: usize| seed.stream(&format!("{name}/{k}"));
+        let station = |k: usize| Station::new(&config, stream("station", k), stream("loss", k));
         let stations = (0..places.len()).map(station).collect();
         let hearers = hearers(&config, places);
         let routes = Routes::new(&config, &hearers, seed);
@@ -246,6 +249,7 @@ impl<P: Packet> Medium<P> {
         match reason {
             DropReason::QueueFull => counters.queue_drops += 1,
             DropReason::RetryLimit => counters.retry_drops += 1,
+            DropReason::RandomLoss => counters.lost_packets += 1,
             DropReason::NotAcknowledged => counters.rider_losses += 1,
             DropReason::NoRoute => counters.route_drops += 1,
             DropReason::LinkBreak => counters.break_drops += 1,

@@ -7,6 +7,7 @@
 //! - `dcf` has the rules of the distributed coordination function (DCF). `contention` draws back-offs, and `countdown`
 //!   counts their slots.
 //! - `link_layer` delays packets between the interface queue and the layer above.
+//! - `loss` loses frames or datagrams at random.
 //! - `routing` finds the next hop of a packet. `static_routes` and `aodv` are the two ways to find routes.
 //! - `cadence` is a contention scheme of this project. The scheme decides when a packet may leave the interface queue.
 //! - `pairing` XORs two packets that cross at a station in opposite directions.
@@ -27,6 +28,7 @@ mod dcf;
 mod frame;
 pub mod ideal;
 mod link_layer;
+mod loss;
 mod medium;
 mod pairing;
 mod propagation;
@@ -46,6 +48,7 @@ pub use config::{Growth, Routing, WifiConfig};
 pub use contention::{AdaptiveBackoff, BackoffRule, PostBackoff, ProtectionK, Residual, TimerEffect, TimerStart};
 pub use counters::{RoutingCounters, StationCounters};
 pub use frame::FrameKind;
+pub use loss::{Errors, RandomLoss};
 pub use medium::{DropReason, Medium, MediumOutput};
 pub use pairing::XorConfig;
 pub use propagation::Position;

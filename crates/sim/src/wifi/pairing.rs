@@ -15,7 +15,6 @@
 
 use super::contention::DrawReason;
 use super::frame::{Frame, FrameKind};
-use super::link_layer::Passing;
 use super::medium::{DropReason, Medium};
 use super::queue::{Load, Packet, Queued};
 use super::receiver::Reception;
@@ -201,7 +200,7 @@ impl<P: Packet> Medium<P> {
         if is_rider && answers == 1 {
             station.nav = station.nav.max(reception.reserved);
             match packet {
-                Some(packet) => self.pass(k, Passing::Up(packet), now),
+                Some(packet) => self.pass_up(k, packet, now),
                 None => station.counters.duplicates += 1,
             }
             return;
@@ -217,7 +216,7 @@ impl<P: Packet> Medium<P> {
         }
         if let Some(packet) = packet {
             self.note_backlog(k, &packet, now);
-            self.pass(k, Passing::Up(packet), now);
+            self.pass_up(k, packet, now);
         }
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Reception {
     pub(super) head: Head,
     /// Whether the frame is strong enough to decode.
     pub(super) decodes: bool,
+    /// Whether a random loss destroys the frame at the station.
+    pub(super) is_lost: bool,
     pub(super) power: f64,
     /// When the frame begins at the station.
     pub(super) begins: Time,
@@ -25,14 +27,22 @@ pub(super) struct Reception {
     pub(super) reserved: Time,
 }
 
+impl Reception {
+    /// Whether the station can decode the frame if the station is silent and no other frame interferes.
+    #[inline]
+    pub(super) fn is_readable(&self) -> bool {
+        self.decodes && !self.is_lost
+    }
+}
+
 /// A station's receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receiver {
     state: ReceiverState,
     /// The frame that is followed.
     followed: Option<Reception>,
-    /// Whether the station could decode this frame if there were no other frames. The frame must be strong enough, and
-    /// the station must be silent during the frame.
+    /// Whether the station could decode this frame if there were no other frames. The frame must be readable
+    /// ([`Reception::is_readable`]), and the station must be silent during the frame.
     intact: bool,
 }
 
@@ -43,6 +53,8 @@ enum ReceiverState {
     Decoding,
     /// The frame is too weak to decode.
     TooWeak,
+    /// A random loss destroys the frame.
+    Lost,
     /// The station was sending during a part of the frame.
     Deaf,
     /// Frames have collided. The frame that ends last is followed.
@@ -70,6 +82,7 @@ pub(super) enum Beginning {
 pub(super) enum Ending {
     Decoded,
     TooWeak,
+    Lost,
     Deaf,
     Collided {
         /// Whether the frame could have been decoded without the other frames.
@@ -112,12 +125,13 @@ impl Receiver {
     /// Handles the beginning of the frame `new`. `sending` tells whether this station is sending. A later frame is
     /// ignored if it is weaker, at least by the ratio `capture`.
     pub(super) fn begin(&mut self, new: Reception, sending: bool, capture: f64) -> Beginning {
-        let intact = new.decodes && !sending;
+        let intact = new.is_readable() && !sending;
         let Some(old) = self.followed else {
-            let state = match (new.decodes, sending) {
-                (_, true) => ReceiverState::Deaf,
-                (false, _) => ReceiverState::TooWeak,
-                (true, false) => ReceiverState::Decoding,
+            let state = match (sending, new.decodes, new.is_lost) {
+                (true, ..) => ReceiverState::Deaf,
+                (false, false, _) => ReceiverState::TooWeak,
+                (false, true, true) => ReceiverState::Lost,
+                (false, true, false) => ReceiverState::Decoding,
             };
             *self = Receiver { state, followed: Some(new), intact };
             return Beginning::Followed;
@@ -137,7 +151,7 @@ impl Receiver {
     /// The station begins to send, and so misses the frame that it follows.
     pub(super) fn deafen(&mut self) {
         self.intact = false;
-        if matches!(self.state, ReceiverState::Decoding | ReceiverState::TooWeak) {
+        if self.state != ReceiverState::Collided {
             self.state = ReceiverState::Deaf;
         }
     }
@@ -147,6 +161,7 @@ impl Receiver {
         let ending = match self.state {
             ReceiverState::Decoding => Ending::Decoded,
             ReceiverState::TooWeak => Ending::TooWeak,
+            ReceiverState::Lost => Ending::Lost,
             ReceiverState::Deaf => Ending::Deaf,
             ReceiverState::Collided => Ending::Collided { intact: self.intact },
         };
@@ -167,7 +182,8 @@ mod tests {
     fn reception(sender: u32, power: f64, ends: u64) -> Reception {
         let head = Head { kind: FrameKind::Data, to: [sender, NOBODY] };
         let ends = Time::from_micros(ends);
-        Reception { sender, head, decodes: true, power, begins: Time::ZERO, ends, reserved: ends }
+        let (decodes, is_lost, begins) = (true, false, Time::ZERO);
+        Reception { sender, head, decodes, is_lost, power, begins, ends, reserved: ends }
     }
 
     fn ending(receiver: &Receiver) -> Option<(u32, Ending)> {
@@ -196,6 +212,21 @@ mod tests {
         assert_eq!(receiver.begin(second, false, 10.0), Beginning::Collision { lost: first.head, intact: true });
         assert_eq!(receiver.ends(), Time::from_micros(200));
         assert_eq!(ending(&receiver), Some((2, Ending::Collided { intact: true })));
+    }
+
+    #[test]
+    fn a_lost_frame_is_followed_to_its_end_and_destroys_others_like_any_frame() {
+        let lost = Reception { is_lost: true, ..reception(1, 1.0, 100) };
+        let mut receiver = Receiver::new();
+        assert_eq!(receiver.begin(lost, false, 10.0), Beginning::Followed);
+        assert_eq!(ending(&receiver), Some((1, Ending::Lost)));
+        let later = reception(2, 1.0, 90);
+        assert_eq!(receiver.begin(later, false, 10.0), Beginning::Collision { lost: later.head, intact: true });
+        assert_eq!(ending(&receiver), Some((1, Ending::Collided { intact: false })));
+        receiver.release();
+        receiver.begin(lost, false, 10.0);
+        receiver.deafen();
+        assert_eq!(ending(&receiver), Some((1, Ending::Deaf)));
     }
 
     #[test]

@@ -45,9 +45,9 @@ impl UnderWay {
         }
     }
 
-    /// The frames that are strong enough to decode.
-    pub(super) fn decodable(&self) -> impl Iterator<Item = &Reception> {
-        self.frames.iter().filter(|frame| frame.decodes)
+    /// The frames that the station can decode if nothing disturbs them.
+    pub(super) fn readable(&self) -> impl Iterator<Item = &Reception> {
+        self.frames.iter().filter(|frame| frame.is_readable())
     }
 
     /// When the first frame begins. [`Time::NEVER`] if no frame is under way.
@@ -65,11 +65,13 @@ impl<P: Packet> Medium<P> {
             let ends = begins + frame.airtime;
             let (head, reserved) = (frame.head, ends + frame.reserves);
             let hearer = &mut self.stations[station as usize];
-            let mut is_changed = hearer.meet_frame(begins, ends, decodes, &self.config);
+            let is_lost = decodes && hearer.losses.loses_frame();
             let sender = sender as u32;
-            hearer.under_way.push(Reception { sender, head, decodes, power, begins, ends, reserved });
+            let reception = Reception { sender, head, decodes, is_lost, power, begins, ends, reserved };
+            let mut is_changed = hearer.meet_frame(&reception, &self.config);
+            hearer.under_way.push(reception);
             let is_awaited = head.is_for(station as usize) || hearer.rhythm.watches(sender);
-            if decodes && is_awaited {
+            if reception.is_readable() && is_awaited {
                 hearer.timers.set_at_most(Timer::Reception, ends);
                 is_changed = true;
             }
@@ -121,7 +123,7 @@ impl<P: Packet> Medium<P> {
         let followed = station.receiver.followed();
         for reception in station.under_way.frames.iter().chain(followed) {
             let is_awaited = reception.head.is_for(k) || station.rhythm.watches(reception.sender);
-            if reception.decodes && is_awaited {
+            if reception.is_readable() && is_awaited {
                 station.timers.set_at_most(Timer::Reception, reception.ends);
             }
         }
@@ -158,6 +160,7 @@ impl<P: Packet> Medium<P> {
         match ending {
             Ending::Decoded => station.counters.received += 1,
             Ending::TooWeak => station.counters.too_weak += 1,
+            Ending::Lost => station.counters.lost_frames += 1,
             Ending::Deaf => station.counters.deaf += 1,
             Ending::Collided { intact } => {
                 station.counters.collided += 1;

@@ -8,9 +8,10 @@ use super::countdown::{Countdown, EarliestEnd};
 use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind, NOBODY};
 use super::link_layer::LinkLayer;
+use super::loss::LossDraws;
 use super::pairing::Sent;
 use super::queue::{InterfaceQueue, Queued};
-use super::receiver::Receiver;
+use super::receiver::{Receiver, Reception};
 use super::reception::UnderWay;
 use super::timers::{Timer, Timers};
 use ripstop_base::{Stream, Time};
@@ -113,11 +114,14 @@ pub(super) struct Station<P> {
     /// Packets between the interface queue and the layer above.
     pub(super) link_layer: LinkLayer<P>,
     pub(super) draws: Stream,
+    /// What the station loses at random.
+    pub(super) losses: LossDraws,
     pub(super) counters: StationCounters,
 }
 
 impl<P> Station<P> {
-    pub(super) fn new(config: &WifiConfig, draws: Stream) -> Station<P> {
+    /// A station that draws its back-offs from `draws`, and its random losses from `losses`.
+    pub(super) fn new(config: &WifiConfig, draws: Stream, losses: Stream) -> Station<P> {
         let frame = Frame::new(FrameKind::Ack, [NOBODY; 2], Duration::ZERO, Duration::ZERO);
         Station {
             timers: Timers::new(),
@@ -142,6 +146,7 @@ impl<P> Station<P> {
             immediate: false,
             link_layer: LinkLayer::new(),
             draws,
+            losses: LossDraws::new(config.loss, losses),
             counters: StationCounters::default(),
         }
     }
@@ -191,7 +196,7 @@ impl<P> Station<P> {
         let slot = config.slot;
         let mut earliest = EarliestEnd::new(from, slots);
         if config.immediate_access {
-            self.under_way.decodable().for_each(|frame| earliest.advance(frame.ends + config.difs));
+            self.under_way.readable().for_each(|frame| earliest.advance(frame.ends + config.difs));
         }
         let ends = earliest.at(slot);
         if !self.timers.runs(Timer::Backoff) || ends > self.timers.when(Timer::Backoff) {
@@ -200,21 +205,21 @@ impl<P> Station<P> {
         }
     }
 
-    /// Prepares for a frame that this station will sense from `begins` to `ends`. Sets the timer of the back-off anew
-    /// if the frame matters to the back-off, and returns whether it does.
+    /// Prepares for a frame that this station will sense. Sets the timer of the back-off anew if the frame matters to
+    /// the back-off, and returns whether it does.
     ///
     /// With ns-2's rules, no slot passes from the beginning of the frame until DIFS after its end. With the standard's
     /// rules, a decoded frame ends the wait for EIFS, so slots may pass earlier than without the frame.
     #[inline]
-    pub(super) fn meet_frame(&mut self, begins: Time, ends: Time, decodes: bool, config: &WifiConfig) -> bool {
-        let slot = config.slot;
+    pub(super) fn meet_frame(&mut self, frame: &Reception, config: &WifiConfig) -> bool {
+        let (slot, begins) = (config.slot, frame.begins);
         if !self.timers.runs(Timer::Backoff) || self.timers.when(Timer::Backoff) <= begins {
             return false;
         }
-        let resumes = ends + config.difs;
+        let resumes = frame.ends + config.difs;
         if !config.immediate_access {
             self.earliest_end.delay(begins, resumes, slot);
-        } else if decodes {
+        } else if frame.is_readable() {
             self.earliest_end.advance(resumes);
         }
         self.timers.set(Timer::Backoff, self.earliest_end.at(slot));

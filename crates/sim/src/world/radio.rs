@@ -21,8 +21,8 @@ pub(super) struct RadioLink {
     to: u32,
     /// The link's number among all links.
     number: u32,
-    /// Packets by fate. A packet counts as lost on the channel if it was dropped at the retry
-    /// limit or by routing.
+    /// Packets by fate. A packet counts as lost on the channel if a random loss destroyed it above the MAC, or if it was
+    /// dropped at the retry limit or by routing.
     pub(super) counters: LinkCounters,
 }
 
@@ -240,6 +240,7 @@ impl Fabric {
                 match reason {
                     DropReason::QueueFull | DropReason::BufferFull => counters.refused_queue += 1,
                     DropReason::RetryLimit
+                    | DropReason::RandomLoss
                     | DropReason::NotAcknowledged
                     | DropReason::NoRoute
                     | DropReason::LinkBreak

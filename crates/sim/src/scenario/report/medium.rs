@@ -31,6 +31,8 @@ pub struct MediumReport {
     pub missed_partners_per_s: Statistic,
     /// What Cadence did, all stations together. None with another rule for back-offs.
     pub cadence: Option<CadenceReport>,
+    /// What was lost at random, all stations together. None without `loss`.
+    pub losses: Option<LossReport>,
     /// What AODV did, all stations together. None with static routing.
     pub routing: Option<RoutingReport>,
     /// What ideal access did. None with the DCF.
@@ -50,6 +52,17 @@ pub struct CadenceReport {
     pub free_rides_per_s: Statistic,
     /// TCP acknowledgements per second that were lost in XOR frames, where no MAC ACK was due for them.
     pub rider_losses_per_s: Statistic,
+}
+
+/// What was lost at random in the measured time, over the runs. `errors` of the medium says which of the two can happen.
+/// The other count is 0.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LossReport {
+    /// Packets lost above the MAC, after the station had acknowledged their frames.
+    pub packets: Statistic,
+    /// Frames lost at a station that would have decoded them, for this station or for others. A frame that is lost at
+    /// several stations counts at each station.
+    pub frames: Statistic,
 }
 
 /// What AODV did in the measured time, over the runs.
@@ -102,6 +115,8 @@ pub struct StationReport {
     pub collisions: Statistic,
     /// Packets received again, because a MAC ACK was lost.
     pub duplicates: Statistic,
+    /// What this station lost at random. None without `loss`.
+    pub losses: Option<LossReport>,
     /// What AODV did. None with static routing.
     pub routing: Option<RoutingReport>,
 }
@@ -196,6 +211,7 @@ impl MediumReport {
                 free_rides_per_s: rate(|c| c.free_rides),
                 rider_losses_per_s: rate(|c| c.rider_losses),
             }),
+            losses: LossReport::new(spec, 0..spec.stations.len(), runs),
             routing: RoutingReport::new(spec, 0..spec.stations.len(), runs),
             ideal: IdealReport::new(spec, activities, seconds),
             stations: spec
@@ -222,8 +238,17 @@ impl StationReport {
             queue_drops: count(|c| c.queue_drops),
             collisions: count(|c| c.collisions),
             duplicates: count(|c| c.duplicates),
+            losses: LossReport::new(spec, station..station + 1, runs),
             routing: RoutingReport::new(spec, station..station + 1, runs),
         }
+    }
+}
+
+impl LossReport {
+    /// The report of these `stations`. None if the medium has no `loss`.
+    fn new(spec: &MediumSpec, stations: Range<usize>, runs: &[&MediumSpan]) -> Option<LossReport> {
+        let count = |value: fn(&StationCounters) -> u64| grown(runs, stations.clone(), |s| value(&s.counters));
+        spec.loss.map(|_| LossReport { packets: count(|c| c.lost_packets), frames: count(|c| c.lost_frames) })
     }
 }
 

@@ -10,7 +10,7 @@ mod tunnel;
 pub use flow::{FlowReport, NcReport, delay_statistic};
 pub use ideal::{IdealLinkReport, IdealReport};
 pub use link::LinkReport;
-pub use medium::{CadenceReport, MediaSummary, MediumReport, RoutingReport, StationReport};
+pub use medium::{CadenceReport, LossReport, MediaSummary, MediumReport, RoutingReport, StationReport};
 pub use series::{FlowSeries, LinkSeries, NcSeries, Series, StationSeries};
 pub use tunnel::{DirectionReport, TunnelReport};
 

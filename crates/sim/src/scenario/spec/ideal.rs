@@ -159,6 +159,7 @@ impl MediumSpec {
             ("rts", self.rts),
             ("short-retry", self.short_retry.is_some()),
             ("long-retry", self.long_retry.is_some()),
+            ("loss", self.loss.is_some()),
             ("routing", self.routing != Routing::Static),
             ("xor", self.xor),
             ("backoff", self.backoff != BackoffName::Standard),

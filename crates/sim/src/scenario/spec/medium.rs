@@ -2,10 +2,10 @@
 
 use super::ideal::{AccessName, IdealSpec};
 use crate::wifi::{
-    AdaptiveBackoff, BackoffRule, Cadence, Position, PostBackoff, ProtectionK, Residual, Routing, TimerEffect,
-    TimerStart, WifiConfig, XorConfig,
+    AdaptiveBackoff, BackoffRule, Cadence, Errors, Position, PostBackoff, ProtectionK, RandomLoss, Residual, Routing,
+    TimerEffect, TimerStart, WifiConfig, XorConfig,
 };
-use ripstop_base::{Distance, Rate, Span};
+use ripstop_base::{Distance, Fraction, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -61,6 +61,13 @@ pub struct MediumSpec {
     /// Transmissions after which a frame with RTS is dropped; 4 when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_retry: Option<u32>,
+    /// The share of random losses on each hop; no random losses when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Fraction>,
+    /// What a random loss destroys: a datagram `above-mac`, or each frame on the air (`per-frame`); `above-mac` when
+    /// left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
     /// The largest number of packets that may wait in a station's queue; 50 when left out. With the preset `ns2` the
     /// queue holds one packet less, as in ns-2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,6 +260,8 @@ impl MediumSpec {
             rts: false,
             short_retry: None,
             long_retry: None,
+            loss: None,
+            errors: None,
             queue: None,
             routing: Routing::Static,
             xor: false,
@@ -284,12 +293,19 @@ impl MediumSpec {
             rts_threshold: if self.rts { 0 } else { usual.rts_threshold },
             short_retry: self.short_retry.unwrap_or(usual.short_retry),
             long_retry: self.long_retry.unwrap_or(usual.long_retry),
+            loss: self.random_loss(),
             queue: self.queue.map_or(usual.queue, |queue| queue.saturating_sub(reserve) as usize),
             routing: self.routing,
             xor: self.xor.then(|| XorConfig { header_bytes: self.xor_header, ..XorConfig::default() }),
             backoff: self.backoff_rule(),
             ..usual
         }
+    }
+
+    /// The random losses. None if nothing is lost at random.
+    fn random_loss(&self) -> Option<RandomLoss> {
+        let probability = self.loss.map(Fraction::get).filter(|loss| *loss > 0.0)?;
+        Some(RandomLoss { probability, errors: self.errors.unwrap_or_default() })
     }
 
     /// The rule for back-offs, with the changes of `adaptive`.
@@ -359,6 +375,9 @@ impl MediumSpec {
             if retry == 0 {
                 return wrong(field, "a frame is sent at least once; write at least 1");
             }
+        }
+        if self.errors.is_some() && self.loss.is_none() {
+            return wrong("errors", "nothing is lost at random; set `loss`, for example `5%`, or remove `errors`");
         }
         if self.queue == Some(0) {
             return wrong("queue", "a queue of 0 packets holds none; write for example 50");
