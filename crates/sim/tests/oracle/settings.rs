@@ -1,7 +1,7 @@
 //! The simulator's scenarios that correspond to ns-2's settings.
 
 use super::cells::{Cell, Setting};
-use super::string;
+use super::{mesh, string};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{Fec, LinkConfig, Loss};
 use ripstop_sim::engine::Statistic;
@@ -14,13 +14,17 @@ pub(crate) const SEED: u64 = 1;
 
 /// Whether the simulator has a scenario for the setting.
 pub(crate) fn known(setting: &Setting) -> bool {
-    setting.case.starts_with("000-") || setting.case.starts_with("003-") || string::is_string(setting)
+    let is_wired = setting.case.starts_with("000-") || setting.case.starts_with("003-");
+    is_wired || string::is_string(setting) || mesh::is_mesh(setting)
 }
 
 /// The scenario of the setting, with `runs` runs.
 pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
     if string::is_string(setting) {
         return string::scenario(setting, runs);
+    }
+    if mesh::is_mesh(setting) {
+        return mesh::scenario(setting, runs);
     }
     let mut run = RunSpec { runs, seed: SEED, ..RunSpec::default() };
     // Paper 000 reports three parts of the run: before, during and after a second flow.
@@ -90,6 +94,9 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
 pub(crate) fn measured(setting: &Setting, cell: &Cell, scenario: &Scenario, report: &ScenarioReport) -> Statistic {
     if string::is_string(setting) {
         return string::measured(cell, report);
+    }
+    if mesh::is_mesh(setting) {
+        return mesh::measured(setting, report);
     }
     if cell.metric == "thr_units_per_s" {
         return report.throughput_units_per_s.expect("a unit is given");
