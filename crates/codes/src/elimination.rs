@@ -1,7 +1,7 @@
 //! Gauss-Jordan elimination in place, for small systems of linear equations. The window decoder and
 //! the block decoder use it.
 
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes_mut, inv, mul};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes_mut, inv};
 
 /// Scratch memory of [`eliminate`], and one of its results.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +41,18 @@ pub(crate) fn eliminate<const W: usize>(rows: &mut [[Chunk; W]], columns: &[u8],
         }
         let mut row = rows[at];
         let scale = inv(std::mem::replace(&mut bytes_mut(&mut row)[place], 1));
-        // The pivot row is set to zero, so that `scatter` below writes the scaled row to it.
+        // `scatter` needs only a small table. Scaling the factors with `mul` would need the table of all products,
+        // which takes more than the first-level cache has.
+        let mut scaled = [Chunk::ZERO; W];
+        kernel.scatter(&mut scaled, &row, &[scale]);
+        // The pivot row is set to zero, so that `scatter` below adds the scaled row to it with
+        // factor 1.
         rows[at] = [Chunk::ZERO; W];
         for (factor, row) in factors.iter_mut().zip(&mut *rows) {
-            *factor = mul(scale, std::mem::take(&mut bytes_mut(row)[place]));
+            *factor = std::mem::take(&mut bytes_mut(row)[place]);
         }
-        factors[at] = scale;
-        kernel.scatter(rows.as_flattened_mut(), &row, factors);
+        factors[at] = 1;
+        kernel.scatter(rows.as_flattened_mut(), &scaled, factors);
     }
     true
 }
@@ -56,7 +61,7 @@ pub(crate) fn eliminate<const W: usize>(rows: &mut [[Chunk; W]], columns: &[u8],
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use ripstop_gf256::bytes;
+    use ripstop_gf256::{bytes, mul};
 
     /// Multiplies the equations out again.
     fn solves<const W: usize>(seed: u64, size: usize) {

@@ -14,6 +14,14 @@ pub struct RobustSoliton {
     delta: f64,
 }
 
+impl Default for RobustSoliton {
+    /// c = .1 and delta = .05. At K = 16 the overhead with elimination is 2.3 symbols; with delta = .5
+    /// it is 2.9 symbols.
+    fn default() -> RobustSoliton {
+        RobustSoliton { c: 0.1, delta: 0.05 }
+    }
+}
+
 impl RobustSoliton {
     /// The largest possible c. With c = 2, most symbols have degree 1 already, so larger values make
     /// no sense.
