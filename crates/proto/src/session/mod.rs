@@ -9,12 +9,14 @@
 //! |---|---|---|
 //! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same state machine | [`crate::wire::Packet`] |
 //! | [`nc::NcSender`], [`nc::NcReceiver`] | a coding layer below a sending and a receiving TCP (paper 000) | [`nc::NcPacket`], [`nc::NcAck`] |
+//! | [`lt::LtSender`], [`lt::LtReceiver`] | a gateway and its clients (paper 004) | [`lt::LtPacket`], [`lt::LtAck`] |
 //! | [`nc::NcRelay`] | a node on the path between `NcSender` and `NcReceiver` | [`nc::NcPacket`] |
 //!
 //! [`crate::endpoint::Endpoint`] has methods with the same names as [`Session`] and follows the
 //! same contract. `Endpoint` takes and returns bytes instead of typed packets, so it does not
 //! implement the trait.
 
+pub mod lt;
 pub mod nc;
 pub mod tunnel;
 
