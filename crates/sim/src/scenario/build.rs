@@ -39,6 +39,11 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
         let names = [0, 1].map(|side| format!("tunnel/{}/{side}", tunnel.name));
         world.add_tunnel(&config, &there, &back, names.each_ref().map(String::as_str));
     }
+    let gateways: Vec<Option<usize>> = scenario
+        .gateway
+        .iter()
+        .map(|gateway| gateway.capacity.map(|capacity| world.add_gateway(capacity.bps())))
+        .collect();
     // The number of the first connection of each flow in the scenario.
     let mut first_numbers = Vec::with_capacity(scenario.flow.len());
     for (k, flow) in scenario.flow.iter().enumerate() {
@@ -47,16 +52,29 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
         let named = scenario.flow_links(&topology, k, tunnel)?;
         let coding = scenario.nc_config(k, if tunnel.is_some() { &[] } else { &named[0] })?;
         let [there, back] = links(&named);
-        let carrier = match (tunnel, &coding) {
-            (Some((tunnel, backwards)), _) => Carrier::Tunnel { tunnel, backwards },
-            (None, Some(coding)) => Carrier::Coded(&there, &back, coding),
-            (None, None) => Carrier::Links(&there, &back),
+        let path = scenario.gateway_path(k, &named)?;
+        let blocks = path.as_ref().map(|path| {
+            let layer = scenario.gateway_layer(flow, path, gateways[path.gateway]);
+            (links(&path.wired), links(&path.lossy), layer)
+        });
+        let carrier = match (tunnel, &coding, &blocks) {
+            (Some((tunnel, backwards)), ..) => Carrier::Tunnel { tunnel, backwards },
+            (None, Some(coding), _) => Carrier::Coded(&there, &back, coding),
+            (None, None, Some((wired, lossy, layer))) => {
+                let [wired, lossy] = [wired, lossy].map(|ways| ways.each_ref().map(Vec::as_slice));
+                Carrier::Gateway { wired, lossy, layer }
+            }
+            (None, None, None) => Carrier::Links(&there, &back),
         };
         let jitter = [start_jitter(scenario, flow, &named[0]), scenario.run.duration.duration()];
         for name in flow.names() {
             let name = format!("flow/{name}");
             add_flow(&mut world, flow, &carrier, &name, start_time(seed, flow, jitter, &name)).map_err(|error| {
-                let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
+                let field = match error {
+                    FlowError::Coding(_) => "nc",
+                    FlowError::Blocks(_) => "gateway",
+                    FlowError::Source(_) => "source",
+                };
                 ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
             })?;
         }

@@ -54,6 +54,7 @@ impl Scenario {
         }
         let topology = Topology::of(self);
         self.check_tunnels(&topology)?;
+        self.check_gateways()?;
         let mut names = std::collections::BTreeSet::new();
         for (k, flow) in self.flow.iter().enumerate() {
             check_flow(flow, self.run.duration.duration())
@@ -61,6 +62,7 @@ impl Scenario {
             let tunnel = flow.tunnel.as_ref().map(|name| self.tunnel_of(k, name)).transpose()?;
             let way = self.flow_links(&topology, k, tunnel)?;
             self.nc_config(k, if tunnel.is_some() { &[] } else { &way[0] })?;
+            self.gateway_path(k, &way)?;
             self.check_time_passes(k, &way)?;
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
                 return refuse(
@@ -90,6 +92,17 @@ impl Scenario {
                 return refuse(field("mtu"), format!("{} is out of range; write {least} to {most} bytes", tunnel.mtu));
             }
             topology.of_tunnel(self, k)?;
+        }
+        Ok(())
+    }
+
+    fn check_gateways(&self) -> Result<(), ScenarioError> {
+        for (k, gateway) in self.gateway.iter().enumerate() {
+            if self.gateway[..k].iter().any(|other| other.name == gateway.name) {
+                let problem = format!("`{}` names another gateway; give each gateway its own name", gateway.name);
+                return refuse(format!("gateway[{k}].name"), problem);
+            }
+            gateway.check().map_err(|(field, problem)| ScenarioError::new(format!("gateway[{k}].{field}"), problem))?;
         }
         Ok(())
     }
@@ -277,6 +290,17 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     }
     if flow.nc.is_some() && flow.receiver == Reassembly::GoBackN {
         return wrong("receiver", "TCP/NC delivers in order, so nothing is dropped; remove `receiver` or `nc`");
+    }
+    for (field, is_written) in [("weight", flow.weight.is_some()), ("cap", flow.cap.is_some())] {
+        if is_written && flow.gateway.is_none() {
+            return Err((field, format!("only a gateway gives shares; set `gateway`, or remove `{field}`")));
+        }
+    }
+    if let Some(weight) = flow.weight.filter(|weight| !(*weight > 0.0 && weight.is_finite())) {
+        return Err(("weight", format!("a weight of {weight} has no share; write a number above 0")));
+    }
+    if flow.cap.is_some_and(|cap| cap.bps() == 0) {
+        return wrong("cap", "a flow with a cap of 0 sends nothing; write for example `100kbit/s`");
     }
     flow.source.check(flow.packet.get())?;
     if flow.start.duration() >= duration {

@@ -26,14 +26,14 @@ pub use file::FileError;
 pub use preset::{FecPath, Tandem};
 pub use report::{
     CadenceReport, DirectionReport, FlowReport, FlowSeries, IdealLinkReport, IdealReport, IntervalReport, LinkReport,
-    LinkSeries, LossReport, MediaSummary, MediumReport, NcReport, NcSeries, RoutingReport, ScenarioReport, Series,
-    StationReport, StationSeries, TunnelReport, delay_statistic,
+    LinkSeries, LossReport, LtReport, MediaSummary, MediumReport, NcReport, NcSeries, RoutingReport, ScenarioReport,
+    Series, StationReport, StationSeries, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    AccessName, AdaptiveSpec, BackoffName, CadenceSpec, ExpectSpec, FlowSpec, IdealLinkSpec, IdealSpec, KSpec,
-    LearnedWord, LinkSpec, MediumPreset, MediumSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec,
-    StationSpec, TunnelSpec, UdpSpec,
+    AccessName, AdaptiveSpec, BackoffName, BlockWord, CadenceSpec, CodeName, ExpectSpec, FlowSpec, GatewaySpec,
+    IdealLinkSpec, IdealSpec, KSpec, LearnedWord, LinkSpec, MediumPreset, MediumSpec, NcRedundancy, NcSpec, Recode,
+    RedundancyWord, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
 };
 pub use timeline::{AirTimeline, Timeline, TimelineKind, TimelineRow, TimelineSpan};
 pub use totals::RunTotals;

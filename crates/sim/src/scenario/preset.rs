@@ -46,6 +46,7 @@ impl Tandem {
             link: (0..self.hops).map(link).collect(),
             medium: Vec::new(),
             tunnel: self.tunnel.iter().map(tunnel).collect(),
+            gateway: Vec::new(),
             flow: self.flows.iter().map(flow).collect(),
             expect: Vec::new(),
         }
@@ -105,6 +106,7 @@ impl FecPath {
             }],
             medium: Vec::new(),
             tunnel: Vec::new(),
+            gateway: Vec::new(),
             flow: vec![flow],
             expect: Vec::new(),
         }

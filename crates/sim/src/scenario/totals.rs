@@ -6,7 +6,7 @@
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
 use crate::wifi::ideal::Activity;
-use crate::world::{FlowDelays, FlowTotals, LinkTotals, NcMoment, NcStatus, Observer, StationStatus, World};
+use crate::world::{FlowDelays, FlowTotals, LinkTotals, LtStatus, NcMoment, NcStatus, Observer, StationStatus, World};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub struct RunTotals {
     pub(super) spans: Vec<SpanTotals>,
     /// The coding layer of each flow at the end.
     pub(super) coding: Vec<Option<NcStatus>>,
+    /// The TCP/LT session of each flow at the end.
+    pub(super) blocks: Vec<Option<LtStatus>>,
     /// How many events the run had.
     pub(super) events: u64,
 }
@@ -106,7 +108,8 @@ impl RunTotals {
         }
         world.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
         let coding = (0..world.flows()).map(|flow| world.coding(flow)).collect();
-        RunTotals { snapshots, spans, coding, events: world.events() }
+        let blocks = (0..world.flows()).map(|flow| world.blocks(flow)).collect();
+        RunTotals { snapshots, spans, coding, blocks, events: world.events() }
     }
 }
 

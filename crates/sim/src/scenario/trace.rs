@@ -4,6 +4,7 @@ use super::{FlowSpec, Scenario};
 use crate::world::{Body, Happening, NetworkPacket, Observer, Owner};
 use ripstop_base::Time;
 use ripstop_link::Fate;
+use ripstop_proto::session::lt::{LtPacket, LtReport};
 use std::io::{self, Write};
 
 /// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of packet, packet
@@ -104,7 +105,8 @@ impl<W: Write> Observer for Trace<W> {
     }
 }
 
-/// The kind of a packet, and a number. An acknowledgement has the number of the next segment that it requests. Any
+/// The kind of a packet, and a number. An LT-ACK has the number of its block, or one more than the highest packet
+/// number that it reports. An acknowledgement has the number of the next segment that it requests. Any
 /// other packet has its own number; sealed bytes have 0.
 fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
     match &packet.body {
@@ -113,6 +115,17 @@ fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
         Body::Ack(ack) => ("ack", ack.next),
         Body::Coded(combination) => ("combination", combination.number),
         Body::Seen(answer) => ("seen", answer.first_unseen),
+        Body::Symbol(packet) => match &**packet {
+            LtPacket::Open { .. } => ("open", 0),
+            LtPacket::Symbol(symbol) => ("symbol", symbol.number),
+        },
+        Body::LtAck(ack) => match &ack.report {
+            LtReport::Block { block, .. } => ("lt-ack", *block),
+            LtReport::All { heard, .. } => ("lt-ack", *heard),
+            LtReport::Opened | LtReport::Unknown => ("lt-ack", 0),
+        },
+        Body::Granted { next, .. } => ("ack", *next),
+        Body::Admitted(admitted) => ("ack", admitted.0.next),
         Body::Datagram(datagram) => ("datagram", datagram.number),
         Body::Udp(number) => ("udp", *number),
         Body::Sealed(_) => ("sealed", 0),

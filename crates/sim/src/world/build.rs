@@ -5,13 +5,17 @@ use super::fabric::{Purpose, TimerKind};
 use super::node::{NodeId, Outlet, SessionId};
 use super::observer::Owner;
 use super::routes::Route;
-use super::session::{Clock, EndpointNode, NcLayer, NcReceiverNode, NcRelayNode, NcSenderNode, SessionEnd, TunnelNode};
+use super::session::{
+    Clock, EndpointNode, LtLayer, LtPlace, LtReceiverNode, LtSenderNode, NcLayer, NcReceiverNode, NcRelayNode,
+    NcSenderNode, ReceivingEnd, SessionEnd, TunnelNode,
+};
 use super::tcp::{Hosts, TcpConfig, TcpFlow};
 use super::udp::{UdpConfig, UdpFlow, UdpPattern};
-use crate::tcp::SourceError;
+use crate::tcp::{Sender, SenderConfig, SourceError, Variant};
 use ripstop_base::Time;
 use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::session::lt::{LtConfig, LtConfigError, LtMode, LtReceiver, LtSender, Shares};
 use ripstop_proto::session::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use std::time::Duration;
@@ -22,6 +26,9 @@ pub enum FlowError {
     /// A setting of the flow's coding layer is invalid.
     #[error(transparent)]
     Coding(#[from] NcConfigError),
+    /// A setting of the flow's TCP/LT session is invalid.
+    #[error(transparent)]
+    Blocks(#[from] LtConfigError),
     /// A setting of the flow's traffic source is invalid.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -34,6 +41,16 @@ pub enum Carrier<'a> {
     Links(&'a [usize], &'a [usize]),
     /// Links as in [`Carrier::Links`], with a TCP/NC coding layer below TCP.
     Coded(&'a [usize], &'a [usize], &'a NcLayer),
+    /// A wired network and a lossy path, with a gateway between them (TCP/LT).
+    Gateway {
+        /// The wired links that data takes, and the wired links of the opposite direction. A download takes the first
+        /// list to the gateway, and an upload takes the first list from the gateway.
+        wired: [&'a [usize]; 2],
+        /// The links of the lossy path that data takes, and the links of the opposite direction.
+        lossy: [&'a [usize]; 2],
+        /// The settings of the flow.
+        layer: &'a LtLayer,
+    },
     /// A tunnel.
     Tunnel {
         /// The number of the tunnel.
@@ -75,13 +92,20 @@ impl World {
                 config.hosts = Hosts::Agents;
                 self.add_coding(number, [there, back], coding, name)?
             }
+            Carrier::Gateway { wired, lossy, layer } => {
+                config.hosts = Hosts::Agents;
+                self.add_blocks(number, node, *wired, *lossy, layer, config.payload, name)?
+            }
             other => self.outlet(number, node, other),
         };
         let timer = self.fabric.alarm(Purpose::Timer(node, TimerKind::Main));
         let ack_timer = self.fabric.alarm(Purpose::Timer(node, TimerKind::DelayedAck));
         let mut random = self.seed.stream(&format!("{name}/tcp"));
         let draws = self.seed.stream(&format!("{name}/source"));
-        let flow = TcpFlow::new(number, outlet, config, [timer, ack_timer], &mut random, draws)?;
+        let mut flow = TcpFlow::new(number, outlet, config, [timer, ack_timer], &mut random, draws)?;
+        if matches!(carrier, Carrier::Gateway { layer, .. } if layer.session.mode == LtMode::Improved) {
+            flow.await_grant();
+        }
         self.fabric.scheduler.set(timer, flow.due());
         self.tcp.flows.push(flow);
         self.flows.push(node);
@@ -91,10 +115,11 @@ impl World {
     /// Adds a source of UDP datagrams with its sink, and returns its number among all flows. `name` selects the
     /// source's own random stream.
     ///
-    /// With [`Carrier::Coded`] the coding layer is ignored, because it takes only TCP segments.
+    /// With [`Carrier::Coded`] the coding layer is ignored, because it takes only TCP segments. UDP datagrams pass a
+    /// gateway as they are, so a UDP flow takes [`Carrier::Links`].
     ///
     /// # Panics
-    /// If `carrier` names a link, a tunnel or an endpoint that was not added.
+    /// If `carrier` is a gateway, or names a link, a tunnel or an endpoint that was not added.
     pub fn add_udp(&mut self, config: UdpConfig, carrier: &Carrier<'_>, name: &str) -> usize {
         let number = self.flows.len() as u32;
         let node = NodeId::Udp(self.udp.len() as u32);
@@ -242,6 +267,7 @@ impl World {
                 let route = Route::new(&there, &back, [node, node], Owner::Flow(number));
                 Outlet::Route(self.fabric.add_route(route))
             }
+            Carrier::Gateway { .. } => panic!("UDP passes a gateway as it is, so its carrier must be the links"),
             Carrier::Tunnel { tunnel, backwards } => {
                 assert!(*tunnel < self.tunnels(), "the carrier is a tunnel that was not added");
                 let ends = [0, 1].map(|side| SessionId::Tunnel(2 * *tunnel as u32 + side));
@@ -286,6 +312,51 @@ impl World {
         self.nc_senders.push(NcSenderNode { end: sender_end, flow: number, route, relays });
         self.nc_receivers.push(NcReceiverNode { end: receiver_end, flow: number, route });
         Ok(Outlet::Coding(sender))
+    }
+
+    /// Adds a gateway of TCP/LT with a capacity of `capacity` bit/s, and returns its number.
+    pub fn add_gateway(&mut self, capacity: u64) -> usize {
+        self.fabric.gateways.push(Shares::new(capacity));
+        self.fabric.gateways.len() - 1
+    }
+
+    /// Adds the two ends of TCP/LT for flow `number`, with the routes between them and the hosts. `node` is the node
+    /// with the flow's hosts.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the flow's path are known only to the caller")]
+    fn add_blocks(
+        &mut self,
+        number: u32,
+        node: NodeId,
+        wired: [&[usize]; 2],
+        lossy: [&[usize]; 2],
+        layer: &LtLayer,
+        payload: u32,
+        name: &str,
+    ) -> Result<Outlet, LtConfigError> {
+        let is_known = layer.gateway.is_none_or(|gateway| gateway < self.fabric.gateways.len());
+        assert!(is_known, "the carrier has a gateway that was not added");
+        let place = self.lt_senders.len() as u32;
+        let [sender, receiver] = [SessionId::LtSender(place), SessionId::LtReceiver(place)];
+        let nodes = [sender, receiver].map(NodeId::Session);
+        let [wired, lossy] = [wired, lossy].map(|ways| ways.map(|way| self.fabric.links(way)));
+        let owner = Owner::Flow(number);
+        let ends = if layer.is_upload { [node, nodes[1]] } else { [nodes[0], node] };
+        let wired = self.fabric.add_route(Route::new(&wired[0], &wired[1], ends, owner));
+        let lossy = self.fabric.add_route(Route::new(&lossy[0], &lossy[1], [nodes[1], nodes[0]], owner));
+        // The SYN, packet 0, passes the session.
+        let session = LtConfig { first: 1, packet_bytes: payload, ..layer.session };
+        let place = LtPlace { flow: number, lossy, wired, payload, layer: LtLayer { session, ..*layer } };
+        let identifier = self.seed.stream(&format!("{name}/lt")).next_u64() as u32;
+        let [sender_clock, receiver_clock] =
+            [(sender, "sender"), (receiver, "receiver")].map(|(id, end)| self.clock(id, &format!("{name}/lt/{end}")));
+        let end = SessionEnd::new(LtSender::new(session, identifier)?, Some(sender_clock));
+        self.lt_senders.push(LtSenderNode { end, place });
+        let mut random = self.seed.stream(&format!("{name}/gateway"));
+        let host = layer.is_upload.then(|| Sender::new(Variant::NewReno, SenderConfig::default(), &mut random));
+        let receiver = ReceivingEnd { receiver: LtReceiver::new(session)?, host, is_open: false };
+        let end = SessionEnd::new(receiver, Some(receiver_clock));
+        self.lt_receivers.push(LtReceiverNode { end, place });
+        Ok(if layer.is_upload { Outlet::Client(sender, wired) } else { Outlet::Gateway(wired) })
     }
 
     /// Whether the data of each of two TCP flows takes the path of the other flow's acknowledgements.

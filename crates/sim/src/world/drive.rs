@@ -21,7 +21,10 @@ use super::fabric::TimerKind;
 use super::node::{Entering, Handoff, NodeId, Outlet, SessionId};
 use super::observer::Observer;
 use super::packet::{Body, Ecn, NetworkPacket};
-use super::session::{EndpointNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode};
+use super::session::{
+    EndpointNode, Input, LtReceiverNode, LtSenderNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode,
+    TunnelNode,
+};
 use ripstop_base::Time;
 use ripstop_proto::session::{Received, Session};
 
@@ -34,6 +37,8 @@ macro_rules! for_session {
             SessionId::NcSender(k) => $world.$method::<NcSenderNode>(k, $($argument),*),
             SessionId::NcReceiver(k) => $world.$method::<NcReceiverNode>(k, $($argument),*),
             SessionId::NcRelay(k) => $world.$method::<NcRelayNode>(k, $($argument),*),
+            SessionId::LtSender(k) => $world.$method::<LtSenderNode>(k, $($argument),*),
+            SessionId::LtReceiver(k) => $world.$method::<LtReceiverNode>(k, $($argument),*),
         }
     };
 }
@@ -105,6 +110,9 @@ impl World {
                         for_session!(self, session, enter(session, entering, observer));
                     }
                     Handoff::Leave { flow, body } => self.leave(flow, body, observer),
+                    Handoff::Send { route, back, bytes, body } => {
+                        self.fabric.send(route, back, Ecn::NotCapable, bytes, body, observer);
+                    }
                     Handoff::Arrive(packet) => {
                         let route = self.fabric.routes.get(packet.route);
                         let node = route.ends[usize::from(packet.back)];
@@ -158,19 +166,25 @@ impl World {
     ) {
         let (node, fabric) = N::split(self, number);
         let (bytes, ce) = (packet.bytes, packet.ecn == Ecn::Marked);
-        let Some(packet) = node.unpack(packet.body, fabric) else { return };
-        let (received, end) = (Received { packet, bytes, ce }, node.end());
-        if N::BATCHES {
-            end.inbox.push_back(received);
-            self.make_ready(session);
-        } else {
-            end.session.handle_datagram(fabric.now(), received);
-            self.drain::<N>(number, observer);
+        let input = node.unpack(packet.body, fabric);
+        let end = node.end();
+        match input {
+            None => {}
+            Some(Input::Peer(packet)) => {
+                let received = Received { packet, bytes, ce };
+                if N::BATCHES {
+                    end.inbox.push_back(received);
+                    self.make_ready(session);
+                } else {
+                    end.session.handle_datagram(fabric.now(), received);
+                    self.drain::<N>(number, observer);
+                }
+            }
+            Some(Input::Inner(inner)) => self.take_inner::<N>(number, session, inner, observer),
         }
     }
 
-    /// Gives a flow's packet to the session that carries it. A session that takes packets one by one takes the packet
-    /// in and is drained immediately, unless it is being drained already.
+    /// Gives a flow's packet to the session that carries it.
     fn enter<N: SessionNode>(
         &mut self,
         number: u32,
@@ -179,7 +193,21 @@ impl World {
         observer: &mut impl Observer,
     ) {
         let (node, fabric) = N::split(self, number);
-        let Some(inner) = node.enter(entering, fabric) else { return };
+        if let Some(inner) = node.enter(entering, fabric) {
+            self.take_inner::<N>(number, session, inner, observer);
+        }
+    }
+
+    /// Gives a session an inner packet. A session that takes packets one by one takes the packet in and is drained
+    /// immediately, unless it is being drained already.
+    fn take_inner<N: SessionNode>(
+        &mut self,
+        number: u32,
+        session: SessionId,
+        inner: <N::Session as Session>::Inner,
+        observer: &mut impl Observer,
+    ) {
+        let (node, fabric) = N::split(self, number);
         let end = node.end();
         if !N::BATCHES && !end.busy {
             end.session.handle_inner(fabric.now(), inner);

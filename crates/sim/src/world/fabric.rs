@@ -12,6 +12,7 @@ use crate::engine::{Alarm, Scheduler};
 use crate::wifi::SharedMedium;
 use ripstop_base::Time;
 use ripstop_link::{Link, ShortFate};
+use ripstop_proto::session::lt::Shares;
 use std::collections::VecDeque;
 
 /// What an alarm is for.
@@ -59,6 +60,8 @@ pub(super) struct Fabric {
     pub(super) handoffs: VecDeque<Handoff>,
     /// Inner packets inside tunnels and between endpoints.
     pub(super) under_way: UnderWay,
+    /// The gateways of TCP/LT, with the rates of their flows.
+    pub(super) gateways: Vec<Shares>,
     /// Boxes of combinations that have arrived or are lost. Later combinations reuse these boxes.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     pub(super) spare: Vec<Box<Combination>>,
@@ -82,6 +85,7 @@ impl Fabric {
             routes: Routes::default(),
             handoffs: VecDeque::with_capacity(64),
             under_way: UnderWay::default(),
+            gateways: Vec::new(),
             spare: Vec::new(),
             horizon: Time::ZERO,
             passed: 0,

@@ -28,6 +28,10 @@ pub(super) enum SessionId {
     NcReceiver(u32),
     /// A TCP/NC relay, which recodes combinations on their way.
     NcRelay(u32),
+    /// The sending end of TCP/LT: the gateway for a download, the client for an upload.
+    LtSender(u32),
+    /// The receiving end of TCP/LT: the client for a download, the gateway for an upload.
+    LtReceiver(u32),
 }
 
 /// A packet that one node passes to another at the same place and time.
@@ -42,6 +46,17 @@ pub(super) enum Handoff {
     Leave {
         /// The number of the flow.
         flow: u32,
+        /// The packet's content.
+        body: Body,
+    },
+    /// A session puts a packet on a route.
+    Send {
+        /// The number of the route.
+        route: u32,
+        /// Whether the packet takes the route's way back.
+        back: bool,
+        /// The packet's size in bytes, IP headers included.
+        bytes: u32,
         /// The packet's content.
         body: Body,
     },
@@ -74,6 +89,12 @@ pub(super) enum Outlet {
     /// Data goes into this coding layer. The layer acknowledges in place of the receiving TCP, so no acknowledgement
     /// enters the layer.
     Coding(SessionId),
+    /// Data goes onto the links of this route, which lead to a gateway. The gateway acknowledges, so the receiving TCP
+    /// does not.
+    Gateway(u32),
+    /// Data goes into the session of a gateway's client. Acknowledgements go onto the way back of this route, which
+    /// leads to the gateway.
+    Client(SessionId, u32),
     /// Packets go into a session: data into the first end, acknowledgements into the second end.
     Session([SessionId; 2]),
 }

@@ -2,6 +2,7 @@
 
 use crate::tcp::Ack;
 use ripstop_codes::Length;
+use ripstop_proto::session::lt::{LtAck, LtPacket};
 use ripstop_proto::session::nc::{NcAck, NcPacket};
 use ripstop_proto::wire::Datagram;
 use std::net::SocketAddr;
@@ -59,6 +60,20 @@ pub enum Body {
     Coded(Box<Combination>),
     /// The acknowledgement of a combination (TCP/NC).
     Seen(NcAck),
+    /// A symbol of a block of TCP segments (TCP/LT).
+    Symbol(Box<BlockSymbol>),
+    /// An LT-ACK (TCP/LT).
+    LtAck(Box<LtAck>),
+    /// A TCP acknowledgement with a window that limits the sender (TCP/LT).
+    Granted {
+        /// The first packet that is not acknowledged.
+        next: u64,
+        /// How many packets from `next` on may be sent.
+        room: u32,
+    },
+    /// The acknowledgement of a SYN, with the rate that a gateway gives to the flow, bit/s (TCP/LT). None: the gateway
+    /// gives no rate.
+    Admitted(Box<(Ack, Option<u64>)>),
     /// A tunnel's datagram, as a typed packet.
     Datagram(Box<TunnelDatagram>),
     /// An endpoint's datagram, as encrypted bytes.
@@ -67,6 +82,9 @@ pub enum Body {
 
 /// A combination of TCP segments. It carries the lengths of the segments instead of their bytes.
 pub type Combination = NcPacket<Length>;
+
+/// A symbol of a block of TCP segments. It carries the length of the symbol instead of bytes.
+pub type BlockSymbol = LtPacket<Length>;
 
 /// A datagram of a tunnel as a Rust value. Its inner packets are labels ([`LabelledPacket`]) instead of bytes.
 pub type TunnelDatagram = Datagram<LabelledPacket>;

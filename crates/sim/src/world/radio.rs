@@ -52,7 +52,7 @@ impl Packet for NetworkPacket {
 
     fn load(&self) -> Load {
         match self.body {
-            Body::Ack(_) | Body::Seen(_) => Load::Ack,
+            Body::Ack(_) | Body::Seen(_) | Body::Granted { .. } | Body::LtAck(_) | Body::Admitted(_) => Load::Ack,
             _ => Load::Data,
         }
     }

@@ -8,7 +8,7 @@ use super::World;
 use super::node::{NodeId, Outlet, SessionId};
 use super::pipe::{LinkTotals, Pipe};
 use super::routes::LinkId;
-use super::session::{NcMoment, NcStatus, TunnelStatus};
+use super::session::{LtStatus, NcMoment, NcStatus, TunnelStatus};
 use super::totals::{FlowDelays, FlowTotals};
 use crate::tcp::Mechanisms;
 use ripstop_base::Time;
@@ -83,6 +83,25 @@ impl World {
             relays: sender.relays.iter().map(relay).collect(),
             decode_delays: receiver.decode_delays().clone(),
             mean_rows: receiver.mean_rows(),
+        })
+    }
+
+    /// The state of flow `flow`'s TCP/LT session. None if the flow does not pass a gateway.
+    pub fn blocks(&self, flow: usize) -> Option<LtStatus> {
+        let NodeId::Tcp(k) = self.flows[flow] else { return None };
+        let place = match self.tcp.flows[k as usize].outlet() {
+            Outlet::Gateway(_) => self.lt_senders.iter().position(|node| node.place.flow as usize == flow)?,
+            Outlet::Client(SessionId::LtSender(place), _) => place as usize,
+            _ => return None,
+        };
+        let (sender, end) = (&self.lt_senders[place].end.session, &self.lt_receivers[place].end.session);
+        Some(LtStatus {
+            sender: sender.counts(),
+            receiver: end.receiver.counts(),
+            loss: sender.loss(),
+            block_time: sender.block_time(),
+            rate: sender.rate(),
+            wired_retransmits: end.host.as_ref().map_or(0, |host| host.counts().retransmits),
         })
     }
 

@@ -275,7 +275,8 @@ impl<P: Payload> LtSender<P> {
     fn begin_block(&mut self, k: usize, now: Time) {
         let symbols: Vec<P> = self.waiting.drain(..k).collect();
         let first_round = self.first_round(k as u32);
-        let Some(mut block) = SendingBlock::new(self.config.code, symbols, first_round) else { return };
+        let number = self.oldest + self.blocks.len() as u64;
+        let Some(mut block) = SendingBlock::new(self.config.code, symbols, first_round, number) else { return };
         block.due = if self.config.mode == LtMode::Repaired { now + self.drain_time(first_round) } else { Time::NEVER };
         self.counts.blocks += 1;
         self.counts.clamped += u64::from(!self.is_improved() && self.allowed_blocks().is_some_and(|most| most < 1.0));

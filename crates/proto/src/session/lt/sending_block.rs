@@ -45,16 +45,21 @@ pub(super) struct SentSymbol<P> {
 }
 
 impl<P: Payload> SendingBlock<P> {
-    /// A block of `symbols`, of which `first_round` symbols are sent at first. None if the code
-    /// takes no block of this size.
-    pub(super) fn new(code: BlockCode, symbols: Vec<P>, first_round: u32) -> Option<SendingBlock<P>> {
+    /// Block `number`, made of `symbols`, of which `first_round` symbols are sent at first. None if
+    /// the code takes no block of this size.
+    ///
+    /// With a code that is not systematic, each block begins with another symbol. Otherwise all
+    /// blocks would combine the same packets, and the same losses would always be the worst ones.
+    pub(super) fn new(code: BlockCode, symbols: Vec<P>, first_round: u32, number: u64) -> Option<SendingBlock<P>> {
+        // An odd number near 2^16 times the golden ratio spreads the beginnings evenly over 2^16 symbols.
+        let spread = u32::from((number as u16).wrapping_mul(40_503));
         let k = symbols.len() as u8;
         Some(SendingBlock {
             k,
             encoder: BlockEncoder::new(code, symbols)?,
             owed: first_round,
             resend: 0,
-            next: 0,
+            next: if code.is_systematic() { 0 } else { spread },
             sent: 0,
             began: Time::NEVER,
             in_flight: VecDeque::new(),
@@ -157,7 +162,7 @@ mod tests {
     #[test]
     fn missing_source_symbols_are_sent_again_before_repairs() {
         let symbols = vec![Length(100); 4];
-        let mut block = SendingBlock::new(BlockCode::Lt(LtCode::Systematic), symbols, 4).unwrap();
+        let mut block = SendingBlock::new(BlockCode::Lt(LtCode::Systematic), symbols, 4, 7).unwrap();
         let sent: Vec<u32> =
             (0..4).map(|number| block.send(number, Time::ZERO).map(|sent| sent.symbol).unwrap()).collect();
         assert_eq!(sent, [0, 1, 2, 3]);

@@ -162,7 +162,8 @@ impl Conversation {
     pub(super) fn headers(&mut self, packet: &NetworkPacket) -> Result<PacketHeaders, String> {
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
         let transport = match &packet.body {
-            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) => {
+            // The packets of TCP/LT are shown as UDP datagrams, because they carry no TCP segment of their own.
+            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) | Body::Symbol(_) | Body::LtAck(_) => {
                 let length = packet.bytes.saturating_sub(IP_HEADER).min(u32::from(u16::MAX)) as u16;
                 TransportHeader::Udp(UdpHeader {
                     source_port: self.ports[from],
@@ -172,7 +173,7 @@ impl Conversation {
                 })
             }
             body => {
-                let answers = matches!(body, Body::Ack(_) | Body::Seen(_));
+                let answers = matches!(body, Body::Ack(_) | Body::Seen(_) | Body::Granted { .. } | Body::Admitted(_));
                 let opens = answers && !self.open;
                 self.open |= answers;
                 TransportHeader::Tcp(self.segment(body, [from, to], opens)?)
@@ -193,7 +194,9 @@ impl Conversation {
             Body::Coded(combination) => (byte(combination.members.last().unwrap_or(0)), Some(1)),
             Body::Seen(answer) => (1, Some(byte(answer.first_unseen))),
             Body::Ack(ack) => (1, Some(byte(ack.next))),
-            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) => (0, None),
+            Body::Granted { next, .. } => (1, Some(byte(*next))),
+            Body::Admitted(admitted) => (1, Some(byte(admitted.0.next))),
+            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) | Body::Symbol(_) | Body::LtAck(_) => (0, None),
         };
         let syn = acknowledged.is_none() || opens;
         let sequence = if opens { 0 } else { sequence };

@@ -3,7 +3,7 @@
 use crate::engine::{DelayStatistic, Sample, Statistic};
 use crate::scenario::spec::FlowSpec;
 use crate::scenario::totals::{FlowDetail, RunTotals};
-use crate::world::{FlowTotals, NcStatus};
+use crate::world::{FlowTotals, LtStatus, NcStatus};
 use ripstop_base::{DelayHistogram, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -49,6 +49,8 @@ pub struct FlowReport {
     pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
     /// The coding layer over each whole run; None without a coding layer.
     pub nc: Option<NcReport>,
+    /// The TCP/LT session over each whole run; None without a gateway.
+    pub lt: Option<LtReport>,
 }
 
 /// The totals of a flow between two times of a run.
@@ -113,6 +115,7 @@ impl FlowReport {
             decode_delay_s: delay_statistic(status(k).map(|status| &status.decode_delays)),
             mechanisms: mechanisms(parts),
             nc: NcReport::new(&status(k).collect::<Vec<_>>()),
+            lt: LtReport::new(&runs.iter().filter_map(|run| run.blocks.get(k)?.as_ref()).collect::<Vec<_>>()),
         }
     }
 }
@@ -168,6 +171,65 @@ impl NcReport {
             rows_max: statistic(&|s| s.receiver.most_rows as f64),
             repeated_acks: statistic(&|s| s.receiver.repeated_acks as f64),
             recoded: statistic(&|s| s.relays.iter().map(|relay| relay.combinations as f64).sum()),
+        })
+    }
+}
+
+/// The TCP/LT session of a flow over whole runs, warm-up included.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LtReport {
+    /// Symbols sent.
+    pub symbols: Statistic,
+    /// Symbols sent after the first round of their block.
+    pub topped_up: Statistic,
+    /// Blocks decoded.
+    pub blocks: Statistic,
+    /// Symbols received for each innovative symbol, less 1: the overhead of the code, and symbols that came too late.
+    pub block_overhead: Statistic,
+    /// LT-ACKs that the receiver sent for each packet delivered.
+    pub lt_acks_per_packet: Statistic,
+    /// Number of times that a timer of the sender has ended without feedback.
+    pub timeouts: Statistic,
+    /// The loss of the path that the sender measures at the end.
+    pub loss: Statistic,
+    /// The block round-trip time that the sender measures at the end, s. There is no value before the first block.
+    pub block_time_s: Statistic,
+    /// The rate that the gateway gives to the flow at the end, bit/s. There is no value without a rate.
+    pub rate_bps: Statistic,
+    /// The largest number of packets that the sender held at one time.
+    pub held_max: Statistic,
+    /// For an upload: packets that the gateway sent again over the wired links.
+    pub wired_retransmits: Statistic,
+}
+
+impl LtReport {
+    fn new(all: &[&LtStatus]) -> Option<LtReport> {
+        let known = |value: &dyn Fn(&LtStatus) -> Option<f64>| {
+            all.iter().filter_map(|status| value(status)).collect::<Sample>().statistic()
+        };
+        let statistic = |value: &dyn Fn(&LtStatus) -> f64| known(&|status| Some(value(status)));
+        let per_packet = |value: &dyn Fn(&LtStatus) -> u64| {
+            known(&|status| {
+                let delivered = status.receiver.delivered;
+                (delivered > 0).then(|| value(status) as f64 / delivered as f64)
+            })
+        };
+        let received = |s: &LtStatus| s.receiver.innovative + s.receiver.redundant + s.receiver.late;
+        (!all.is_empty()).then(|| LtReport {
+            symbols: statistic(&|s| s.sender.packets as f64),
+            topped_up: statistic(&|s| s.sender.topped_up as f64),
+            blocks: statistic(&|s| s.receiver.blocks as f64),
+            block_overhead: known(&|s| {
+                let innovative = s.receiver.innovative;
+                (innovative > 0).then(|| received(s) as f64 / innovative as f64 - 1.0)
+            }),
+            lt_acks_per_packet: per_packet(&|s| s.receiver.lt_acks),
+            timeouts: statistic(&|s| s.sender.timeouts as f64),
+            loss: statistic(&|s| s.loss),
+            block_time_s: known(&|s| s.block_time),
+            rate_bps: known(&|s| s.rate.map(|rate| rate as f64)),
+            held_max: statistic(&|s| s.sender.most_held as f64),
+            wired_retransmits: statistic(&|s| s.wired_retransmits as f64),
         })
     }
 }

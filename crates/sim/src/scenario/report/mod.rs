@@ -7,7 +7,7 @@ mod medium;
 mod series;
 mod tunnel;
 
-pub use flow::{FlowReport, NcReport, delay_statistic};
+pub use flow::{FlowReport, LtReport, NcReport, delay_statistic};
 pub use ideal::{IdealLinkReport, IdealReport};
 pub use link::LinkReport;
 pub use medium::{CadenceReport, LossReport, MediaSummary, MediumReport, RoutingReport, StationReport};

@@ -1,11 +1,13 @@
 //! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger parts of a flow.
 
+mod gateway;
 mod ideal;
 mod medium;
 mod nc;
 mod source;
 mod udp;
 
+pub use gateway::{BlockWord, CodeName, GatewaySpec, RedundancyWord};
 pub use ideal::{AccessName, IdealLinkSpec, IdealSpec};
 pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
@@ -14,7 +16,7 @@ pub use udp::UdpSpec;
 
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
-use ripstop_base::{Bytes, Span, Time, word};
+use ripstop_base::{Bytes, Rate, Span, Time, word};
 use ripstop_link::LinkConfig;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
@@ -35,6 +37,9 @@ pub struct Scenario {
     /// Tunnels between nodes, which carry flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tunnel: Vec<TunnelSpec>,
+    /// Gateways of TCP/LT, which flows pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateway: Vec<GatewaySpec>,
     /// Connections and sources of datagrams.
     pub flow: Vec<FlowSpec>,
     /// Expectations of the result.
@@ -204,6 +209,15 @@ pub struct FlowSpec {
     /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
+    /// The name of the gateway that carries the flow in blocks (TCP/LT); none when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+    /// The flow's weight in the shares of the gateway; 1 when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// The highest rate that the gateway gives to the flow; no limit when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<Rate>,
     /// The nodes that data passes, ends included. If the list is left out, data takes the route with the fewest hops.
     /// Acknowledgements return on the same route if all its links have both directions. Otherwise acknowledgements take
     /// the route with the fewest hops.
@@ -271,6 +285,9 @@ impl FlowSpec {
             to: to.to_owned(),
             tunnel: None,
             nc: None,
+            gateway: None,
+            weight: None,
+            cap: None,
             route: Vec::new(),
             count: 1,
             tcp: Variant::default(),
@@ -309,10 +326,10 @@ impl FlowSpec {
         sender
     }
 
-    /// The model of the hosts: a modern TCP has kernels at both ends. With TCP/NC the hosts are agents, because the
-    /// coding layer acknowledges in place of the receiver.
+    /// The model of the hosts: a modern TCP has kernels at both ends. With TCP/NC and with a gateway the hosts are agents,
+    /// because the coding layer or the gateway acknowledges in place of the receiver.
     pub fn hosts(&self) -> Hosts {
-        if self.tcp.is_modern() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
+        if self.tcp.is_modern() && self.nc.is_none() && self.gateway.is_none() { Hosts::Kernels } else { Hosts::Agents }
     }
 
     /// Bytes of a full packet on the path, headers included.

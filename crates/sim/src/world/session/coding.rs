@@ -2,7 +2,7 @@
 //!
 //! The protocol itself is in [`ripstop_proto::session::nc`].
 
-use super::{Packed, SessionEnd, SessionNode};
+use super::{Input, Packed, SessionEnd, SessionNode};
 use crate::tcp::Ack;
 use crate::world::World;
 use crate::world::fabric::Fabric;
@@ -104,9 +104,9 @@ impl SessionNode for NcSenderNode {
         }
     }
 
-    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<NcAck> {
+    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<Input<Self::Session>> {
         match body {
-            Body::Seen(answer) => Some(answer),
+            Body::Seen(answer) => Some(Input::Peer(answer)),
             _ => None,
         }
     }
@@ -136,8 +136,8 @@ impl SessionNode for NcReceiverNode {
         &mut self.end
     }
 
-    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Combination> {
-        unload(body, fabric)
+    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Input<Self::Session>> {
+        unload(body, fabric).map(Input::Peer)
     }
 
     fn pack(&mut self, packet: NcAck, _fabric: &mut Fabric) -> Option<Packed> {
@@ -165,8 +165,8 @@ impl SessionNode for NcRelayNode {
         &mut self.end
     }
 
-    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Combination> {
-        unload(body, fabric)
+    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Input<Self::Session>> {
+        unload(body, fabric).map(Input::Peer)
     }
 
     fn pack(&mut self, packet: Combination, fabric: &mut Fabric) -> Option<Packed> {

@@ -1,7 +1,7 @@
 //! A whole endpoint as a node: handshakes, keys, path MTU discovery, and sealed bytes on the links.
 
 use super::inner_packet::{inner_packet, label_of};
-use super::{Packed, SessionEnd, SessionNode};
+use super::{Input, Packed, SessionEnd, SessionNode};
 use crate::world::World;
 use crate::world::fabric::Fabric;
 use crate::world::node::{Entering, Handoff, SessionId};
@@ -130,10 +130,10 @@ impl SessionNode for EndpointNode {
         Some(inner_packet(label, inner_address(self.number), inner_address(to)))
     }
 
-    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<SealedDatagram> {
+    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<Input<Self::Session>> {
         let Body::Sealed(sealed) = body else { return None };
         self.last_datagram = Some((*sealed).clone());
-        Some(*sealed)
+        Some(Input::Peer(*sealed))
     }
 
     fn pack(&mut self, packet: SealedDatagram, _fabric: &mut Fabric) -> Option<Packed> {

@@ -9,6 +9,7 @@
 
 mod coding;
 mod endpoint;
+mod gateway;
 mod inner_packet;
 mod label;
 mod tunnel;
@@ -17,6 +18,8 @@ mod under_way;
 pub use coding::{NcLayer, NcMoment, NcStatus};
 pub(super) use coding::{NcReceiverNode, NcRelayNode, NcSenderNode};
 pub(super) use endpoint::EndpointNode;
+pub use gateway::{LtLayer, LtStatus};
+pub(super) use gateway::{LtPlace, LtReceiverNode, LtSenderNode, ReceivingEnd};
 pub use label::LabelledPacket;
 pub(super) use tunnel::TunnelNode;
 pub use tunnel::TunnelStatus;
@@ -69,9 +72,9 @@ pub(super) trait SessionNode: Sized {
         None
     }
 
-    /// Turns a packet from the network into a packet that the session takes. None if the packet is not for this
-    /// session.
-    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<<Self::Session as Session>::Incoming>;
+    /// Turns a packet from the network into an input of the session. None if the packet is not for this session, or if
+    /// the node has passed the packet on.
+    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Input<Self::Session>>;
 
     /// Turns a packet of the session into a packet for the network. None if the packet has no route.
     fn pack(&mut self, packet: <Self::Session as Session>::Outgoing, fabric: &mut Fabric) -> Option<Packed>;
@@ -87,6 +90,15 @@ pub(super) trait SessionNode: Sized {
     fn backlog(&self, _to: SessionId) -> Option<usize> {
         None
     }
+}
+
+/// What a session gets from the network.
+#[derive(Debug)]
+pub(super) enum Input<S: Session> {
+    /// A packet of the peer.
+    Peer(S::Incoming),
+    /// An inner packet. The node of a gateway gets inner packets over a link.
+    Inner(S::Inner),
 }
 
 /// A session and its input queues.

@@ -2,7 +2,7 @@
 //! labels.
 
 use super::label::LabelledPacket;
-use super::{Packed, SessionEnd, SessionNode};
+use super::{Input, Packed, SessionEnd, SessionNode};
 use crate::world::World;
 use crate::world::fabric::Fabric;
 use crate::world::node::{Entering, Handoff, SessionId};
@@ -40,9 +40,9 @@ impl SessionNode for TunnelNode {
         Some(LabelledPacket::new(fabric.under_way.send(flow, back, bytes, immediate, body)))
     }
 
-    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<TunnelDatagram> {
+    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<Input<Self::Session>> {
         match body {
-            Body::Datagram(datagram) => Some(*datagram),
+            Body::Datagram(datagram) => Some(Input::Peer(*datagram)),
             _ => None,
         }
     }

@@ -99,6 +99,8 @@ pub(in crate::world) struct TcpFlow {
     started: bool,
     /// When the flow stopped, or when its file was complete.
     ended: Time,
+    /// The window of a gateway. None if no gateway limits the sender.
+    grant: Option<Grant>,
     /// When each packet from number `delivered` on was first sent.
     first_sent: VecDeque<Time>,
     /// How many packets have arrived in order, the SYN included.
@@ -111,6 +113,17 @@ pub(in crate::world) struct TcpFlow {
     delays: FlowDelays,
     /// Delays of packets first sent before this time are not recorded.
     delays_from: Time,
+}
+
+/// The window that a gateway advertises to a sender. The sender gets data only as far as the window reaches.
+#[derive(Clone, Copy, Debug)]
+struct Grant {
+    /// The first packet that the sender may not send.
+    edge: u64,
+    /// How many packets with data the sender has got.
+    given: u64,
+    /// How many packets of data wait for the window.
+    waiting: u64,
 }
 
 impl TcpFlow {
@@ -142,6 +155,7 @@ impl TcpFlow {
             arrived: 0,
             started: false,
             ended: Time::NEVER,
+            grant: None,
             first_sent: VecDeque::with_capacity(64),
             delivered: 0,
             window_since: Time::ZERO,
@@ -150,6 +164,11 @@ impl TcpFlow {
             delays_from: Time::ZERO,
             config,
         })
+    }
+
+    /// Lets only the SYN leave before a gateway advertises its window.
+    pub(in crate::world) fn await_grant(&mut self) {
+        self.grant = Some(Grant { edge: 1, given: 0, waiting: 0 });
     }
 
     /// Where the flow's packets go.
@@ -226,14 +245,49 @@ impl TcpFlow {
                         Some(kernel) => kernel.segments.write(bytes),
                         None => self.config.source().packets(bytes),
                     };
-                    self.sender.offer(now, packets);
+                    match &mut self.grant {
+                        Some(grant) => {
+                            grant.waiting = grant.waiting.saturating_add(packets);
+                            self.give(now);
+                        }
+                        None => self.sender.offer(now, packets),
+                    }
                 }
                 Demand::Stop => {
+                    if let Some(grant) = &mut self.grant {
+                        grant.waiting = 0;
+                    }
                     self.ended = self.ended.min(now);
                     self.sender.stop();
                 }
             }
         }
+    }
+
+    /// Gives the sender the data that the gateway's window allows.
+    fn give(&mut self, now: Time) {
+        if let Some(grant) = &mut self.grant {
+            // Packet 0, the SYN, has no data.
+            let packets = (grant.edge - 1).saturating_sub(grant.given).min(grant.waiting);
+            grant.given += packets;
+            grant.waiting -= packets;
+            self.sender.offer(now, packets);
+        }
+    }
+
+    /// Handles an acknowledgement of a gateway, with the window that the gateway advertises.
+    pub(in crate::world) fn on_granted(&mut self, now: Time, next: u64, room: u32) {
+        let edge = next.saturating_add(u64::from(room));
+        let is_repeated = next <= self.sender.acknowledged();
+        let is_update = self.grant.is_some_and(|grant| edge > grant.edge);
+        // A repeated acknowledgement with a larger window says nothing about losses (RFC 5681, section 2).
+        if !(is_repeated && is_update) {
+            self.on_ack(now, &Ack::new(next, []));
+        }
+        if let Some(grant) = &mut self.grant {
+            grant.edge = grant.edge.max(edge);
+        }
+        self.give(now);
     }
 
     /// How many transfers have arrived since the last call. The caller tells the paired flow.

@@ -87,6 +87,10 @@ impl TcpFlows {
                 flow.on_ack(now, &ack);
                 self.pump(k, fabric, observer);
             }
+            Body::Granted { next, room } => {
+                flow.on_granted(now, next, room);
+                self.pump(k, fabric, observer);
+            }
             _ => {}
         }
     }
@@ -97,7 +101,7 @@ impl TcpFlows {
     /// TCP above a coding layer does the same.
     pub(super) fn deliver(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
-        let coded = matches!(flow.outlet, Outlet::Coding(_));
+        let coded = matches!(flow.outlet, Outlet::Coding(_) | Outlet::Gateway(_));
         if flow.kernel.is_none() && !(coded && matches!(body, Body::Data(_))) {
             return self.receive(k, body, fabric, observer);
         }
@@ -291,7 +295,13 @@ impl TcpFlows {
         let flow = &self.flows[k as usize];
         match flow.outlet {
             Outlet::Route(route) => fabric.send(route, back, Ecn::NotCapable, bytes, body, observer),
-            Outlet::Coding(session) => {
+            Outlet::Gateway(route) => {
+                if !back {
+                    fabric.send(route, back, Ecn::NotCapable, bytes, body, observer);
+                }
+            }
+            Outlet::Client(_, route) if back => fabric.send(route, back, Ecn::NotCapable, bytes, body, observer),
+            Outlet::Coding(session) | Outlet::Client(session, _) => {
                 if let Body::Data(number) = body {
                     let bytes = flow.payload(number);
                     let entering = Entering { flow: flow.number, back, to: session, bytes, immediate: false, body };
