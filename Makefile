@@ -57,6 +57,7 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
 	cargo run --release --locked -p ripstop-codes --features compare --example compare
+	cargo run --release --locked -p ripstop-codes --features bench --example lt-speed
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed

@@ -7,6 +7,7 @@
 
 use ripstop_base::Seed;
 use ripstop_codes::block::{BlockCode, BlockDecoder};
+use ripstop_codes::lt;
 use ripstop_codes::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_codes::{Length, Symbol};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -131,6 +132,32 @@ fn a_block_code_in_its_steady_state_takes_no_payload_memory() {
         assert!(all <= 2, "block {round} made {all} allocations");
     }
     assert_eq!(decoder.counters().blocks_decoded, 120);
+}
+
+/// The life of an LT block: it is encoded, decoded from repairs alone, and freed.
+#[test]
+fn lt_blocks_in_their_steady_state_take_no_payload_memory() {
+    let body = [7u8; LEN];
+    let block = |start: u32| {
+        let symbols = (0..16).map(|_| Symbol::from_slice(&body)).collect();
+        let encoder = lt::Encoder::new(lt::LtCode::Optimised, symbols).expect("a possible block");
+        let mut decoder = lt::Decoder::new(lt::LtCode::Optimised, 16).expect("a possible block");
+        for seed in (0..).map(|i: u32| start.wrapping_add(i)) {
+            decoder.receive(seed, encoder.symbol(seed));
+            if decoder.is_complete() {
+                break;
+            }
+        }
+        assert!((0..16).all(|i| decoder.get(i).is_some_and(|symbol| symbol.as_slice() == body)));
+        assert!(decoder.counters().eliminated > 0);
+    };
+    // The first time, the pool grows to what the block with the most symbols needs.
+    (0..100).for_each(|round| block(1000 * round));
+    for round in 0..100 {
+        let (all, large) = allocations(|| block(1000 * round));
+        assert_eq!(large, 0, "block {round} allocated memory for payloads");
+        assert!(all <= 12, "block {round} made {all} allocations");
+    }
 }
 
 /// A sliding window in which every packet is a combination of all unseen symbols. Packets are lost,

@@ -34,7 +34,7 @@ fn the_optimised_code_is_close_to_the_random_code() {
 #[test]
 fn the_optimised_code_needs_few_xors() {
     let of = measure(LtCode::Optimised, 16, 0.0, Decoding::Full, BLOCKS);
-    assert!(of.encode_xors < 4.6 && of.decode_xors < 5.0, "{of:?}");
+    assert!(of.encode_xors < 4.5 && of.decode_xors < 5.5, "{of:?}");
 }
 
 /// The figures are those of an independent implementation, 20 000 blocks each.

@@ -20,7 +20,8 @@
 //! neighbour. Peeling alone would need many more symbols ([`Peeling`] measures how many). As soon as
 //! the received symbols determine the block, the decoder recovers the rest by inactivation decoding:
 //! it sets some source symbols aside as *inactive*, peels all others, solves the remaining equations
-//! for the inactive symbols by Gaussian elimination, and substitutes them back.
+//! for the inactive symbols by Gaussian elimination, and substitutes them back. All of this happens
+//! on masks. Then each source symbol is computed in one sum of payloads.
 //!
 //! # Neighbours
 //!

@@ -24,7 +24,8 @@ impl Peeling {
     /// # Errors
     /// If `k` is 0 or more than [`MAX_BLOCK`](super::MAX_BLOCK).
     pub fn new(k: usize) -> Result<Peeling, LtError> {
-        Ok(Peeling { k: checked(k)?, known: 0, unknown: Vec::new(), single: Vec::new() })
+        let k = checked(k)?;
+        Ok(Peeling { k, known: 0, unknown: Vec::with_capacity(k), single: Vec::new() })
     }
 
     /// Receives a symbol with these neighbours, and peels as far as possible. Neighbours beyond the

@@ -1,13 +1,13 @@
 //! The timed cases. A *case* is a piece of code that is timed; it gives one or more of the figures.
 //! The criterion benchmarks time the same code.
 
-use super::figures::{BLOCK_K, BLOCK_N, LEN, REPAIRS, WINDOW};
+use super::figures::{BLOCK_K, BLOCK_N, LEN, LT_BLOCK, REPAIRS, WINDOW};
 use ripstop_codes::bench as codes;
 use ripstop_gf256::{Kernel, bench as gf256};
 use ripstop_proto::bench as proto;
 use std::time::{Duration, Instant};
 
-/// Bytes of an inner packet in the session.
+/// Bytes of an inner packet in the session, and of a symbol in the LT code.
 const PACKET: usize = 1400;
 /// Share of the session's datagrams that is lost.
 const LOSS: f64 = 0.01;
@@ -52,6 +52,8 @@ pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     add(&["mds_32_8_encode_gbps"], &|| whole(codes::block_encode(BLOCK_N, BLOCK_K, LEN)));
     add(&["mds_32_8_decode_gbps"], &|| two_steps(codes::block_decode(BLOCK_N, BLOCK_K, BLOCK_N - BLOCK_K, LEN)));
     add(&["rlnc_decode_us_per_packet"], &|| whole(codes::receive(WINDOW, REPAIRS, LEN)));
+    add(&["lt_encode_k16_gbps"], &|| whole(codes::lt_encode(LT_BLOCK, PACKET)));
+    add(&["lt_decode_k16_gbps"], &|| whole(codes::lt_decode(LT_BLOCK, PACKET)));
     add(&["aead_seal_1400_gbs"], &|| whole(proto::seal(PACKET)));
     add(&["session_send_gbps", "session_receive_gbps", "session_both_gbps"], &|| {
         session(proto::BenchSession::new(PACKET, LOSS))

@@ -18,7 +18,8 @@ pub struct SpeedAnchor {
     /// The key of the anchor.
     pub key: &'static str,
     /// The anchor's speed is divided by this number before the comparison. The number is the number
-    /// of multiplications that the computation needs per byte of a source symbol.
+    /// of multiplications (or XORs, if the anchor is XOR) that the computation needs per byte of a
+    /// source symbol.
     pub over: f64,
     /// The ratio to reach; None without a target.
     pub target: Option<f64>,
@@ -50,10 +51,16 @@ pub(super) const BLOCK_K: usize = 32;
 /// worst case.
 pub(super) const BLOCK_N: usize = 40;
 
+/// Source symbols per block of the LT code.
+pub(super) const LT_BLOCK: usize = 16;
+/// XORs per symbol that the LT code's encoder and decoder need for blocks of [`LT_BLOCK`] symbols of
+/// which no source symbol arrives (`crates/codes/examples/lt-overhead`).
+const LT_XORS: [f64; 2] = [4.3, 5.2];
+
 use SpeedUnit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};
 
 /// All figures. An anchor comes before the figures that are compared with it.
-pub const FIGURES: [SpeedFigure; 17] = [
+pub const FIGURES: [SpeedFigure; 19] = [
     SpeedFigure { key: "memcpy_1408_gbs", what: "memcpy, 1408 bytes", unit: Gbs, anchor: None },
     SpeedFigure { key: "xor_1408_gbs", what: "XOR into, 1408 bytes", unit: Gbs, anchor: None },
     SpeedFigure { key: "register_limit_gbs", what: "multiplications in registers", unit: Gbs, anchor: None },
@@ -96,6 +103,8 @@ pub const FIGURES: [SpeedFigure; 17] = [
         None,
     ),
     SpeedFigure { key: "rlnc_decode_us_per_packet", what: "receive and recover, 5 lost of 50", unit: Us, anchor: None },
+    figure("lt_encode_k16_gbps", "LT encode, 16, only repairs", Gbps, "xor_1408_gbs", LT_XORS[0], Some(0.40)),
+    figure("lt_decode_k16_gbps", "LT decode, 16, only repairs", Gbps, "xor_1408_gbs", LT_XORS[1], Some(0.25)),
     SpeedFigure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
     figure("session_send_gbps", "session send, 1400 bytes, 1 % lost", Gbps, "aead_seal_1400_gbs", 1.0, Some(0.40)),
     figure(

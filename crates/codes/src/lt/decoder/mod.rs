@@ -144,38 +144,25 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Decodes all missing source symbols by inactivation decoding. The received symbols determine
-    /// them.
+    /// them. Each source symbol is computed in one sum.
     fn eliminate(&mut self) {
-        let missing = all(self.decoded.len()) & !self.peeling.known();
+        let known = self.peeling.known();
+        let missing = all(self.decoded.len()) & !known;
         let Some(plan) = Plan::new(self.peeling.unknown(), missing) else { return };
-        let (decoded, counters) = (&mut self.decoded, &mut self.counters);
+        let (received, decoded, counters) = (&self.received, &mut self.decoded, &mut self.counters);
         let inactive = plan.inactive();
-        // The partial sums of peeled symbols. They take the places of the symbols for a while.
-        for (index, symbol) in plan.peeled().filter(|(_, symbol)| plan.needs(*symbol)) {
-            let (neighbours, payload) = &self.received[index];
-            decoded[symbol] = Some(sum(payload, neighbours & !inactive & !(1 << symbol), decoded, counters));
-        }
-        let equation = |index: usize| {
-            let (neighbours, payload) = &self.received[index];
-            Some(sum(payload, neighbours & !inactive, decoded, counters))
-        };
-        let equations: Vec<Option<P>> = plan.equations().map(equation).collect();
         for symbol in Ones(inactive) {
             let solution = plan.solution(symbol);
-            let first = equations.get(solution.trailing_zeros() as usize).and_then(Option::as_ref);
-            decoded[symbol] = first.map(|first| sum(first, solution & (solution - 1), &equations, counters));
+            let addends = || Ones(solution).filter_map(|i| received.get(i));
+            let sources = addends().fold(0, |sum, (neighbours, _)| sum ^ neighbours) & known;
+            counters.xors += u64::from(solution.count_ones() + sources.count_ones()) - 1;
+            let mut payloads = addends().map(|(_, payload)| payload);
+            let sources = Ones(sources).filter_map(|i| decoded.get(i)?.as_ref());
+            decoded[symbol] = payloads.next().map(|first| P::sum(first, payloads.chain(sources)));
         }
         for (index, symbol) in plan.peeled() {
-            let (neighbours, payload) = &self.received[index];
-            let (others, expression) = (neighbours & !(1 << symbol), plan.expression(symbol));
-            // Whichever has fewer XORs: completing the partial sum, or a new sum.
-            decoded[symbol] = match decoded[symbol].take() {
-                Some(partial) if expression == 0 => Some(partial),
-                Some(partial) if expression.count_ones() < others.count_ones() => {
-                    Some(sum(&partial, expression, decoded, counters))
-                }
-                _ => Some(sum(payload, others, decoded, counters)),
-            };
+            let (neighbours, payload) = &received[index];
+            decoded[symbol] = Some(sum(payload, neighbours & !(1 << symbol), decoded, counters));
         }
         counters.eliminated += u64::from(missing.count_ones());
         counters.inactivated += u64::from(inactive.count_ones());
