@@ -120,6 +120,34 @@ fn cells_are_what_single_simulations_are() {
 }
 
 #[test]
+fn a_sweep_over_the_losses_of_a_mesh_has_its_figures() {
+    let plan = "[base]\npreset = \"mesh\"\nduration = \"60s\"\nruns = 2\nhops = 2\nshort-retry = 1\n\
+        [grid]\nlink-loss = [0, \"5%\"]\nscheme = [\"tcp\", \"tcp-nc\"]\n\
+        [[measure]]\nname = \"capacity\"\nvalue = \"capacity_bps\"\nunit = \"bit/s\"\n\
+        [[measure]]\nname = \"late\"\nvalue = \"delay_s.p99\"\nunit = \"s\"\n\
+        [[claim]]\ntext = \"Coding fills the path\"\nholds = [\n\
+        \"falling(capacity[scheme=tcp, link-loss=*])\",\n\
+        \"1e6 * goodput[scheme=tcp-nc, link-loss=5%] > 0.5 * capacity[scheme=tcp-nc, link-loss=5%]\",\n\
+        \"late[scheme=tcp, link-loss=0] > 0.06\",\n]\n";
+    let place = Place::with(plan);
+    let swept = place.json(&[]);
+    assert_eq!(
+        (counts(&swept), &swept["judged"]["claims"][0]["verdict"]),
+        ([4, 0, 0, 0], &"reproduced".into()),
+        "{swept}"
+    );
+    let csv = place.csv(&[]);
+    assert_eq!(column(&csv, "link_loss"), ["0", "0", "0.05", "0.05"]);
+    assert!(column(&csv, "jain_mean").iter().all(|jain| jain == "1"), "{csv}");
+    // A value that the preset refuses is named in the file.
+    place.plan(&plan.replace("tcp-nc", "tcp-no"));
+    let output = place.sweep(&[]);
+    let said = stderr(&output);
+    assert!(said.contains("plan.toml:9:18: scheme: `tcp-no` is not a choice"), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+}
+
+#[test]
 fn what_is_there_is_not_run_again() {
     let place = Place::with(PLAN);
     assert_eq!(counts(&place.json(&["--only", "loss=0.01", "--only", "tcp=sack"])), [2, 0, 0, 0]);
@@ -363,7 +391,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
         ("[base]\n", "plan.toml:1:2: [base] needs `preset = \"tandem\"`"),
         (
             "[base]\npreset = \"chain\"\n",
-            "plan.toml:2:10: preset: there is no preset `chain`; write `tandem`, `fec` or `string`",
+            "plan.toml:2:10: preset: there is no preset `chain`; write `tandem`, `fec`, `string` or `mesh`",
         ),
         ("[base]\npreset = 1\n", "plan.toml:2:10: preset: write a text in quotes"),
         ("[base]\nscenario = \"no.toml\"\n", "plan.toml:2:12: scenario: "),

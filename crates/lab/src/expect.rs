@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_cannot_be_expected_is_named() {
         for (text, words) in [
-            ("goodput>=1", "there is no `goodput`; the names are `collisions_per_s`, `events`"),
+            ("goodput>=1", "there is no `goodput`; the names are `acks_per_packet`, `capacity_bps`"),
             ("flows>=1", "`flows` is not one number; the items are [bulk0], [bulk1]"),
             ("flows[9].timeouts>=1", "there is no [9]; the items are [bulk0], [bulk1]"),
             ("flows.timeouts>=1", "write which list item has `timeouts`"),

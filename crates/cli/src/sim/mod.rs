@@ -29,6 +29,7 @@ enum SimCommand {
     Tandem(PresetFlags<TandemCommand>),
     Fec(PresetFlags<FecCommand>),
     String(PresetFlags<StringCommand>),
+    Mesh(PresetFlags<MeshCommand>),
     Run(RunFlags),
 }
 
@@ -85,6 +86,26 @@ Examples:
   ripstop sim string --xor on --air-pcap air.pcap --timeline air.svg --timeline-from 10s --timeline-for 50ms";
 }
 
+struct MeshCommand;
+
+impl PresetCommand for MeshCommand {
+    const PRESET: Preset = Preset::Mesh;
+    const HAS_AIR: bool = true;
+    const ABOUT: [&str; 2] = [
+        "Simulate TCP between a server and a client behind the gateway of a wireless mesh (paper 004)",
+        "A wired link joins the server and the gateway. A string of 802.11 stations joins the gateway and the client. \
+         Only the wireless hops lose packets at random.",
+    ];
+    const EXAMPLES: &'static str = "\
+Examples:
+  ripstop sim mesh --link-loss 5% --short-retry 1             plain TCP without MAC retransmissions, as in paper 004
+  ripstop sim mesh --link-loss 5% --errors per-frame          losses that the MAC can repair
+  ripstop sim mesh --link-loss 10% --short-retry 1 --scheme tcp-nc --redundancy 2.1
+  ripstop sim mesh --down 2 --up 2 --runs 20 --json           fairness: `jain` in the JSON
+  ripstop sim mesh --traffic udp --short-retry 1              what the path carries without TCP
+  ripstop sim mesh --hops 2 --rts on --print-scenario > mesh.toml";
+}
+
 /// Run a scenario from a file: any topology of links and flows
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
@@ -102,6 +123,7 @@ Examples:
   ripstop sim tandem --loss 1.5% --print-scenario > chain.toml
   ripstop sim fec --k 20 --n 22 --loss 1% --warmup 100s
   ripstop sim string --nodes 10 --window 20 --xor on
+  ripstop sim mesh --link-loss 5% --short-retry 1
   ripstop sim run chain.toml --json";
 
 const RUN_EXAMPLES: &str = "\
@@ -115,6 +137,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         SimCommand::Tandem(flags) => run_preset(flags),
         SimCommand::Fec(flags) => run_preset(flags),
         SimCommand::String(flags) => run_preset(flags),
+        SimCommand::Mesh(flags) => run_preset(flags),
         SimCommand::Run(flags) => {
             let scenario = measured(read(&flags.file)?, &flags.measure.given)?;
             check_scenario(&scenario).map_err(|error| match parameter_of_run(&error.field) {

@@ -5,7 +5,8 @@ use ripstop_lab::cell::CellResult;
 use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{
-    CadenceReport, FlowReport, IdealReport, LinkReport, LossReport, ScenarioReport, StationReport, TunnelReport,
+    CadenceReport, FlowReport, IdealReport, LinkReport, LossReport, MeshSummary, ScenarioReport, StationReport,
+    TunnelReport,
 };
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
         let name = format!("\n{} s to {} s\n", interval.from_s, interval.to_s);
         text += &flows(&name, &interval.goodput_bps, &interval.flows);
     }
+    text += &mesh(&report.mesh);
     text += &transfers(&report.flows);
     text += &links(&report.links);
     text += &tunnels(&report.tunnels);
@@ -86,6 +88,22 @@ pub(super) fn numbers(report: &ScenarioReport) -> Value {
         }
     }
     serde_json::to_value(report).map_or(Value::Null, plain)
+}
+
+/// The line with the figures of a mesh. Empty if the scenario is not a mesh.
+fn mesh(mesh: &MeshSummary) -> String {
+    let (Some(acks), Some(delay), Some(jain)) = (&mesh.acks_per_packet, &mesh.delay_s, &mesh.jain) else {
+        return String::new();
+    };
+    let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.3}"));
+    format!(
+        "\npath capacity (paper 004, eq. 12) {}; delay {} (99 %: {}); TCP ACKs per packet {}; Jain's index {}\n",
+        or_dash(mesh.capacity_bps, output::rate),
+        or_dash(delay.mean, output::time),
+        or_dash(delay.p99, output::time),
+        number(acks),
+        number(jain),
+    )
 }
 
 /// The table of the transfers of files, requests and answers. Empty without transfers.

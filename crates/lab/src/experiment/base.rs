@@ -72,7 +72,7 @@ impl BaseSpec {
                     (true, _) => CellBase::Chain,
                     (false, true) => CellBase::Scenario(Table::new()),
                     (false, false) => {
-                        let problem = "[base] needs `preset = \"tandem\"`, `preset = \"fec\"`, `preset = \"string\"`, \
+                        let problem = "[base] needs `preset = \"tandem\"`, `preset = \"fec\"`, `preset = \"string\"`, `preset = \"mesh\"`, \
                                        `scenario = \"FILE.toml\"`, `tandem`, or `link` and `flow`";
                         return Err(source.wrong(grid.base_at, problem));
                     }
@@ -192,7 +192,7 @@ type Filled<'a> = (usize, &'a str, Value);
 fn named(source: &SourceText, setting: &KeySetting) -> LabResult<Preset> {
     let name = text(source, setting)?;
     Preset::named(&name).ok_or_else(|| {
-        let problem = format!("preset: there is no preset `{name}`; write `tandem`, `fec` or `string`");
+        let problem = format!("preset: there is no preset `{name}`; write `tandem`, `fec`, `string` or `mesh`");
         source.wrong(setting.at, problem)
     })
 }

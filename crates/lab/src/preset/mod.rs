@@ -1,5 +1,5 @@
-//! Presets: networks that a few parameters describe, for `ripstop sim tandem`, `fec` and
-//! `string`, and for experiments. A parameter is a setting with a name, such as `loss`.
+//! Presets: networks that a few parameters describe, for `ripstop sim tandem`, `fec`, `string` and
+//! `mesh`, and for experiments. A parameter is a setting with a name, such as `loss`.
 //!
 //! One table per preset lists each parameter with its kind, default and help text. Experiment
 //! files, the Python package and the program's flags all read this table. [`Preset::scenario`]
@@ -9,6 +9,7 @@ mod fec;
 mod given;
 mod ideal;
 mod measure;
+mod mesh;
 mod string;
 mod tandem;
 
@@ -31,6 +32,8 @@ pub enum Preset {
     Fec,
     /// A string of 802.11 stations (paper 002).
     String,
+    /// A string of 802.11 stations behind a wired link (paper 004).
+    Mesh,
 }
 
 /// The kind of value that a parameter takes.
@@ -142,7 +145,7 @@ impl PresetError {
 
 impl Preset {
     /// All presets.
-    const ALL: [Preset; 3] = [Preset::Tandem, Preset::Fec, Preset::String];
+    const ALL: [Preset; 4] = [Preset::Tandem, Preset::Fec, Preset::String, Preset::Mesh];
 
     /// The preset with the name `name`.
     pub fn named(name: &str) -> Option<Preset> {
@@ -155,6 +158,7 @@ impl Preset {
             Preset::Tandem => "tandem",
             Preset::Fec => "fec",
             Preset::String => "string",
+            Preset::Mesh => "mesh",
         }
     }
 
@@ -165,6 +169,7 @@ impl Preset {
             Preset::Tandem => tandem::PARAMETERS,
             Preset::Fec => fec::PARAMETERS,
             Preset::String => string::PARAMETERS,
+            Preset::Mesh => mesh::PARAMETERS,
         };
         let ideal = if self == Preset::String { ideal::PARAMETERS } else { &[] };
         own.iter().chain(ideal).chain(MEASURE)
@@ -186,6 +191,7 @@ impl Preset {
             Preset::Tandem => tandem::scenario(&given),
             Preset::Fec => fec::scenario(&given),
             Preset::String => string::scenario(&given),
+            Preset::Mesh => mesh::scenario(&given),
         }?;
         check_scenario(&scenario).map_err(|error| self.blame(&error))?;
         Ok(scenario)
@@ -199,6 +205,7 @@ impl Preset {
         let given = GivenParameters::new(self, given)?;
         Ok(match self {
             Preset::Tandem => tandem::warnings(&given)?,
+            Preset::Mesh => mesh::warnings(&given)?,
             Preset::Fec | Preset::String => Vec::new(),
         })
     }
@@ -209,6 +216,7 @@ impl Preset {
             Preset::Tandem => tandem::parameter_of(&error.field),
             Preset::Fec => fec::parameter_of(&error.field),
             Preset::String => string::parameter_of(&error.field),
+            Preset::Mesh => mesh::parameter_of(&error.field),
         };
         match name.or_else(|| parameter_of_run(&error.field)) {
             Some(name) => PresetError::new(name, error.problem.clone()),
@@ -250,6 +258,10 @@ mod tests {
             (Preset::Tandem, &[("loss", "0"), ("loss", "1%")], "loss", "takes one value"),
             (Preset::Tandem, &[("los", "0")], "los", "no parameter `los`"),
             (Preset::Fec, &[("n", "19")], "n", "19 units cannot carry the 20"),
+            (Preset::Mesh, &[("hops", "0")], "hops", "0 hops; write 1 to 999"),
+            (Preset::Mesh, &[("scheme", "nc")], "scheme", "write one of tcp, tcp-nc"),
+            (Preset::Mesh, &[("redundancy", "2")], "redundancy", "plain TCP sends no combinations"),
+            (Preset::Mesh, &[("down", "0")], "down", "there is no flow"),
         ] {
             let wrong = of(preset, given).unwrap_err();
             assert_eq!(wrong.parameter.as_deref().unwrap_or_default(), name, "{wrong:?}");
@@ -259,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_default_is_a_value_of_its_parameter() {
-        for preset in [Preset::Tandem, Preset::Fec] {
+        for preset in [Preset::Tandem, Preset::Fec, Preset::Mesh] {
             assert!(of(preset, &[]).is_ok());
             let defaults = preset.parameters().filter(|parameter| parameter.requires.is_none());
             for parameter in defaults.filter(|parameter| parameter.default.is_some()) {

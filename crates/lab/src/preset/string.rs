@@ -114,7 +114,7 @@ const BACKOFFS: &[(&str, BackoffName)] = &[
 ];
 
 /// Adds an example to the error `wrong` of a parameter that takes a number without a unit.
-fn with_example(name: &str, wrong: PresetError, example: &str) -> PresetError {
+pub(super) fn with_example(name: &str, wrong: PresetError, example: &str) -> PresetError {
     PresetError::new(name, format!("{}; write a number, for example `{example}`", wrong.problem))
 }
 
@@ -128,17 +128,21 @@ fn stations(given: &GivenParameters<'_>) -> Result<Vec<StationSpec>, PresetError
     if text == ASYMMETRIC_NAME {
         return asymmetric(nodes);
     }
+    Ok(StationSpec::string(&gaps(given, nodes as usize - 1)?))
+}
+
+/// The `count` gaps between neighbours: one distance for all gaps, or a list with a distance for each gap.
+pub(super) fn gaps(given: &GivenParameters<'_>, count: usize) -> Result<Vec<Distance>, PresetError> {
+    let text: String = given.value("spacing")?;
     let spacings: Vec<Distance> = text
         .split(',')
         .map(|one| one.trim().parse::<Distance>().map_err(|error| PresetError::new("spacing", error.to_string())))
         .collect::<Result<_, _>>()?;
-    let gaps = nodes as usize - 1;
-    if spacings.len() != 1 && spacings.len() != gaps {
-        let problem = format!("{} distances for {gaps} gaps; write one for all, or one for each gap", spacings.len());
+    if spacings.len() != 1 && spacings.len() != count {
+        let problem = format!("{} distances for {count} gaps; write one for all, or one for each gap", spacings.len());
         return Err(PresetError::new("spacing", problem));
     }
-    let gaps: Vec<Distance> = (0..gaps).map(|k| spacings[k.min(spacings.len() - 1)]).collect();
-    Ok(StationSpec::string(&gaps))
+    Ok((0..count).map(|k| spacings[k.min(spacings.len() - 1)]).collect())
 }
 
 /// The value of `spacing` that stands for [`ASYMMETRIC_M`].

@@ -26,8 +26,8 @@ pub use file::FileError;
 pub use preset::{FecPath, Tandem};
 pub use report::{
     CadenceReport, DirectionReport, FlowReport, FlowSeries, IdealLinkReport, IdealReport, IntervalReport, LinkReport,
-    LinkSeries, LossReport, LtReport, MediaSummary, MediumReport, NcReport, NcSeries, RoutingReport, ScenarioReport,
-    Series, StationReport, StationSeries, TunnelReport, delay_statistic,
+    LinkSeries, LossReport, LtReport, MediaSummary, MediumReport, MeshSummary, NcReport, NcSeries, RoutingReport,
+    ScenarioReport, Series, StationReport, StationSeries, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{

@@ -9,6 +9,8 @@ use serde::Serialize;
 /// of stations that sense it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StationCounters {
+    /// TCP acknowledgements that entered the medium at this station. A relayed acknowledgement does not count again.
+    pub acks_entered: u64,
     /// Data frames sent, broadcasts and retransmissions included.
     pub data_frames: u64,
     /// The part of `data_frames` that carries data of TCP or UDP.

@@ -5,7 +5,7 @@ use super::config::WifiConfig;
 use super::counters::StationCounters;
 use super::frame::{Frame, FrameKind};
 use super::propagation::{Hearer, Position, hearers};
-use super::queue::{Packet, Payload, Queued};
+use super::queue::{Load, Packet, Payload, Queued};
 use super::routing::Routes;
 use super::station::{Flight, Station};
 use super::timers::Timer;
@@ -140,6 +140,7 @@ impl<P: Packet> Medium<P> {
     pub fn send(&mut self, from: u32, to: u32, packet: P, now: Time) {
         let (bytes, load) = (packet.bytes(), packet.load());
         self.entered += 1;
+        self.stations[from as usize].counters.acks_entered += u64::from(load == Load::Ack);
         let id = self.entered;
         let packet = Some(Payload::Packet(packet));
         let (source, destination, failures) = (from, to, [0; 2]);

@@ -4,6 +4,7 @@ mod flow;
 mod ideal;
 mod link;
 mod medium;
+mod mesh;
 mod series;
 mod tunnel;
 
@@ -11,6 +12,7 @@ pub use flow::{FlowReport, LtReport, NcReport, delay_statistic};
 pub use ideal::{IdealLinkReport, IdealReport};
 pub use link::LinkReport;
 pub use medium::{CadenceReport, LossReport, MediaSummary, MediumReport, RoutingReport, StationReport};
+pub use mesh::MeshSummary;
 pub use series::{FlowSeries, LinkSeries, NcSeries, Series, StationSeries};
 pub use tunnel::{DirectionReport, TunnelReport};
 
@@ -31,6 +33,9 @@ pub struct ScenarioReport {
     /// The figures of all media together.
     #[serde(flatten)]
     pub summary: MediaSummary,
+    /// The figures of a mesh: a medium behind a wired link.
+    #[serde(flatten)]
+    pub mesh: MeshSummary,
     /// The flows.
     pub flows: Vec<FlowReport>,
     /// The directions of the links.
@@ -82,6 +87,7 @@ impl ScenarioReport {
                 timeouts: timeouts(&times, runs),
                 ..MediaSummary::new(&whole.media, runs, &times)
             },
+            mesh: MeshSummary::new(scenario, &times, runs),
             flows: whole.flows,
             links: whole.links,
             tunnels: whole.tunnels,
