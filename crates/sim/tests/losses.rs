@@ -1,7 +1,6 @@
 //! Random losses of a medium: what is lost, how often, what follows, and what does not change.
 
 use ripstop_base::{Seed, Time};
-use ripstop_sim::scenario::{Scenario, ScenarioReport, run};
 use ripstop_sim::tcp::SenderConfig;
 use ripstop_sim::wifi::{
     AirEvent, AirFate, Errors, Position, RandomLoss, Routing, StationCounters, WifiConfig, XorConfig,
@@ -193,80 +192,5 @@ fn lost_packets_count_as_lost_on_their_link() {
         // The MAC may give up a packet that has arrived. Such a packet is not lost.
         assert!(random <= lost && lost <= random + dropped && inside <= 150, "{errors:?}, seed {SEED}");
         assert!(lost > 300 && (random > 0) == (errors == Errors::AboveMac), "{errors:?}: {lost}, seed {SEED}");
-    }
-}
-
-/// A server behind a wired link, and a mesh of 4 stations. The first station, `gateway`, is the end of the wired link.
-fn mesh(medium: &str, flows: &str) -> String {
-    format!(
-        "[run]\nduration = \"30s\"\nruns = 2\nseed = {SEED}\n\n[[link]]\nbetween = [\"server\", \"gateway\"]\n\
-         forth = {{ rate = \"2Mbit/s\", delay = \"50ms\" }}\n\n[[medium]]\nstations = [\n    {{ name = \"gateway\" }},\n    \
-         {{ name = \"near\", x = \"200m\" }},\n    {{ name = \"middle\", x = \"400m\" }},\n    \
-         {{ name = \"far\", x = \"600m\" }},\n]\ndata-rate = \"1Mbit/s\"\nbasic-rate = \"1Mbit/s\"\n{medium}\n\n{flows}"
-    )
-}
-
-fn report(text: &str) -> ScenarioReport {
-    let scenario = Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario, "{text}");
-    run(&scenario, 2, || ()).unwrap()
-}
-
-#[test]
-fn flows_reach_every_station_of_a_mesh_through_the_gateway_and_back() {
-    let flow = |from: &str, to: &str| format!("[[flow]]\nname = \"{from}-{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
-    let names = ["gateway", "near", "middle", "far"];
-    let down: Vec<String> = names.iter().map(|name| flow("server", name)).collect();
-    let up: Vec<String> = names.iter().map(|name| flow(name, "server")).collect();
-    let all = report(&mesh("loss = \"1%\"", &(down.concat() + &up.concat())));
-    let mut links: Vec<&str> = all.links.iter().map(|link| link.name.as_str()).collect();
-    links.sort_unstable();
-    let expected = ["far>gateway", "gateway>far", "gateway>middle", "gateway>near", "gateway>server", "middle>gateway"];
-    assert_eq!(links, [&expected[..], &["near>gateway", "server>gateway"]].concat());
-    for flow in &all.flows {
-        assert!(flow.packets_sent.mean > Some(20.0) && flow.goodput_bps.mean > Some(0.0), "{flow:?}, seed {SEED}");
-    }
-    // The wired link carries all data to the clients, and the acknowledgements of all uploads.
-    let link = |name: &str| all.links.iter().find(|link| link.name == name).unwrap();
-    let to_clients: f64 = ["gateway>near", "gateway>middle", "gateway>far"]
-        .iter()
-        .map(|name| link(name).offered_packets.mean.unwrap())
-        .sum();
-    assert!(link("server>gateway").delivered_packets.mean.unwrap() > to_clients, "seed {SEED}");
-}
-
-#[test]
-fn the_report_counts_each_cause_and_shows_a_loss_that_never_happened() {
-    let flow = "[[flow]]\nfrom = \"server\"\nto = \"far\"\n";
-    let losses = |medium: &str| {
-        let report = report(&mesh(medium, flow));
-        report.media[0].losses.as_ref().map(|losses| [losses.packets.mean, losses.frames.mean].map(Option::unwrap))
-    };
-    assert_eq!(losses(""), None);
-    let above = losses("loss = \"5%\"").unwrap();
-    assert!(above[0] > 10.0 && above[1] == 0.0, "{above:?}, seed {SEED}");
-    let frames = losses("loss = \"5%\"\nerrors = \"per-frame\"").unwrap();
-    assert!(frames[0] == 0.0 && frames[1] > 100.0, "{frames:?}, seed {SEED}");
-    assert_eq!(losses("loss = 0\nerrors = \"per-frame\""), Some([0.0, 0.0]));
-    // The counters of the stations add up to those of the medium.
-    let report = report(&mesh("loss = \"5%\"", flow));
-    let each = report.media[0].stations.iter().map(|s| s.losses.as_ref().unwrap().packets.mean.unwrap());
-    let all = report.media[0].losses.as_ref().unwrap().packets.mean.unwrap();
-    assert!((each.sum::<f64>() - all).abs() < 1e-9, "seed {SEED}");
-}
-
-#[test]
-fn wrong_losses_name_line_and_field() {
-    let flow = "[[flow]]\nfrom = \"server\"\nto = \"far\"\n";
-    for (medium, line, words) in [
-        ("errors = \"per-frame\"", 19, "nothing is lost at random; set `loss`"),
-        ("loss = \"105%\"", 19, "a share"),
-        ("loss = -1", 19, "a share"),
-        ("loss = \"5%\"\nerrors = \"some\"", 20, "above-mac"),
-        ("loss = \"5%\"\naccess = \"csma\"", 19, "ideal access does not use this setting"),
-    ] {
-        let text = mesh(medium, flow);
-        let error = Scenario::parse(&text).expect_err(&text);
-        assert!(error.problem.contains(words) && error.line == line, "{medium}: {error}");
     }
 }
