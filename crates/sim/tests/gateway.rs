@@ -13,7 +13,7 @@ fn mesh(medium: &str, gateway: &str, flows: &str) -> String {
         between = ["1", "2"]
         forth = {{ rate = "2Mbit/s", delay = "50ms", queue = "50" }}
         [[medium]]
-        stations = ["2", "3", "4", "5"]
+        stations = [{{ name = "2", x = "0m" }}, {{ name = "3", x = "200m" }}, {{ name = "4", x = "400m" }}, {{ name = "5", x = "600m" }}]
         data-rate = "1Mbit/s"
         basic-rate = "1Mbit/s"
         short-retry = 1
