@@ -215,3 +215,51 @@ fn a_wrong_value_names_its_flag() {
         words.iter().for_each(|word| assert!(text.contains(word), "{flags}: no `{word}` in: {text}"));
     }
 }
+
+#[test]
+fn tcp_lt_beats_plain_tcp_and_each_of_its_settings_has_an_effect() {
+    let lossy = "--link-loss 10% --short-retry 1 --scheme tcp-lt";
+    let usual = mesh_for("100s", lossy);
+    schema::check("sim.schema.json", &usual);
+    let goodput = |result: &Value| mean(&result["goodput_bps"]);
+    assert!(goodput(&usual) > 10.0 * goodput(&mesh_for("100s", "--link-loss 10% --short-retry 1")));
+    let lt = &usual["flows"][0]["lt"];
+    assert!(mean(&lt["topped_up"]) > 0.0 && mean(&lt["blocks"]) > 0.0, "{lt}");
+    assert_eq!(mean(&lt["rate_bps"]), (mean_or(&usual["capacity_bps"])).round());
+    for more in [
+        "--lt repaired",
+        "--lt paper",
+        "--block 8",
+        "--code rlnc",
+        "--code block",
+        "--redundancy 2",
+        "--capacity 50kbit/s",
+    ] {
+        let other = mesh_for("100s", &format!("{lossy} {more}"));
+        assert_ne!(goodput(&other), goodput(&usual), "{more}");
+    }
+    let fair = mesh_for("100s", &format!("{lossy} --down 2 --up 2"));
+    assert!(mean(&fair["jain"]) > 0.97, "{}", fair["jain"]);
+}
+
+fn mean_or(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn settings_of_tcp_lt_need_tcp_lt_and_right_values() {
+    for (flags, words) in [
+        ("--lt repaired", "--scheme tcp-lt"),
+        ("--block 8", "--scheme tcp-lt"),
+        ("--scheme tcp-lt --block 65", "1 to 64"),
+        ("--scheme tcp-lt --lt repaired --block auto", "--block"),
+        ("--scheme tcp-lt --code turbo", "--code"),
+        ("--scheme tcp-lt --redundancy 0.5", "--redundancy"),
+        ("--scheme tcp-lt --capacity 0", "--capacity"),
+        ("--scheme tcp-lt --traffic udp", "--scheme"),
+    ] {
+        let output = run(&["sim", "mesh"].into_iter().chain(flags.split_whitespace()).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{flags}");
+        assert!(stderr(&output).contains(words), "{flags}: {}", stderr(&output));
+    }
+}

@@ -101,6 +101,8 @@ Examples:
   ripstop sim mesh --link-loss 5% --short-retry 1             plain TCP without MAC retransmissions, as in paper 004
   ripstop sim mesh --link-loss 5% --errors per-frame          losses that the MAC can repair
   ripstop sim mesh --link-loss 10% --short-retry 1 --scheme tcp-nc --redundancy 2.1
+  ripstop sim mesh --link-loss 10% --short-retry 1 --scheme tcp-lt          TCP/LT between gateway and client
+  ripstop sim mesh --link-loss 10% --short-retry 1 --scheme tcp-lt --lt repaired --block 8
   ripstop sim mesh --down 2 --up 2 --runs 20 --json           fairness: `jain` in the JSON
   ripstop sim mesh --traffic udp --short-retry 1              what the path carries without TCP
   ripstop sim mesh --hops 2 --rts on --print-scenario > mesh.toml";

@@ -29,6 +29,7 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
         text += &flows(&name, &interval.goodput_bps, &interval.flows);
     }
     text += &mesh(&report.mesh);
+    text += &blocks(&report.flows);
     text += &transfers(&report.flows);
     text += &links(&report.links);
     text += &tunnels(&report.tunnels);
@@ -97,13 +98,38 @@ fn mesh(mesh: &MeshSummary) -> String {
     };
     let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.3}"));
     format!(
-        "\npath capacity (paper 004, eq. 12) {}; delay {} (99 %: {}); TCP ACKs per packet {}; Jain's index {}\n",
+        "\npath capacity (paper 004, eq. 12) {}; delay {} (99 %: {}); acknowledgements per packet {}; Jain's index {}\n",
         or_dash(mesh.capacity_bps, output::rate),
         or_dash(delay.mean, output::time),
         or_dash(delay.p99, output::time),
         number(acks),
         number(jain),
     )
+}
+
+/// The table of TCP/LT sessions. Empty without a gateway.
+fn blocks(flows: &[FlowReport]) -> String {
+    let titles =
+        ["TCP/LT", "blocks", "symbols", "sent again", "overhead", "LT-ACKs per packet", "loss", "block time", "rate"];
+    let mut table = Table::titled(titles);
+    let mut rows = 0;
+    for (flow, lt) in flows.iter().filter_map(|flow| Some((flow, flow.lt.as_ref()?))).take(MOST_ROWS) {
+        rows += 1;
+        let number = |s: &Statistic, digits: usize| or_dash(s.mean, |mean| format!("{mean:.digits$}"));
+        let percent = |s: &Statistic| or_dash(s.mean, |mean| format!("{:.1} %", 100.0 * mean));
+        table.row([
+            flow.name.clone(),
+            number(&lt.blocks, 1),
+            number(&lt.symbols, 1),
+            number(&lt.topped_up, 1),
+            percent(&lt.block_overhead),
+            number(&lt.lt_acks_per_packet, 3),
+            percent(&lt.loss),
+            or_dash(lt.block_time_s.mean, output::time),
+            or_dash(lt.rate_bps.mean, output::rate),
+        ]);
+    }
+    if rows == 0 { String::new() } else { format!("\n{}", table.render()) }
 }
 
 /// The table of the transfers of files, requests and answers. Empty without transfers.

@@ -6,7 +6,8 @@ use ripstop_base::{Bytes, Fraction, Rate};
 use ripstop_link::LinkConfig;
 use ripstop_model::mesh::path::MeshFrames;
 use ripstop_sim::scenario::{
-    FlowSpec, LinkSpec, MediumPreset, MediumSpec, NcRedundancy, NcSpec, RunSpec, Scenario, StationSpec, UdpSpec,
+    CodeName, FlowSpec, GatewaySpec, LinkSpec, LtMode, MediumPreset, MediumSpec, NcRedundancy, NcSpec, RunSpec,
+    Scenario, StationSpec, UdpSpec,
 };
 use ripstop_sim::wifi::Errors;
 
@@ -15,6 +16,7 @@ const WIRED: &str = "The wired link";
 const MESH: &str = "The mesh";
 const MAC: &str = "The medium access";
 const FLOWS: &str = "The flows";
+const LT: &str = "TCP/LT";
 
 /// The parameters of this preset alone.
 #[rustfmt::skip]
@@ -34,14 +36,18 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("short-retry", Kind::Count, "N", MAC, "Number of transmissions after which a frame without RTS, or an RTS, is dropped. 1 means no retransmission, as in paper 004").or("7"),
     Parameter::new("long-retry", Kind::Count, "N", MAC, "Number of transmissions after which a frame with RTS is dropped [default: 4, but at most the value of --short-retry]"),
     Parameter::new("queue", Kind::Count, "PACKETS", MAC, "Capacity of the interface queue of each station").or("50"),
-    Parameter::new("scheme", Kind::Other, "NAME", FLOWS, "`tcp`: plain TCP. `tcp-nc`: TCP/NC from end to end").or("tcp"),
+    Parameter::new("scheme", Kind::Other, "NAME", FLOWS, "`tcp`: plain TCP. `tcp-nc`: TCP/NC from end to end. `tcp-lt`: TCP/LT between the gateway and the client").or("tcp"),
     Parameter::new("traffic", Kind::Other, "KIND", FLOWS, "`tcp`: TCP flows. `udp`: datagrams at a constant rate").or("tcp"),
     Parameter::new("down", Kind::Count, "N", FLOWS, "The number of flows from the server to the client").or("1"),
     Parameter::new("up", Kind::Count, "N", FLOWS, "The number of flows from the client to the server").or("0"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("newreno"),
-    Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets").or("20").or_named("wmax"),
+    Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets [default: 20; with TCP/LT 100, because the sender must fill blocks]").or_named("wmax"),
     Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a packet. The headers add 40 bytes (52 bytes with CUBIC, BBR and linux-reno, 28 bytes with UDP)").or("1000B"),
-    Parameter::new("redundancy", Kind::Other, "R", FLOWS, "Number of combinations that TCP/NC sends for each segment: a number such as 2.1, `rule` (paper 000, section VI-B) or `auto` [default: 1.5/(1-P)^hops]"),
+    Parameter::new("redundancy", Kind::Other, "R", FLOWS, "Number of combinations that TCP/NC sends for each segment: a number such as 2.1, `rule` (paper 000, section VI-B) or `auto` [default: 1.5/(1-P)^hops]. With TCP/LT: number of symbols that are sent at first for each packet of a block, or `auto`: 1/(1 - measured loss) [default: auto]"),
+    Parameter::new("lt", Kind::Other, "MODE", LT, "`improved`: reliable LT-ACKs and early acknowledgements. `repaired`: paper 004 with the steps without which it stops. `paper`: as printed; stops when an LT-ACK is lost").or("improved"),
+    Parameter::new("block", Kind::Other, "PACKETS", LT, "Packets of a block, 1 to 64, or `auto`").or("16"),
+    Parameter::new("code", Kind::Other, "NAME", LT, "The code of a block: `lt` (systematic; with the paper's modes, degrees optimised for small blocks), `systematic`, `optimised` or `soliton` (LT codes), `rlnc` (random linear over GF(256)) or `block` (MDS)").or("lt"),
+    Parameter::new("capacity", Kind::Rate, "RATE", LT, "The rate that the gateway shares among its flows [default: the capacity of the path by equation (12) of paper 004]"),
     Parameter::new("udp-rate", Kind::Rate, "RATE", FLOWS, "Payload rate of all UDP sources together [default: 1.1 times the capacity of the path without losses, by equation (12) of paper 004]"),
 ];
 
@@ -56,6 +62,13 @@ const ARRIVING: f64 = 1.5;
 /// path without losses. Half the value saturates no path. With double the value, lossy paths carry more: 231 instead of
 /// 218 kbit/s at P = 10 % (`--short-retry 1`).
 const UDP_LOAD: f64 = 1.1;
+/// The receiver's window of plain TCP and TCP/NC, as in ns-2's runs for paper 004. Half the value starves the path, and
+/// double the value lengthens the queue.
+const PAPER_WINDOW: u32 = 20;
+/// The receiver's window with TCP/LT. The paper's modes acknowledge a packet when its block is decoded. So the window
+/// must hold more than two blocks, or the path is idle while TCP fills the next block. Half the value is enough for
+/// blocks of 16 packets. Double the value only lengthens the queue.
+const LT_WINDOW: u32 = 100;
 /// The largest number of flows in one direction. A larger number is probably a typing error. Half the value refuses
 /// 5001 flows. Double the value allows simulations that need twice the memory, some kilobytes for each flow.
 const MOST_FLOWS: u32 = 10_000;
@@ -69,6 +82,8 @@ enum Scheme {
     Tcp,
     /// TCP/NC from end to end (paper 000).
     TcpNc,
+    /// TCP/LT between the gateway and the client (paper 004).
+    TcpLt,
 }
 
 /// Makes the scenario from the given parameters. The caller checks the result with `check_scenario`.
@@ -92,7 +107,8 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     let flow = flows(given, hops, &medium)?;
     let between = [SERVER, GATEWAY].map(str::to_owned);
     let link = vec![LinkSpec { between, forth: wired, back: None, one_way: false }];
-    let scenario = Scenario { run, link, medium: vec![medium], flow, ..Scenario::default() };
+    let gateway = gateway(given, hops, &medium)?.into_iter().collect();
+    let scenario = Scenario { run, link, medium: vec![medium], gateway, flow, ..Scenario::default() };
     Ok(measure::expect(given, scenario))
 }
 
@@ -147,7 +163,7 @@ fn flows(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec) -> Result<
     if down == 0 && up == 0 {
         return Err(PresetError::new("down", "there is no flow; write at least 1, or write --up 1"));
     }
-    let scheme = given.choice("scheme", &[("tcp", Scheme::Tcp), ("tcp-nc", Scheme::TcpNc)])?;
+    let scheme = scheme(given)?;
     let is_udp = given.choice("traffic", &[("tcp", false), ("udp", true)])?;
     if is_udp && scheme != Scheme::Tcp {
         let problem = "UDP uses no coding; remove --scheme, or write --traffic tcp";
@@ -170,10 +186,12 @@ fn flows(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec) -> Result<
                 let problem = "plain TCP sends no combinations; remove it, or write --scheme tcp-nc";
                 return Err(PresetError::new("redundancy", problem));
             }
-            Scheme::Tcp => None,
+            Scheme::Tcp | Scheme::TcpLt => None,
             Scheme::TcpNc => Some(NcSpec { redundancy: redundancy(given, hops)?, ..NcSpec::default() }),
         };
-        FlowSpec { tcp: given.value("tcp")?, window: given.value("window")?, nc, ..usual }
+        let gateway = (scheme == Scheme::TcpLt).then(|| GATEWAY.to_owned());
+        let window = given.optional("window")?.unwrap_or(if gateway.is_some() { LT_WINDOW } else { PAPER_WINDOW });
+        FlowSpec { tcp: given.value("tcp")?, window, nc, gateway, ..usual }
     };
     let directions = [("down", down, [SERVER, CLIENT]), ("up", up, [CLIENT, SERVER])];
     let used = directions.into_iter().filter(|(_, count, _)| *count > 0);
@@ -186,6 +204,44 @@ fn flows(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec) -> Result<
             ..flow.clone()
         })
         .collect())
+}
+
+fn scheme(given: &GivenParameters<'_>) -> Result<Scheme, PresetError> {
+    given.choice("scheme", &[("tcp", Scheme::Tcp), ("tcp-nc", Scheme::TcpNc), ("tcp-lt", Scheme::TcpLt)])
+}
+
+/// The gateway of TCP/LT. None with other schemes.
+fn gateway(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec) -> Result<Option<GatewaySpec>, PresetError> {
+    if scheme(given)? != Scheme::TcpLt {
+        if let Some(name) = ["lt", "block", "code", "capacity"].into_iter().find(|name| given.is_given(name)) {
+            let problem = format!("only TCP/LT has this setting; remove --{name}, or write --scheme tcp-lt");
+            return Err(PresetError::new(name, problem));
+        }
+        return Ok(None);
+    }
+    let modes = [("improved", LtMode::Improved), ("repaired", LtMode::Repaired), ("paper", LtMode::Paper)];
+    let codes = [
+        ("lt", None),
+        ("systematic", Some(CodeName::Systematic)),
+        ("optimised", Some(CodeName::Optimised)),
+        ("soliton", Some(CodeName::Soliton)),
+        ("rlnc", Some(CodeName::Rlnc)),
+        ("block", Some(CodeName::Block)),
+    ];
+    let packet: Bytes = given.value("packet")?;
+    let capacity = match given.optional("capacity")? {
+        Some(capacity) => capacity,
+        None => capacity(medium, packet, hops, given.value::<Fraction>("link-loss")?.get(), 1.0),
+    };
+    Ok(Some(GatewaySpec {
+        name: GATEWAY.to_owned(),
+        capacity: Some(capacity),
+        mode: given.choice("lt", &modes)?,
+        block: given.value("block")?,
+        code: given.choice("code", &codes)?,
+        redundancy: given.optional("redundancy")?.unwrap_or_default(),
+        ..GatewaySpec::new(GATEWAY, CLIENT)
+    }))
 }
 
 /// The redundancy of TCP/NC: the given value, or the default.
@@ -203,6 +259,11 @@ fn udp_rate(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec, packet:
     if let Some(rate) = given.optional("udp-rate")? {
         return Ok(rate);
     }
+    Ok(capacity(medium, packet, hops, 0.0, UDP_LOAD))
+}
+
+/// `times` times the capacity of the path by equation (12) of paper 004.
+fn capacity(medium: &MediumSpec, packet: Bytes, hops: u32, loss: f64, times: f64) -> Rate {
     let config = medium.config();
     let frames = MeshFrames {
         data_bytes: packet.get() as f64,
@@ -211,15 +272,15 @@ fn udp_rate(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec, packet:
         ..MeshFrames::default()
     };
     // Without a capacity, the check of the scenario finds the invalid setting.
-    let capacity = frames.path_capacity(hops, 0.0).unwrap_or(1.0);
-    Ok(Rate::from_bps((UDP_LOAD * capacity).round() as u64))
+    let capacity = frames.path_capacity(hops, loss).unwrap_or(1.0);
+    Rate::from_bps(((times * capacity).round() as u64).max(1))
 }
 
 /// The parameter that sets a field of the scenario. None if no parameter of this preset sets the field.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     if let Some((_, name)) = field.strip_prefix("flow[").and_then(|rest| rest.split_once("].")) {
         let known = [("to", "spacing"), ("udp", "udp-rate"), ("nc", "redundancy"), ("window", "window")];
-        let known = known.into_iter().chain([("packet", "packet")]);
+        let known = known.into_iter().chain([("packet", "packet"), ("gateway", "scheme")]);
         return known.into_iter().find_map(|(known, parameter)| name.starts_with(known).then_some(parameter));
     }
     [
@@ -234,6 +295,8 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
         ("medium[0].long-retry", "long-retry"),
         ("medium[0].loss", "link-loss"),
         ("medium[0].queue", "queue"),
+        ("gateway[0].block", "block"),
+        ("gateway[0].capacity", "capacity"),
     ]
     .into_iter()
     .find_map(|(known, parameter)| field.starts_with(known).then_some(parameter))

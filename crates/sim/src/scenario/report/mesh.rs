@@ -17,7 +17,7 @@ pub struct MeshSummary {
     /// RTS and CTS, and no TCP acknowledgements. If several flows cross the medium, the path with the least capacity
     /// counts, because the paper lets the longest path decide.
     pub capacity_bps: Option<f64>,
-    /// TCP acknowledgements that entered the medium, divided by packets that arrived in order. Only flows that cross
+    /// TCP acknowledgements and LT-ACKs that entered the medium, divided by packets that arrived in order. Only flows that cross
     /// the medium count. There is no value if no packet arrived.
     pub acks_per_packet: Option<Statistic>,
     /// Time from a packet's first transmission to its delivery in order, over all flows. Percentiles are accurate to

@@ -7,7 +7,7 @@ mod nc;
 mod source;
 mod udp;
 
-pub use gateway::{BlockWord, CodeName, GatewaySpec, RedundancyWord};
+pub use gateway::{BlockWord, CodeName, GatewaySpec, LtMode, RedundancyWord};
 pub use ideal::{AccessName, IdealLinkSpec, IdealSpec};
 pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
