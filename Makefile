@@ -29,7 +29,7 @@ accept: ## check that the program reaches its target figures (about 22 minutes o
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
 
-oracle: ## compare the simulator with recorded results of ns-2, cell by cell (3 minutes)
+oracle: ## compare the simulator with recorded results of ns-2, cell by cell (4 minutes)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --exact every_cell_agrees_with_ns2
 
