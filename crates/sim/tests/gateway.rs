@@ -101,6 +101,19 @@ fn files_arrive_whole_although_all_links_lose_packets() {
     }
 }
 
+/// The wired link loses half of the gateway's acknowledgements, and updates of the window with them.
+#[test]
+fn lost_acknowledgements_of_the_gateway_do_not_stop_a_flow() {
+    let link = "forth = { rate = \"2Mbit/s\", delay = \"50ms\", queue = \"50\" }";
+    let file = flow("down", "1", "5", "source = { file = \"60kB\" }");
+    let text = mesh("", "buffer = 2", &file);
+    assert!(text.contains(link));
+    let lossy = "\nback = { rate = \"2Mbit/s\", delay = \"50ms\", queue = \"50\", loss = \"50%\" }";
+    let report = report(&text.replace(link, &format!("{link}{lossy}")).replace("200s", "2000s"));
+    let flow = &report.flows[0];
+    assert_eq!(flow.completed.as_ref().and_then(|done| done.mean), Some(1.0));
+}
+
 #[test]
 fn weights_and_caps_divide_the_capacity() {
     let flows = flow("heavy", "1", "5", "weight = 3.0")

@@ -44,9 +44,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("window", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets [default: 20; with TCP/LT 100, because the sender must fill blocks]").or_named("wmax"),
     Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a packet. The headers add 40 bytes (52 bytes with CUBIC, BBR and linux-reno, 28 bytes with UDP)").or("1000B"),
     Parameter::new("redundancy", Kind::Other, "R", FLOWS, "Number of combinations that TCP/NC sends for each segment: a number such as 2.1, `rule` (paper 000, section VI-B) or `auto` [default: 1.5/(1-P)^hops]. With TCP/LT: number of symbols that are sent at first for each packet of a block, or `auto`: 1/(1 - measured loss) [default: auto]"),
-    Parameter::new("lt", Kind::Other, "MODE", LT, "`improved`: reliable LT-ACKs and early acknowledgements. `repaired`: paper 004 with the steps without which it stops. `paper`: as printed; stops when an LT-ACK is lost").or("improved"),
-    Parameter::new("block", Kind::Other, "PACKETS", LT, "Packets of a block, 1 to 64, or `auto`").or("16"),
-    Parameter::new("code", Kind::Other, "NAME", LT, "The code of a block: `lt` (systematic; with the paper's modes, degrees optimised for small blocks), `systematic`, `optimised` or `soliton` (LT codes), `rlnc` (random linear over GF(256)) or `block` (MDS)").or("lt"),
+    Parameter::new("lt", Kind::Other, "MODE", LT, "`improved`: reliable LT-ACKs and early acknowledgements. `repaired`: paper 004 with the steps without which it stops. `paper`: as printed; stops when an LT-ACK is lost [default: improved]"),
+    Parameter::new("block", Kind::Other, "PACKETS", LT, "Packets of a block, 1 to 64, or `auto` [default: 16]"),
+    Parameter::new("code", Kind::Other, "NAME", LT, "The code of a block: `lt` (systematic; with the paper's modes, degrees optimised for small blocks), `systematic`, `optimised` or `soliton` (LT codes), `rlnc` (random linear over GF(256)) or `block` (MDS) [default: lt]"),
     Parameter::new("capacity", Kind::Rate, "RATE", LT, "The rate that the gateway shares among its flows [default: the capacity of the path by equation (12) of paper 004]"),
     Parameter::new("udp-rate", Kind::Rate, "RATE", FLOWS, "Payload rate of all UDP sources together [default: 1.1 times the capacity of the path without losses, by equation (12) of paper 004]"),
 ];
@@ -233,14 +233,15 @@ fn gateway(given: &GivenParameters<'_>, hops: u32, medium: &MediumSpec) -> Resul
         Some(capacity) => capacity,
         None => capacity(medium, packet, hops, given.value::<Fraction>("link-loss")?.get(), 1.0),
     };
+    let usual = GatewaySpec::new(GATEWAY, CLIENT);
     Ok(Some(GatewaySpec {
         name: GATEWAY.to_owned(),
         capacity: Some(capacity),
-        mode: given.choice("lt", &modes)?,
-        block: given.value("block")?,
-        code: given.choice("code", &codes)?,
-        redundancy: given.optional("redundancy")?.unwrap_or_default(),
-        ..GatewaySpec::new(GATEWAY, CLIENT)
+        mode: if given.is_given("lt") { given.choice("lt", &modes)? } else { usual.mode },
+        block: given.optional("block")?.unwrap_or(usual.block),
+        code: if given.is_given("code") { given.choice("code", &codes)? } else { usual.code },
+        redundancy: given.optional("redundancy")?.unwrap_or(usual.redundancy),
+        ..usual
     }))
 }
 

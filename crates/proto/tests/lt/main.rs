@@ -2,6 +2,7 @@
 //! counter, and a test that needs the mechanism.
 
 mod hostile;
+mod vectors;
 mod world;
 
 use ripstop_base::Time;

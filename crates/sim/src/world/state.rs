@@ -101,6 +101,7 @@ impl World {
             loss: sender.loss(),
             block_time: sender.block_time(),
             rate: sender.rate(),
+            window_probes: self.tcp.flows[k as usize].window_probes(),
             wired_retransmits: end.host.as_ref().map_or(0, |host| host.counts().retransmits),
         })
     }

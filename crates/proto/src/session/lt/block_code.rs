@@ -14,7 +14,7 @@ pub enum BlockCode {
     Lt(LtCode),
     /// A systematic random linear code over GF(256). Almost every symbol is innovative.
     Rlnc,
-    /// A systematic MDS code over GF(256) with [`MDS_REPAIRS`] repairs. Each symbol is innovative, as
+    /// A systematic MDS code over GF(256) with 128 repairs. Each symbol is innovative, as
     /// long as no repair is sent twice.
     Mds,
 }

@@ -198,6 +198,8 @@ pub struct LtReport {
     pub rate_bps: Statistic,
     /// The largest number of packets that the sender held at one time.
     pub held_max: Statistic,
+    /// Packets that TCP sent beyond the window that the gateway advertised, because an update may have been lost.
+    pub window_probes: Statistic,
     /// For an upload: packets that the gateway sent again over the wired links.
     pub wired_retransmits: Statistic,
 }
@@ -229,6 +231,7 @@ impl LtReport {
             block_time_s: known(&|s| s.block_time),
             rate_bps: known(&|s| s.rate.map(|rate| rate as f64)),
             held_max: statistic(&|s| s.sender.most_held as f64),
+            window_probes: statistic(&|s| s.window_probes as f64),
             wired_retransmits: statistic(&|s| s.wired_retransmits as f64),
         })
     }

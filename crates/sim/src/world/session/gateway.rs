@@ -45,6 +45,8 @@ pub struct LtStatus {
     pub block_time: Option<f64>,
     /// The rate that the gateway gives to the flow, bit/s.
     pub rate: Option<u64>,
+    /// Packets that TCP sent beyond the window that the gateway advertised, because an update may have been lost.
+    pub window_probes: u64,
     /// For an upload: packets that the gateway's TCP sent again over the wired links.
     pub wired_retransmits: u64,
 }

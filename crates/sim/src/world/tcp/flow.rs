@@ -10,6 +10,7 @@ use crate::world::node::Outlet;
 use crate::world::totals::{FlowDelays, FlowTotals};
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The settings of a TCP flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +102,8 @@ pub(in crate::world) struct TcpFlow {
     ended: Time,
     /// The window of a gateway. None if no gateway limits the sender.
     grant: Option<Grant>,
+    /// Packets sent beyond a closed window of a gateway.
+    window_probes: u64,
     /// When each packet from number `delivered` on was first sent.
     first_sent: VecDeque<Time>,
     /// How many packets have arrived in order, the SYN included.
@@ -124,7 +127,18 @@ struct Grant {
     given: u64,
     /// How many packets of data wait for the window.
     waiting: u64,
+    /// When the sender sends one packet beyond a window that has closed. The update of the window may be lost.
+    probe_at: Time,
+    /// How many such packets were sent since the window last moved.
+    probes: u32,
 }
+
+/// The time after which a sender probes a closed window for the first time. The times double up to [`LAST_PROBE`]
+/// (RFC 9293, section 3.8.6.1). Half the value probes gateways that only send slowly. Double the value makes the pause
+/// after a lost update twice as long.
+const FIRST_PROBE: Duration = Duration::from_secs(1);
+/// The longest time between two probes, the largest time-out of TCP (RFC 6298).
+const LAST_PROBE: Duration = Duration::from_secs(60);
 
 impl TcpFlow {
     /// The flow with this number, whose packets go to `outlet`. `random` is the random stream of its sender, and
@@ -156,6 +170,7 @@ impl TcpFlow {
             started: false,
             ended: Time::NEVER,
             grant: None,
+            window_probes: 0,
             first_sent: VecDeque::with_capacity(64),
             delivered: 0,
             window_since: Time::ZERO,
@@ -168,7 +183,7 @@ impl TcpFlow {
 
     /// Lets only the SYN leave before a gateway advertises its window.
     pub(in crate::world) fn await_grant(&mut self) {
-        self.grant = Some(Grant { edge: 1, given: 0, waiting: 0 });
+        self.grant = Some(Grant { edge: 1, given: 0, waiting: 0, probe_at: Time::NEVER, probes: 0 });
     }
 
     /// Where the flow's packets go.
@@ -210,7 +225,8 @@ impl TcpFlow {
     /// When the flow's main timer should ring: when the sender's timer expires, or when the traffic source has
     /// something to do.
     pub(in crate::world) fn due(&self) -> Time {
-        if self.started { self.sender.timeout().min(self.source.next_due()) } else { self.config.start }
+        let probe_at = self.grant.map_or(Time::NEVER, |grant| grant.probe_at);
+        if self.started { self.sender.timeout().min(self.source.next_due()).min(probe_at) } else { self.config.start }
     }
 
     /// Handles the main timer: starts the flow, takes the data that the source has, and handles a time-out of the
@@ -229,6 +245,7 @@ impl TcpFlow {
             }
         }
         self.feed(now);
+        self.probe_window(now);
         if self.started {
             self.sender.on_timeout(now);
         }
@@ -272,7 +289,27 @@ impl TcpFlow {
             grant.given += packets;
             grant.waiting -= packets;
             self.sender.offer(now, packets);
+            let is_closed = grant.waiting > 0 && self.sender.acknowledged() > grant.given;
+            let wait = (FIRST_PROBE * (1 << grant.probes.min(6))).min(LAST_PROBE);
+            grant.probe_at = if is_closed { now + wait } else { Time::NEVER };
         }
+    }
+
+    /// Sends one packet beyond a window that has been closed for some time.
+    fn probe_window(&mut self, now: Time) {
+        if let Some(grant) = &mut self.grant
+            && grant.probe_at <= now
+        {
+            grant.edge = grant.edge.max(grant.given + 1) + 1;
+            grant.probes += 1;
+            self.window_probes += 1;
+            self.give(now);
+        }
+    }
+
+    /// How many packets were sent beyond a closed window.
+    pub(in crate::world) fn window_probes(&self) -> u64 {
+        self.window_probes
     }
 
     /// Handles an acknowledgement of a gateway, with the window that the gateway advertises.
@@ -284,8 +321,10 @@ impl TcpFlow {
         if !(is_repeated && is_update) {
             self.on_ack(now, &Ack::new(next, []));
         }
-        if let Some(grant) = &mut self.grant {
-            grant.edge = grant.edge.max(edge);
+        if let Some(grant) = &mut self.grant
+            && edge > grant.edge
+        {
+            (grant.edge, grant.probes) = (edge, 0);
         }
         self.give(now);
     }
@@ -445,5 +484,40 @@ impl TcpFlow {
         let window = self.sender.cwnd().min(f64::from(self.config.sender.window));
         let until = now.min(self.ended);
         if self.started { window * until.since(self.window_since).as_secs_f64() } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Scheduler;
+    use ripstop_base::Seed;
+
+    #[test]
+    fn a_sender_probes_a_window_that_stays_closed_and_an_update_ends_the_probes() {
+        let mut scheduler = Scheduler::new();
+        let alarms = [scheduler.add(), scheduler.add()];
+        let [mut random, draws] = ["tcp", "source"].map(|name| Seed::new(1).stream(name));
+        let config = TcpConfig::default();
+        let mut flow = TcpFlow::new(0, Outlet::Gateway(0), config, alarms, &mut random, draws).unwrap();
+        flow.await_grant();
+        let sent = |flow: &mut TcpFlow, now| std::iter::from_fn(|| flow.transmit(now)).collect::<Vec<_>>();
+        flow.wake(Time::ZERO);
+        assert_eq!(sent(&mut flow, Time::ZERO), [0], "only the SYN leaves before the window is known");
+        flow.on_granted(Time::from_millis(100), 1, 1);
+        assert_eq!(sent(&mut flow, Time::from_millis(100)), [1]);
+        flow.on_granted(Time::from_millis(200), 2, 0);
+        assert_eq!(sent(&mut flow, Time::from_millis(200)), []);
+        // The sender's idle timer may ring earlier.
+        let mut now = Time::from_millis(1199);
+        flow.wake(now);
+        assert_eq!((sent(&mut flow, now), flow.window_probes()), (vec![], 0));
+        now = Time::from_millis(1200);
+        assert!(flow.due() <= now);
+        flow.wake(now);
+        assert_eq!((sent(&mut flow, now), flow.window_probes()), (vec![2], 1));
+        flow.on_granted(Time::from_millis(1300), 3, 4);
+        let now = Time::from_millis(1300);
+        assert_eq!(sent(&mut flow, now).first(), Some(&3));
     }
 }
