@@ -136,6 +136,9 @@ pub(super) trait Engine: Lanes {
     /// bytes. There is a row for each of `sums`, and row i begins at byte `i * stride` of `rows`.
     /// Panics if `which` has an index beyond `sums`.
     unsafe fn dots(a: *const u8, len: usize, rows: *const u8, stride: usize, which: &[u32], sums: &mut [u8]);
+    /// Makes a row the pivot row of a column; the two indices are `place`. There are `count` rows
+    /// of `len` bytes, one after the other. `scale` is the inverse of the pivot.
+    unsafe fn pivot(rows: *mut u8, len: usize, count: usize, place: [usize; 2], scale: u8);
     /// Runs `rounds` rounds of [`Lanes::CHAINS`] multiplications on registers. Returns a byte that
     /// depends on all products, so that the compiler does not remove the multiplications.
     unsafe fn registers(rounds: usize) -> u8;
@@ -223,6 +226,12 @@ macro_rules! engine {
             ) {
                 // SAFETY: passed on to the caller.
                 unsafe { $crate::kernel::stream::dots::<$lanes>(a, len, rows, stride, which, sums) }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn pivot(rows: *mut u8, len: usize, count: usize, place: [usize; 2], scale: u8) {
+                // SAFETY: passed on to the caller.
+                unsafe { $crate::kernel::pivot::pivot::<$lanes>(rows, len, count, place, scale) }
             }
 
             $(#[target_feature(enable = $features)])?
