@@ -1,16 +1,14 @@
 //! Gauss-Jordan elimination in place, for small systems of linear equations. The window decoder and
 //! the block decoder use it.
 
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes_mut, inv};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes_mut};
 
-/// Scratch memory of [`eliminate`], and one of its results.
+/// One of the results of [`eliminate`]; its memory is used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Elimination {
     /// Which equation is at each position: `order[i]` is the original index of the equation whose
     /// right-hand side belongs to the i-th eliminated column.
     pub(crate) order: Vec<u8>,
-    /// The factors of all rows in one step.
-    factors: Vec<u8>,
 }
 
 /// Solves `rows` for the unknowns of `columns`. Returns whether there is a solution.
@@ -24,11 +22,10 @@ pub(crate) struct Elimination {
 /// The columns of the inverse replace the columns that are eliminated. A row is `W` chunks, so one
 /// step is one operation on short vectors.
 pub(crate) fn eliminate<const W: usize>(rows: &mut [[Chunk; W]], columns: &[u8], work: &mut Elimination) -> bool {
-    let Elimination { order, factors } = work;
+    let order = &mut work.order;
     let size = columns.len().min(rows.len());
     order.clear();
     order.extend(0..size as u8);
-    factors.resize(size, 0);
     let rows = &mut rows[..size];
     let kernel = Kernel::chosen();
     for (at, column) in columns[..size].iter().enumerate() {
@@ -39,20 +36,7 @@ pub(crate) fn eliminate<const W: usize>(rows: &mut [[Chunk; W]], columns: &[u8],
             rows.swap(at, at + below);
             order.swap(at, at + below);
         }
-        let mut row = rows[at];
-        let scale = inv(std::mem::replace(&mut bytes_mut(&mut row)[place], 1));
-        // `scatter` needs only a small table. Scaling the factors with `mul` would need the table of all products,
-        // which takes more than the first-level cache has.
-        let mut scaled = [Chunk::ZERO; W];
-        kernel.scatter(&mut scaled, &row, &[scale]);
-        // The pivot row is set to zero, so that `scatter` below adds the scaled row to it with
-        // factor 1.
-        rows[at] = [Chunk::ZERO; W];
-        for (factor, row) in factors.iter_mut().zip(&mut *rows) {
-            *factor = std::mem::take(&mut bytes_mut(row)[place]);
-        }
-        factors[at] = 1;
-        kernel.scatter(rows.as_flattened_mut(), &scaled, factors);
+        kernel.pivot(rows.as_flattened_mut(), W, at, place);
     }
     true
 }

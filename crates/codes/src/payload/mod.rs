@@ -36,6 +36,17 @@ pub trait Payload: Clone {
         outputs.extend(Self::combine(coefficients, sources));
     }
 
+    /// Like [`Payload::combine`], for sources that are listed one by one. There must be as many
+    /// sources as columns of `coefficients`.
+    fn combine_listed<'a>(coefficients: &Matrix, sources: impl Iterator<Item = &'a Self> + Clone) -> Vec<Self>
+    where
+        Self: 'a,
+    {
+        let mut list: Vec<&Self> = Vec::with_capacity(coefficients.columns());
+        list.extend(sources);
+        Self::combine(coefficients, &list)
+    }
+
     /// The sum of `first` and all of `rest` over GF(2), their XOR. Short symbols count as padded
     /// with zeros. The sum is as long as the longest symbol. If `rest` is empty, the sum is a clone
     /// of `first`.

@@ -111,26 +111,13 @@ impl Payload for Symbol {
     }
 
     fn combine_into(coefficients: &Matrix, sources: &[&Symbol], outputs: &mut Vec<Symbol>) {
-        let first = sources.first().map_or(0, |source| source.len);
-        let mut padded = Padded::new(sources.len());
-        let mut differing = false;
-        for (to, source) in padded.room().iter_mut().zip(sources) {
-            *to = source.padded();
-            differing |= source.len != first;
-        }
-        let length = |row: &[u8]| {
-            let mut taken = row.iter().zip(sources).filter(|(c, _)| **c != 0).map(|(_, source)| source.len);
-            if differing { taken.max() } else { taken.next() }.unwrap_or(0)
-        };
-        let rows = coefficients.rows();
-        let longest = if differing { (0..rows).map(|m| length(coefficients.row(m))).max() } else { None };
-        let chunks = chunks_for(longest.unwrap_or(first));
-        let (kernel, mut m) = (Kernel::chosen(), 0);
-        outputs.reserve(rows);
-        kernel.product_fresh(coefficients.as_bytes(), rows, chunks, padded.room(), |slot| {
-            outputs.push(Symbol { slot, len: length(coefficients.row(m)) });
-            m += 1;
-        });
+        combine(coefficients, sources.iter().copied(), outputs);
+    }
+
+    fn combine_listed<'a>(coefficients: &Matrix, sources: impl Iterator<Item = &'a Symbol> + Clone) -> Vec<Symbol> {
+        let mut outputs = Vec::with_capacity(coefficients.rows());
+        combine(coefficients, sources, &mut outputs);
+        outputs
     }
 
     #[inline]
@@ -144,6 +131,31 @@ impl Payload for Symbol {
     fn len(&self) -> usize {
         self.len
     }
+}
+
+/// Appends the linear combinations of `sources` to `outputs`.
+#[inline]
+fn combine<'a>(coefficients: &Matrix, sources: impl Iterator<Item = &'a Symbol> + Clone, outputs: &mut Vec<Symbol>) {
+    let first = sources.clone().next().map_or(0, |source| source.len);
+    let mut padded = Padded::new(coefficients.columns());
+    let mut differing = false;
+    for (to, source) in padded.room().iter_mut().zip(sources.clone()) {
+        *to = source.padded();
+        differing |= source.len != first;
+    }
+    let length = |row: &[u8]| {
+        let mut taken = row.iter().zip(sources.clone()).filter(|(c, _)| **c != 0).map(|(_, source)| source.len);
+        if differing { taken.max() } else { taken.next() }.unwrap_or(0)
+    };
+    let rows = coefficients.rows();
+    let longest = if differing { (0..rows).map(|m| length(coefficients.row(m))).max() } else { None };
+    let chunks = chunks_for(longest.unwrap_or(first));
+    let (kernel, mut m) = (Kernel::chosen(), 0);
+    outputs.reserve(rows);
+    kernel.product_fresh(coefficients.as_bytes(), rows, chunks, padded.room(), |slot| {
+        outputs.push(Symbol { slot, len: length(coefficients.row(m)) });
+        m += 1;
+    });
 }
 
 impl AsRef<[u8]> for Symbol {

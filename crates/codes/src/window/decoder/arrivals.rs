@@ -2,7 +2,7 @@
 //! If so, it updates the rows. `mod.rs` explains rows, pivots, columns and components.
 
 use super::components::{keep_longest, keep_raw};
-use super::payloads::Raw;
+use super::raw::Raw;
 use super::{Arrival, Cell, Decoder, Place, remove_sorted, within};
 use crate::Payload;
 use crate::window::coding::Generator;

@@ -10,7 +10,7 @@
 //! these components.
 
 use super::echelon::{Echelon, Pivots};
-use super::payloads::Raw;
+use super::raw::Raw;
 use super::{Cell, Decoder};
 use crate::Payload;
 use crate::window::Members;

@@ -35,17 +35,18 @@
 //! 6. `bookkeeping.rs` and `payloads.rs` free the payloads that nothing needs any more.
 //!
 //! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together ([`Decoder::repairs`]).
-//! `recombine.rs` makes new combinations of the rows for a relay. `runs.rs` is a helper of `payloads.rs`: it
-//! describes sets of symbols as runs of consecutive identifiers.
+//! `recombine.rs` makes new combinations of the rows for a relay. `raw.rs` and `known.rs` are helpers of `payloads.rs`:
+//! the stored repairs, and the known symbols that are subtracted from these repairs.
 
 mod arrivals;
 mod bookkeeping;
 mod components;
 mod echelon;
+mod known;
 mod outcome;
 mod payloads;
+mod raw;
 mod recombine;
-mod runs;
 mod simultaneous;
 #[cfg(test)]
 mod tests;

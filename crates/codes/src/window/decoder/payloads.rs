@@ -10,12 +10,12 @@
 //! repairs by one payload for each row.
 
 use super::Decoder;
-use super::runs::{Runs, arrange};
-use crate::elimination::Elimination;
-use crate::window::coding::Generator;
+use super::known::{Known, arrange};
+use super::raw::{Raw, Repair};
+use crate::elimination::{Elimination, eliminate};
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
-use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
 /// The smallest number of known payloads that a fold frees together. Unit: payloads. While fewer
@@ -30,140 +30,6 @@ const FOLD: u64 = 256;
 /// payloads are read twice as often. Double the value needs twice the scratch memory.
 const FOLD_ROWS: usize = 8;
 
-/// A stored repair: its payload, members and coefficients. The payload is as it arrived, except
-/// that a fold subtracts known members from it.
-#[derive(Clone, Debug)]
-pub(super) struct Raw<P> {
-    payload: P,
-    members: Members,
-    coding: Coding,
-    /// Members before this identifier have been subtracted from the payload, except those in
-    /// `rest`.
-    folded: u64,
-    /// The symbols that the payload still contains besides the members from `folded` on, each with
-    /// its coefficient.
-    rest: Vec<(u64, u8)>,
-}
-
-impl<P> Raw<P> {
-    /// A repair with copies of `members` and `coding`; nothing has been subtracted from it.
-    pub(super) fn new(members: &Members, coding: &Coding, payload: P) -> Raw<P> {
-        Raw::owned(members.clone(), coding.clone(), payload)
-    }
-
-    /// A repair from which nothing has been subtracted.
-    pub(super) fn owned(members: Members, coding: Coding, payload: P) -> Raw<P> {
-        Raw { payload, members, coding, folded: 0, rest: Vec::new() }
-    }
-
-    /// The coding and the payload.
-    pub(super) fn into_parts(self) -> (Coding, P) {
-        (self.coding, self.payload)
-    }
-
-    /// Writes the repair's coefficients for the members `ids` to `out`. `buffer` is scratch memory.
-    pub(super) fn coefficients_of(&self, ids: &[u64], out: &mut [u8], buffer: &mut Vec<u8>) {
-        let tail = self.members.tail();
-        let neighbours = matches!(ids, [start, .., end] if end - start == ids.len() as u64 - 1);
-        match &self.coding {
-            Coding::Seed(seed) if neighbours => Generator::new(*seed).fill(ids[0], out),
-            // More than one in eight members is wanted. Computing eight consecutive coefficients
-            // takes as long as computing one. So the coefficients of the whole tail are computed.
-            Coding::Seed(seed) if 8 * ids.len() > self.members.len() => {
-                let generator = Generator::new(*seed);
-                buffer.resize((tail.end - tail.start) as usize, 0);
-                generator.fill(tail.start, buffer);
-                for (c, id) in out.iter_mut().zip(ids) {
-                    let at = usize::try_from(id.wrapping_sub(tail.start)).unwrap_or(usize::MAX);
-                    *c = buffer.get(at).copied().unwrap_or_else(|| generator.at(*id));
-                }
-            }
-            Coding::Seed(seed) => {
-                let generator = Generator::new(*seed);
-                out.iter_mut().zip(ids).for_each(|(c, id)| *c = generator.at(*id));
-            }
-            Coding::Explicit(_) => {
-                for (c, id) in out.iter_mut().zip(ids) {
-                    *c = self.coding.of(&self.members, *id).unwrap_or(0);
-                }
-            }
-        }
-    }
-
-    /// The single members and the part of the tail that have not been subtracted yet. The payload
-    /// also contains the symbols in `rest`.
-    fn parts(&self) -> (&[u64], Range<u64>) {
-        let singles = self.members.singles();
-        let tail = self.members.tail();
-        let singles = &singles[singles.partition_point(|id| *id < self.folded)..];
-        (singles, tail.start.max(self.folded).min(tail.end)..tail.end)
-    }
-
-    /// Calls `each` with the symbols that the payload still combines, as ranges of identifiers.
-    fn spans(&self, mut each: impl FnMut(Range<u64>)) {
-        let (singles, tail) = self.parts();
-        self.rest.iter().map(|(id, _)| id).chain(singles).for_each(|id| each(*id..*id + 1));
-        if !tail.is_empty() {
-            each(tail);
-        }
-    }
-
-    /// Writes the repair's coefficients for the known symbols to `out`, one byte for each symbol,
-    /// at the index that [`Runs::place`] returns. Bytes of symbols that are not members stay
-    /// unchanged. If the layout has gaps ([`Runs::gaps`]), bytes in the gaps may get the
-    /// coefficients of unknown symbols.
-    fn coefficients(&self, known: &Runs, out: &mut [u8], buffer: &mut Vec<u8>) {
-        let (singles, tail) = self.parts();
-        for (id, c) in &self.rest {
-            if let Some(at) = known.place(*id) {
-                out[at] = *c;
-            }
-        }
-        for id in singles {
-            if let (Some(at), Some(c)) = (known.place(*id), self.coding.of(&self.members, *id)) {
-                out[at] = c;
-            }
-        }
-        if tail.is_empty() {
-            return;
-        }
-        if known.gaps {
-            let span = known.span();
-            let (start, end) = (span.start.max(tail.start), span.end.min(tail.end));
-            if start < end {
-                let out = &mut out[(start - span.start) as usize..(end - span.start) as usize];
-                match &self.coding {
-                    Coding::Seed(seed) => Generator::new(*seed).fill(start, out),
-                    Coding::Explicit(bytes) => {
-                        let skip = self.members.singles().len() + (start - self.members.tail().start) as usize;
-                        out.copy_from_slice(&bytes[skip..skip + out.len()]);
-                    }
-                }
-            }
-            return;
-        }
-        let tail_bytes = match &self.coding {
-            Coding::Explicit(bytes) => {
-                let skip = (tail.start - self.members.tail().start) as usize;
-                &bytes[self.members.singles().len() + skip..]
-            }
-            Coding::Seed(seed) => {
-                buffer.resize((tail.end - tail.start) as usize, 0);
-                Generator::new(*seed).fill(tail.start, buffer);
-                &buffer[..]
-            }
-        };
-        for run in &known.runs {
-            let (start, end) = (run.ids.start.max(tail.start), run.ids.end.min(tail.end));
-            if start < end {
-                let from = &tail_bytes[(start - tail.start) as usize..(end - tail.start) as usize];
-                let at = run.at + (start - run.ids.start) as usize;
-                out[at..at + from.len()].copy_from_slice(from);
-            }
-        }
-    }
-}
-
 /// Scratch memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PayloadWork {
@@ -174,13 +40,15 @@ pub(super) struct PayloadWork {
     /// The slots of the stored repairs that are combined.
     slots: Vec<usize>,
     /// The known symbols to subtract.
-    known: Runs,
+    known: Known,
     /// The ranges of members that contain the known symbols.
     spans: Vec<Range<u64>>,
     /// A bit mask for [`arrange`].
     marks: Vec<u64>,
-    /// The coefficients of the known symbols in each stored repair.
+    /// The coefficients of the known symbols in each stored repair: rows of `width` chunks.
     theirs: Vec<Chunk>,
+    /// The length of a row of `theirs`, chunks.
+    width: usize,
     /// The coefficients of the known symbols in the combination that is being computed.
     sums: Vec<Chunk>,
     /// The coefficients of one repair.
@@ -192,26 +60,60 @@ pub(super) struct PayloadWork {
 }
 
 impl PayloadWork {
-    /// Fills in the columns of `factors` that belong to known symbols. These columns follow the
-    /// columns of the repairs `raws`. Each repair adds a product to a known symbol's factor: the
-    /// repair's factor times the symbol's coefficient in the repair.
-    fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
-        if self.known.len == 0 {
-            return;
-        }
-        let width = chunks_for(self.known.settle());
+    /// The number of payloads that the last product combined, once for each output.
+    pub(super) fn combined(&self) -> u64 {
+        (self.factors.rows() * self.factors.columns()) as u64
+    }
+
+    /// Computes the coefficients of the known symbols in each of `raws`. If the layout has gaps, it
+    /// also covers the symbols of `hull`.
+    fn their_coefficients<P>(&mut self, raws: &[Repair<'_, P>], hull: Range<u64>) {
+        let width = chunks_for(self.known.settle(hull));
+        self.width = width;
         self.theirs.clear();
         self.theirs.resize(raws.len() * width, Chunk::ZERO);
-        for (raw, row) in raws.iter().zip(self.theirs.chunks_exact_mut(width)) {
-            raw.coefficients(&self.known, bytes_mut(row), &mut self.buffer);
+        if width > 0 {
+            for (raw, row) in raws.iter().zip(self.theirs.chunks_exact_mut(width)) {
+                raw.coefficients(&self.known, bytes_mut(row), &mut self.buffer);
+            }
+        }
+    }
+
+    /// Fills in the columns of `factors` that belong to known symbols. They follow the columns of
+    /// the repairs, whose coefficients [`PayloadWork::their_coefficients`] has computed. Each repair
+    /// adds a product to a known symbol's factor: the repair's factor times the symbol's coefficient
+    /// in the repair.
+    fn known_factors(&mut self, factors: &mut Matrix, repairs: usize) {
+        if self.known.is_empty() {
+            return;
         }
         let kernel = Kernel::chosen();
         for m in 0..factors.rows() {
             self.sums.clear();
-            self.sums.resize(width, Chunk::ZERO);
-            let (ours, known) = factors.row_mut(m).split_at_mut(raws.len());
+            self.sums.resize(self.width, Chunk::ZERO);
+            let (ours, known) = factors.row_mut(m).split_at_mut(repairs);
             kernel.gather(&mut self.sums, &self.theirs, ours);
             self.known.collect(bytes(&self.sums), known);
+        }
+    }
+
+    /// Writes the coefficients of the members `unknown` in each repair to `square`, one row for each
+    /// repair. [`PayloadWork::their_coefficients`] must have covered them.
+    fn square_of<P>(&mut self, raws: &[Repair<'_, P>], unknown: &[u64]) {
+        let size = unknown.len();
+        self.square.clear();
+        self.square.resize(size, [Chunk::ZERO]);
+        if self.known.gaps {
+            let start = self.known.span().start;
+            for ([row], theirs) in self.square.iter_mut().zip(self.theirs.chunks_exact(self.width.max(1))) {
+                for (c, id) in row.0.iter_mut().zip(unknown) {
+                    *c = bytes(theirs)[(id - start) as usize];
+                }
+            }
+        } else {
+            for ([row], raw) in self.square.iter_mut().zip(raws) {
+                raw.coefficients_of(unknown, &mut row.0[..size], &mut self.buffer);
+            }
         }
     }
 }
@@ -246,7 +148,8 @@ impl<P: Payload> Decoder<P> {
         slots.clear();
         let involved = |slot: &usize| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0);
         slots.extend((0..transforms.columns()).filter(involved));
-        let raws: Vec<&Raw<P>> = slots.iter().filter_map(|slot| self.current.raws.get(*slot)?.as_ref()).collect();
+        let raw = |slot: &usize| self.current.raws.get(*slot)?.as_ref().map(Raw::repair);
+        let raws: Vec<Repair<'_, P>> = slots.iter().filter_map(raw).collect();
         let payloads = self.combine_raws(&mut work, transforms, &slots, &raws, also);
         self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
         work.slots = slots;
@@ -256,22 +159,17 @@ impl<P: Payload> Decoder<P> {
 
     /// Does the work of [`Decoder::combine_payloads`] for the repairs `raws`. `slots` lists the
     /// column of each of these repairs in `transforms`.
-    pub(super) fn combine_raws(
+    fn combine_raws(
         &self,
         work: &mut PayloadWork,
         transforms: &Matrix,
         slots: &[usize],
-        raws: &[&Raw<P>],
+        raws: &[Repair<'_, P>],
         also: &[(u64, u8)],
     ) -> Vec<P> {
-        // The number of known members is not known yet. Some capacity is reserved for them, because
-        // growing the list later takes more time.
-        let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 112);
-        sources.extend(raws.iter().map(|raw| &raw.payload));
-        self.known_members(work, raws, also, u64::MAX, &mut sources);
-
+        self.find_known(work, raws, also, u64::MAX);
         let mut factors = std::mem::take(&mut work.factors);
-        factors.reset(transforms.rows(), sources.len());
+        factors.reset(transforms.rows(), raws.len() + work.known.len());
         for m in 0..transforms.rows() {
             let row = transforms.row(m);
             if slots.len() == row.len() {
@@ -280,30 +178,60 @@ impl<P: Payload> Decoder<P> {
                 factors.row_mut(m).iter_mut().zip(slots).for_each(|(c, slot)| *c = row[*slot]);
             }
         }
-        work.known_factors(&mut factors, raws);
+        work.their_coefficients(raws, 0..0);
+        work.known_factors(&mut factors, raws.len());
         for (id, c) in also {
             if let Some(at) = work.known.position(*id) {
                 factors.row_mut(0)[raws.len() + at] ^= c;
             }
         }
-        let payloads = P::combine(&factors, &sources);
+        let payloads = P::combine_listed(&factors, self.sources(raws, &work.known));
         work.factors = factors;
         payloads
     }
 
-    /// Finds the known symbols before `end` that are members of any of `raws`, or occur in `also`.
-    /// Lists them in `work.known`, and appends their payloads to `sources`.
-    fn known_members<'a>(
+    /// Computes the symbols `unknown` from as many repairs. No row has these symbols, and nothing has
+    /// been subtracted from the repairs. Returns None if the repairs do not determine the symbols.
+    pub(super) fn solve(&self, work: &mut PayloadWork, raws: &[Repair<'_, P>], unknown: &[u64]) -> Option<Vec<P>> {
+        self.find_known(work, raws, &[], u64::MAX);
+        let (first, last) = (unknown.first()?, unknown.last()?);
+        work.their_coefficients(raws, *first..*last + 1);
+        work.square_of(raws, unknown);
+        let columns: [u8; CHUNK] = std::array::from_fn(|column| column as u8);
+        let size = unknown.len().min(CHUNK);
+        if !eliminate(&mut work.square, &columns[..size], &mut work.elimination) {
+            return None;
+        }
+        let mut factors = std::mem::take(&mut work.factors);
+        factors.reset(size, raws.len() + work.known.len());
+        for (m, [inverse]) in work.square.iter().enumerate() {
+            let row = factors.row_mut(m);
+            for (c, raw) in inverse.0.iter().zip(&work.elimination.order) {
+                row[usize::from(*raw)] = *c;
+            }
+        }
+        work.known_factors(&mut factors, raws.len());
+        let payloads = P::combine_listed(&factors, self.sources(raws, &work.known));
+        work.factors = factors;
+        Some(payloads)
+    }
+
+    /// The payloads that a product combines: those of `raws`, then those of the known symbols.
+    fn sources<'a>(
         &'a self,
-        work: &mut PayloadWork,
-        raws: &[&Raw<P>],
-        also: &[(u64, u8)],
-        end: u64,
-        sources: &mut Vec<&'a P>,
-    ) {
+        raws: &'a [Repair<'a, P>],
+        known: &'a Known,
+    ) -> impl Iterator<Item = &'a P> + Clone + use<'a, P> {
+        let known = known.indices().iter().filter_map(|at| self.payloads.get(*at as usize)?.as_ref());
+        raws.iter().map(|raw| raw.payload).chain(known)
+    }
+
+    /// Finds the known symbols before `end` that are members of any of `raws`, or occur in `also`,
+    /// and whose payloads are held. Lists them in `work.known`.
+    fn find_known(&self, work: &mut PayloadWork, raws: &[Repair<'_, P>], also: &[(u64, u8)], end: u64) {
         let PayloadWork { spans, marks, known, .. } = work;
         spans.clear();
-        known.clear();
+        known.clear(self.origin);
         spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
         for raw in raws {
             raw.spans(|span| {
@@ -316,53 +244,17 @@ impl<P: Payload> Decoder<P> {
         arrange(spans, marks);
         let end = end.min(self.next());
         let mut done = self.origin;
+        let (front, back) = self.payloads.as_slices();
+        let split = front.len();
         for span in spans {
             let (start, stop) = (span.start.max(done), span.end.min(end));
             if start < stop {
                 let (from, to) = ((start - self.origin) as usize, (stop - self.origin) as usize);
-                let (front, back) = self.payloads.as_slices();
-                let split = front.len();
-                let front = &front[from.min(split)..to.min(split)];
-                let back = &back[from.saturating_sub(split)..to.saturating_sub(split)];
-                if self.all_known_held(start, stop)
-                    && let Some(held) = front.iter().chain(back).flatten().next()
-                {
-                    // The payloads of all known symbols of this span are held. So whole runs
-                    // between unknown symbols are copied.
-                    let mut run = start;
-                    for end in self.unknown[self.unknown_in(&(start..stop))].iter().copied().chain([stop]) {
-                        known.push_run(run..end);
-                        let (from, to) = ((run - start) as usize, (end - start) as usize);
-                        for (part, skipped) in [(front, 0), (back, front.len())] {
-                            let part = &part[from.saturating_sub(skipped).min(part.len())
-                                ..to.saturating_sub(skipped).min(part.len())];
-                            sources.extend(part.iter().map(|payload| payload.as_ref().unwrap_or(held)));
-                        }
-                        run = end + 1;
-                    }
-                } else {
-                    // A run ends where a payload is missing.
-                    let (mut id, mut run) = (start, start);
-                    for payload in front.iter().chain(back) {
-                        if let Some(payload) = payload {
-                            sources.push(payload);
-                        } else {
-                            known.push_run(run..id);
-                            run = id + 1;
-                        }
-                        id += 1;
-                    }
-                    known.push_run(run..id);
-                }
+                known.push_held(from.min(split), &front[from.min(split)..to.min(split)]);
+                known.push_held(from.max(split), &back[from.max(split) - split..to.max(split) - split]);
             }
             done = done.max(span.end);
         }
-    }
-
-    /// Whether the payloads of all known symbols in `start..end` are held. False if a symbol in
-    /// this range was given up or may have been freed.
-    fn all_known_held(&self, start: u64, end: u64) -> bool {
-        start >= self.released.max(self.base) && super::within(&self.gone, &(start..end)).is_empty()
     }
 
     /// Replaces the stored repairs of the current component by the payloads of its rows. There is
@@ -424,20 +316,22 @@ impl<P: Payload> Decoder<P> {
         let mut work = std::mem::take(&mut self.payload_work);
         for first in (0..self.current.raws.len()).step_by(FOLD_ROWS) {
             let block = first..self.current.raws.len().min(first + FOLD_ROWS);
-            let raws: Vec<&Raw<P>> = self.current.raws[block.clone()].iter().flatten().collect();
-            let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
-            self.known_members(&mut work, &raws, &[], keep, &mut sources);
+            let raws: Vec<Repair<'_, P>> = self.current.raws[block.clone()].iter().flatten().map(Raw::repair).collect();
+            self.find_known(&mut work, &raws, &[], keep);
             let mut folded = Vec::new();
-            if work.known.len > 0 {
-                let mut factors = Matrix::zero(raws.len(), sources.len());
+            let mut combined = 0;
+            if !work.known.is_empty() {
+                let mut factors = Matrix::zero(raws.len(), raws.len() + work.known.len());
                 for m in 0..raws.len() {
                     factors.row_mut(m)[m] = 1;
                 }
-                work.known_factors(&mut factors, &raws);
-                folded = P::combine(&factors, &sources);
-                self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
+                work.their_coefficients(&raws, 0..0);
+                work.known_factors(&mut factors, raws.len());
+                folded = P::combine_listed(&factors, self.sources(&raws, &work.known));
+                combined = (factors.rows() * factors.columns()) as u64;
             }
             let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
+            self.counters.payload_combinations += combined;
             let mut folded = folded.into_iter();
             for (raw, rest) in self.current.raws[block].iter_mut().flatten().zip(rests) {
                 raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
@@ -451,7 +345,7 @@ impl<P: Payload> Decoder<P> {
     /// The new `rest` of `raw` after a fold: the symbols that the fold does not subtract. These are
     /// unknown members before `keep`, and entries of `raw.rest` that are unknown or not before
     /// `keep`.
-    fn unfolded(&self, raw: &Raw<P>) -> Vec<(u64, u8)> {
+    fn unfolded(&self, raw: &Repair<'_, P>) -> Vec<(u64, u8)> {
         let mut rest: Vec<(u64, u8)> = Vec::new();
         let unknown = |id: u64| self.is_unknown(id);
         rest.extend(raw.rest.iter().filter(|(id, _)| *id >= self.keep || unknown(*id)));
@@ -459,7 +353,7 @@ impl<P: Payload> Decoder<P> {
         let singles = singles.iter().copied().filter(|id| *id < self.keep && unknown(*id));
         let tail = self.unknown_in(&(tail.start..tail.end.min(self.keep)));
         for id in singles.chain(self.unknown[tail].iter().copied()) {
-            rest.extend(raw.coding.of(&raw.members, id).map(|c| (id, c)));
+            rest.extend(raw.coding.of(raw.members, id).map(|c| (id, c)));
         }
         rest.sort_unstable_by_key(|(id, _)| *id);
         rest

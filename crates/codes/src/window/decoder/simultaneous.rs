@@ -5,12 +5,11 @@
 //! are unknown, and no row contains these n members. The repairs' coefficients at the n members
 //! then form an n x n matrix. Its inverse gives all n symbols in one step.
 
-use super::payloads::{PayloadWork, Raw};
+use super::raw::Repair;
 use super::{Arrival, Cell, Decoder};
 use crate::Payload;
-use crate::elimination::eliminate;
 use crate::window::{Coding, Members};
-use ripstop_gf256::{CHUNK, Chunk};
+use ripstop_gf256::CHUNK;
 
 impl<P: Payload> Decoder<P> {
     /// Accepts repair symbols that arrived together and are all combinations of `members`. Returns
@@ -24,27 +23,18 @@ impl<P: Payload> Decoder<P> {
             return self.one_by_one(members, repairs);
         };
         let (count, needed) = (repairs.len(), unknown.len());
-        let owned = |(coding, payload)| Raw::owned(members.clone(), coding, payload);
-        let raws: Vec<Raw<P>> = repairs.into_iter().map(owned).collect();
-        let mut work = std::mem::take(&mut self.payload_work);
-        if !invert(&mut work, &raws[..needed], &unknown) {
-            self.payload_work = work;
-            return self.one_by_one(members, raws.into_iter().map(Raw::into_parts).collect());
-        }
         if let Some(last) = members.last() {
             self.extend_to(last);
         }
-        let mut transforms = std::mem::take(&mut work.transforms);
-        transforms.reset(needed, needed);
-        for (m, [row]) in work.square.iter().enumerate() {
-            transforms.row_mut(m).copy_from_slice(&row.0[..needed]);
-        }
-        let raws: Vec<&Raw<P>> = work.elimination.order.iter().map(|raw| &raws[usize::from(*raw)]).collect();
-        let slots: Vec<usize> = (0..needed).collect();
-        let payloads = self.combine_raws(&mut work, &transforms, &slots, &raws, &[]);
-        self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
-        work.transforms = transforms;
+        let used = repairs[..needed].iter();
+        let raws: Vec<Repair<'_, P>> = used.map(|(coding, p)| Repair::arrived(members, coding, p)).collect();
+        let mut work = std::mem::take(&mut self.payload_work);
+        let solved = self.solve(&mut work, &raws, &unknown);
+        self.counters.payload_combinations += solved.as_ref().map_or(0, |_| work.combined());
         self.payload_work = work;
+        let Some(payloads) = solved else {
+            return self.one_by_one(members, repairs);
+        };
         self.counters.innovative += needed as u64;
         self.counters.redundant += (count - needed) as u64;
         self.counters.simultaneous += needed as u64;
@@ -105,22 +95,6 @@ impl<P: Payload> Decoder<P> {
         self.free.retain(unknown);
         self.free_unneeded();
     }
-}
-
-/// Inverts the matrix of the coefficients that the repairs `raws` have at the symbols `unknown`.
-/// There must be as many repairs as symbols. The inverse is written to `work.square`: the repairs,
-/// multiplied by the factors in row m, add up to symbol m. The order of the repairs in these rows is
-/// `work.elimination.order`. Returns whether the matrix can be inverted.
-fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> bool {
-    let PayloadWork { square, elimination, buffer, .. } = work;
-    let size = unknown.len();
-    square.clear();
-    square.resize(size, [Chunk::ZERO]);
-    for ([row], raw) in square.iter_mut().zip(raws) {
-        raw.coefficients_of(unknown, &mut row.0[..size], buffer);
-    }
-    let columns: [u8; CHUNK] = std::array::from_fn(|column| column as u8);
-    eliminate(square, &columns[..size], elimination)
 }
 
 #[cfg(test)]

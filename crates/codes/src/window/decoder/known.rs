@@ -1,78 +1,93 @@
-//! Sets of symbols as runs of consecutive identifiers, and the union of many ranges of members.
-//! `payloads.rs` uses both kinds of sets to list the known symbols that it subtracts from repairs.
+//! The known symbols that a product subtracts from repairs, and the union of many ranges of members.
+//! `payloads.rs` uses both.
 
 use ripstop_gf256::CHUNK;
 use std::ops::Range;
 
-/// An ascending set of symbols, stored as runs of consecutive identifiers. Known symbols have few
-/// gaps, so there are few runs.
+/// The known symbols whose payloads are held, ascending.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs {
-    pub(super) runs: Vec<Run>,
-    /// The number of symbols in the set.
-    pub(super) len: usize,
+pub(super) struct Known {
+    /// The identifier of the symbol with index 0.
+    origin: u64,
+    /// The indices of the symbols in the decoder's list of payloads: their distances from `origin`.
+    indices: Vec<u32>,
     /// How a list of coefficients, one byte for each symbol, is laid out. True: the index is the
-    /// symbol's distance from the first symbol, so that gaps between runs take bytes too. False:
-    /// the coefficients follow each other without gaps. Chosen by [`Runs::settle`].
+    /// symbol's distance from the start of `span`, so that gaps between symbols take bytes too.
+    /// False: the coefficients follow each other without gaps. Chosen by [`Known::settle`].
     pub(super) gaps: bool,
-    /// If `gaps` is true: the index of each symbol's coefficient.
-    places: Vec<u16>,
+    /// If `gaps` is true: the identifiers that the layout covers.
+    span: Range<u64>,
 }
 
-/// One run of consecutive identifiers.
-#[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) ids: Range<u64>,
-    /// The number of symbols of the set that come before this run.
-    pub(super) at: usize,
-}
-
-impl Runs {
-    /// Removes all symbols.
-    pub(super) fn clear(&mut self) {
-        self.runs.clear();
-        self.len = 0;
+impl Known {
+    /// Removes all symbols. Index 0 then belongs to the identifier `origin`.
+    pub(super) fn clear(&mut self, origin: u64) {
+        self.origin = origin;
+        self.indices.clear();
     }
 
-    /// Adds the symbols `ids`. They must be higher than all symbols in the set.
+    /// The number of symbols.
+    pub(super) fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Whether there is no symbol.
+    pub(super) fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// The indices of the symbols.
+    pub(super) fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The identifiers of the symbols.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.indices.iter().map(|at| self.origin + u64::from(*at))
+    }
+
+    /// Adds the symbols whose entry in `payloads` is not None. The first entry has the index `from`,
+    /// which must be higher than the index of all symbols in the set.
     #[inline]
-    pub(super) fn push_run(&mut self, ids: Range<u64>) {
-        let count = (ids.end - ids.start) as usize;
-        match self.runs.last_mut() {
-            _ if count == 0 => {}
-            Some(run) if run.ids.end == ids.start => run.ids.end = ids.end,
-            _ => self.runs.push(Run { ids, at: self.len }),
+    pub(super) fn push_held<P>(&mut self, from: usize, payloads: &[Option<P>]) {
+        let mut len = self.indices.len();
+        self.indices.resize(len + payloads.len(), 0);
+        // Each index is written, and overwritten by the next one if its payload is missing. A branch
+        // would be mispredicted at each missing payload.
+        for (at, payload) in (from as u32..).zip(payloads) {
+            self.indices[len] = at;
+            len += usize::from(payload.is_some());
         }
-        self.len += count;
+        self.indices.truncate(len);
     }
 
     /// How many symbols of the set come before `id`; None if `id` is not in the set.
     pub(super) fn position(&self, id: u64) -> Option<usize> {
-        let run = self.runs.get(self.runs.partition_point(|run| run.ids.end <= id))?;
-        run.ids.contains(&id).then(|| run.at + (id - run.ids.start) as usize)
+        let at = u32::try_from(id.checked_sub(self.origin)?).ok()?;
+        self.indices.binary_search(&at).ok()
     }
 
-    /// The range from the first symbol to the last.
+    /// The identifiers that a layout with gaps covers.
     pub(super) fn span(&self) -> Range<u64> {
-        match (self.runs.first(), self.runs.last()) {
-            (Some(first), Some(last)) => first.ids.start..last.ids.end,
-            _ => 0..0,
-        }
+        self.span.clone()
     }
 
     /// Chooses the layout of the coefficients (`gaps`), and returns how many bytes it takes. Small
-    /// gaps are kept, because copying around a small gap takes more time than keeping it.
-    pub(super) fn settle(&mut self) -> usize {
-        let span = self.span();
-        let whole = (span.end - span.start) as usize;
-        self.gaps = whole <= (self.len + self.len / 4 + CHUNK / 2).min(usize::from(u16::MAX));
-        self.places.clear();
-        if self.gaps {
-            for run in &self.runs {
-                self.places.extend((run.ids.start - span.start) as u16..(run.ids.end - span.start) as u16);
+    /// gaps are kept, because copying around a small gap takes more time than keeping it. A layout
+    /// with gaps also covers the symbols of `hull`.
+    pub(super) fn settle(&mut self, hull: Range<u64>) -> usize {
+        let all = match (self.indices.first(), self.indices.last()) {
+            (Some(first), Some(last)) => {
+                let known = self.origin + u64::from(*first)..self.origin + u64::from(*last) + 1;
+                if hull.is_empty() { known } else { known.start.min(hull.start)..known.end.max(hull.end) }
             }
-        }
-        if self.gaps { whole } else { self.len }
+            _ => hull,
+        };
+        // Coefficients are computed in words of eight.
+        self.span = all.start & !7..all.end;
+        let whole = usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX);
+        self.gaps = whole <= self.len() + self.len() / 4 + CHUNK / 2;
+        if self.gaps { whole } else { self.len() }
     }
 
     /// The index of the coefficient of `id` in the chosen layout; None if the layout has none for
@@ -81,28 +96,27 @@ impl Runs {
         if !self.gaps {
             return self.position(id);
         }
-        let span = self.span();
-        span.contains(&id).then(|| (id - span.start) as usize)
+        self.span.contains(&id).then(|| (id - self.span.start) as usize)
     }
 
     /// Copies the coefficients of the symbols from the chosen layout (`from`) to `to`, without
     /// gaps.
     pub(super) fn collect(&self, from: &[u8], to: &mut [u8]) {
         if !self.gaps {
-            return to.copy_from_slice(&from[..self.len]);
+            return to.copy_from_slice(&from[..self.len()]);
         }
-        // Each byte is copied through an index. Copying run by run would mispredict a branch for
-        // each run, since the runs differ in length.
+        // The span may begin up to seven identifiers before `origin`.
+        let base = self.origin.wrapping_sub(self.span.start) as usize;
         match from.first_chunk::<CHUNK>() {
             // `% CHUNK` lets the compiler leave out the bounds check.
-            Some(from) if self.places.last().is_some_and(|last| usize::from(*last) < CHUNK) => {
-                for (to, place) in to.iter_mut().zip(&self.places) {
-                    *to = from[usize::from(*place) % CHUNK];
+            Some(from) if self.span.end - self.span.start <= CHUNK as u64 => {
+                for (to, at) in to.iter_mut().zip(&self.indices) {
+                    *to = from[base.wrapping_add(*at as usize) % CHUNK];
                 }
             }
             _ => {
-                for (to, place) in to.iter_mut().zip(&self.places) {
-                    *to = from[usize::from(*place)];
+                for (to, at) in to.iter_mut().zip(&self.indices) {
+                    *to = from[base.wrapping_add(*at as usize)];
                 }
             }
         }
