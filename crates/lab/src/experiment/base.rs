@@ -1,7 +1,8 @@
 //! Builds the scenario of a cell from the base of its set and the cell's own settings.
 //!
 //! The base is what all cells of a set have in common: a preset with parameters, a scenario, or a
-//! chain of equal links. A value `$name` in `[base]` is a placeholder (called a hole in the code).
+//! chain of equal links. A value `$name` in `[base]` or on an axis is a placeholder (called a hole
+//! in the code).
 //! The placeholder stands for the value of the key `name`. An axis of the grid gives this key a
 //! value in each cell, or `[base]` gives it one value for all cells.
 
@@ -41,7 +42,7 @@ pub struct WrongSetting {
 #[derive(Clone, Debug)]
 pub(super) struct BaseSpec {
     pub(super) base: CellBase,
-    /// Names that occur in `[base]` as the placeholder `$name`.
+    /// Names that occur in `[base]` or in a value of an axis as the placeholder `$name`.
     pub(super) holes: BTreeSet<String>,
     /// Keys that only name cells and do not change the scenario.
     pub(super) labels: Vec<String>,
@@ -80,7 +81,7 @@ impl BaseSpec {
             }
         };
         let mut holes = BTreeSet::new();
-        grid.base.iter().for_each(|setting| find_holes(&setting.value, &mut holes));
+        all_settings(grid).for_each(|setting| find_holes(&setting.value, &mut holes));
         let spec = BaseSpec { base, holes, labels };
         spec.check_holes(source, grid)?;
         spec.check_parameters(source, grid)?;
@@ -138,7 +139,7 @@ impl BaseSpec {
         let given = |name: &String| grid.keys.contains(name) || grid.base.iter().any(|s| s.key == *name);
         let Some(stranger) = self.holes.iter().find(|name| !given(name)) else { return Ok(()) };
         let mut own = BTreeSet::new();
-        let at = grid.base.iter().find(|setting| {
+        let at = all_settings(grid).find(|setting| {
             find_holes(&setting.value, &mut own);
             own.contains(stranger)
         });
@@ -170,6 +171,12 @@ impl BaseSpec {
         }
         Ok(())
     }
+}
+
+/// The settings of `[base]`, then those of all axes.
+fn all_settings(grid: &GridSpec) -> impl Iterator<Item = &KeySetting> {
+    let of_axes = grid.axes.iter().flat_map(|axis| axis.levels.iter().flatten());
+    grid.base.iter().chain(of_axes)
 }
 
 /// A problem with a scenario, and the index of the setting that causes the problem, if the index is
@@ -382,7 +389,11 @@ mod tests {
         let chain = first(text, None).unwrap();
         assert_eq!((chain.link.len(), chain.run.runs), (2, 10));
         assert!(chain.flow[0].nc.is_some() && chain.run.duration.to_string() == "9s");
+        let text = format!("{text}[[cases]]\ntandem.flow.0.window = \"$W\"\n[[zip]]\nW = [30]\n");
+        let chain = first(&text, None).unwrap();
+        assert_eq!(chain.flow[0].window, 30);
         for (from, to, words) in [
+            ("\"$W\"", "\"$V\"", "plan.toml:12:24: `$V`: no axis and no key of [base] gives `V` a value"),
             ("\"$R\"", "\"$S\"", "plan.toml:6:8: `$S`: no axis and no key of [base] gives `S` a value"),
             ("\"5%\"", "\"500%\"", "`500%` is not a share"),
             ("hops = 2", "hops = 2\nhop = 2", "hop: unknown field `hop`"),
