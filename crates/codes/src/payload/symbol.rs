@@ -139,10 +139,16 @@ fn combine<'a>(coefficients: &Matrix, sources: impl Iterator<Item = &'a Symbol> 
     let first = sources.clone().next().map_or(0, |source| source.len);
     let mut padded = Padded::new(coefficients.columns());
     let mut differing = false;
-    for (to, source) in padded.room().iter_mut().zip(sources.clone()) {
-        *to = source.padded();
+    let (room, mut at) = (padded.room(), 0);
+    // `for_each` runs over each part of a chained iterator in a loop of its own; `zip` would ask at
+    // each source which part comes next.
+    sources.clone().for_each(|source| {
+        if let Some(to) = room.get_mut(at) {
+            *to = source.padded();
+        }
         differing |= source.len != first;
-    }
+        at += 1;
+    });
     let length = |row: &[u8]| {
         let mut taken = row.iter().zip(sources.clone()).filter(|(c, _)| **c != 0).map(|(_, source)| source.len);
         if differing { taken.max() } else { taken.next() }.unwrap_or(0)

@@ -121,7 +121,7 @@ impl<'a, P> Repair<'a, P> {
     }
 
     /// Writes the coefficients of those members of `tail` that are in `span`. The byte of
-    /// `span.start` is `out[0]`.
+    /// `span.start`, a multiple of eight, is `out[0]`. `out` consists of whole words.
     fn tail_over(&self, tail: &Range<u64>, span: Range<u64>, out: &mut [u8]) {
         let (start, end) = (span.start.max(tail.start), span.end.min(tail.end));
         if start >= end {
@@ -129,19 +129,7 @@ impl<'a, P> Repair<'a, P> {
         }
         let (from, to) = ((start - span.start) as usize, (end - span.start) as usize);
         match self.coding {
-            Coding::Seed(seed) => {
-                let generator = Generator::new(*seed);
-                // Whole words are written, which is faster than copying a part of a word. The bytes
-                // of the first word that belong to other symbols are then set to 0 again.
-                let word = start & !7;
-                if word >= span.start {
-                    let first = (word - span.start) as usize;
-                    generator.fill_words(word, &mut out[first..to]);
-                    out[first..from].fill(0);
-                } else {
-                    generator.fill(start, &mut out[from..to]);
-                }
-            }
+            Coding::Seed(seed) => Generator::new(*seed).fill_words(start..end, &mut out[from & !7..]),
             Coding::Explicit(bytes) => {
                 let skip = self.members.singles().len() + (start - self.members.tail().start) as usize;
                 out[from..to].copy_from_slice(&bytes[skip..][..to - from]);

@@ -75,7 +75,8 @@ impl<P: Payload> Decoder<P> {
             return None;
         }
         let singles = members.singles().iter().copied();
-        let mut unknown: Vec<u64> = singles.filter(|id| *id >= known_to || self.is_unknown(*id)).collect();
+        let mut unknown: Vec<u64> = Vec::with_capacity(most);
+        unknown.extend(singles.filter(|id| *id >= known_to || self.is_unknown(*id)));
         unknown.extend_from_slice(heard);
         unknown.extend(unheard);
         let untouched = |id: &u64| *id >= known_to || self.cell(*id) == Some(Cell::Untouched);
