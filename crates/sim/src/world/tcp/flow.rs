@@ -1,5 +1,6 @@
 //! One TCP flow: its sender, its receiver, its traffic source, and its measurements.
 
+use super::grant::Grant;
 use super::kernel::{Hosts, Kernel};
 use crate::engine::Alarm;
 use crate::tcp::{
@@ -10,7 +11,6 @@ use crate::world::node::Outlet;
 use crate::world::totals::{FlowDelays, FlowTotals};
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// The settings of a TCP flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,8 +102,6 @@ pub(in crate::world) struct TcpFlow {
     ended: Time,
     /// The window of a gateway. None if no gateway limits the sender.
     grant: Option<Grant>,
-    /// Packets sent beyond a closed window of a gateway.
-    window_probes: u64,
     /// When each packet from number `delivered` on was first sent.
     first_sent: VecDeque<Time>,
     /// How many packets have arrived in order, the SYN included.
@@ -117,28 +115,6 @@ pub(in crate::world) struct TcpFlow {
     /// Delays of packets first sent before this time are not recorded.
     delays_from: Time,
 }
-
-/// The window that a gateway advertises to a sender. The sender gets data only as far as the window reaches.
-#[derive(Clone, Copy, Debug)]
-struct Grant {
-    /// The first packet that the sender may not send.
-    edge: u64,
-    /// How many packets with data the sender has got.
-    given: u64,
-    /// How many packets of data wait for the window.
-    waiting: u64,
-    /// When the sender sends one packet beyond a window that has closed. The update of the window may be lost.
-    probe_at: Time,
-    /// How many such packets were sent since the window last moved.
-    probes: u32,
-}
-
-/// The time after which a sender probes a closed window for the first time. The times double up to [`LAST_PROBE`]
-/// (RFC 9293, section 3.8.6.1). Half the value probes gateways that only send slowly. Double the value makes the pause
-/// after a lost update twice as long.
-const FIRST_PROBE: Duration = Duration::from_secs(1);
-/// The longest time between two probes, the largest time-out of TCP (RFC 6298).
-const LAST_PROBE: Duration = Duration::from_secs(60);
 
 impl TcpFlow {
     /// The flow with this number, whose packets go to `outlet`. `random` is the random stream of its sender, and
@@ -170,7 +146,6 @@ impl TcpFlow {
             started: false,
             ended: Time::NEVER,
             grant: None,
-            window_probes: 0,
             first_sent: VecDeque::with_capacity(64),
             delivered: 0,
             window_since: Time::ZERO,
@@ -183,7 +158,7 @@ impl TcpFlow {
 
     /// Lets only the SYN leave before a gateway advertises its window.
     pub(in crate::world) fn await_grant(&mut self) {
-        self.grant = Some(Grant { edge: 1, given: 0, waiting: 0, probe_at: Time::NEVER, probes: 0 });
+        self.grant = Some(Grant::new());
     }
 
     /// Where the flow's packets go.
@@ -225,7 +200,7 @@ impl TcpFlow {
     /// When the flow's main timer should ring: when the sender's timer expires, or when the traffic source has
     /// something to do.
     pub(in crate::world) fn due(&self) -> Time {
-        let probe_at = self.grant.map_or(Time::NEVER, |grant| grant.probe_at);
+        let probe_at = self.grant.map_or(Time::NEVER, |grant| grant.probe_at());
         if self.started { self.sender.timeout().min(self.source.next_due()).min(probe_at) } else { self.config.start }
     }
 
@@ -264,7 +239,7 @@ impl TcpFlow {
                     };
                     match &mut self.grant {
                         Some(grant) => {
-                            grant.waiting = grant.waiting.saturating_add(packets);
+                            grant.wait(packets);
                             self.give(now);
                         }
                         None => self.sender.offer(now, packets),
@@ -272,7 +247,7 @@ impl TcpFlow {
                 }
                 Demand::Stop => {
                     if let Some(grant) = &mut self.grant {
-                        grant.waiting = 0;
+                        grant.stop();
                     }
                     self.ended = self.ended.min(now);
                     self.sender.stop();
@@ -284,47 +259,34 @@ impl TcpFlow {
     /// Gives the sender the data that the gateway's window allows.
     fn give(&mut self, now: Time) {
         if let Some(grant) = &mut self.grant {
-            // Packet 0, the SYN, has no data.
-            let packets = (grant.edge - 1).saturating_sub(grant.given).min(grant.waiting);
-            grant.given += packets;
-            grant.waiting -= packets;
+            let packets = grant.release(now, self.sender.acknowledged());
             self.sender.offer(now, packets);
-            let is_closed = grant.waiting > 0 && self.sender.acknowledged() > grant.given;
-            let wait = (FIRST_PROBE * (1 << grant.probes.min(6))).min(LAST_PROBE);
-            grant.probe_at = if is_closed { now + wait } else { Time::NEVER };
         }
     }
 
     /// Sends one packet beyond a window that has been closed for some time.
     fn probe_window(&mut self, now: Time) {
-        if let Some(grant) = &mut self.grant
-            && grant.probe_at <= now
-        {
-            grant.edge = grant.edge.max(grant.given + 1) + 1;
-            grant.probes += 1;
-            self.window_probes += 1;
+        if self.grant.as_mut().is_some_and(|grant| grant.probe(now)) {
             self.give(now);
         }
     }
 
     /// How many packets were sent beyond a closed window.
     pub(in crate::world) fn window_probes(&self) -> u64 {
-        self.window_probes
+        self.grant.map_or(0, |grant| grant.probes_sent())
     }
 
     /// Handles an acknowledgement of a gateway, with the window that the gateway advertises.
     pub(in crate::world) fn on_granted(&mut self, now: Time, next: u64, room: u32) {
         let edge = next.saturating_add(u64::from(room));
         let is_repeated = next <= self.sender.acknowledged();
-        let is_update = self.grant.is_some_and(|grant| edge > grant.edge);
+        let is_update = self.grant.is_some_and(|grant| grant.is_moved_by(edge));
         // A repeated acknowledgement with a larger window says nothing about losses (RFC 5681, section 2).
         if !(is_repeated && is_update) {
             self.on_ack(now, &Ack::new(next, []));
         }
-        if let Some(grant) = &mut self.grant
-            && edge > grant.edge
-        {
-            (grant.edge, grant.probes) = (edge, 0);
+        if let Some(grant) = &mut self.grant {
+            grant.advertise(edge);
         }
         self.give(now);
     }
@@ -484,40 +446,5 @@ impl TcpFlow {
         let window = self.sender.cwnd().min(f64::from(self.config.sender.window));
         let until = now.min(self.ended);
         if self.started { window * until.since(self.window_since).as_secs_f64() } else { 0.0 }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Scheduler;
-    use ripstop_base::Seed;
-
-    #[test]
-    fn a_sender_probes_a_window_that_stays_closed_and_an_update_ends_the_probes() {
-        let mut scheduler = Scheduler::new();
-        let alarms = [scheduler.add(), scheduler.add()];
-        let [mut random, draws] = ["tcp", "source"].map(|name| Seed::new(1).stream(name));
-        let config = TcpConfig::default();
-        let mut flow = TcpFlow::new(0, Outlet::Gateway(0), config, alarms, &mut random, draws).unwrap();
-        flow.await_grant();
-        let sent = |flow: &mut TcpFlow, now| std::iter::from_fn(|| flow.transmit(now)).collect::<Vec<_>>();
-        flow.wake(Time::ZERO);
-        assert_eq!(sent(&mut flow, Time::ZERO), [0], "only the SYN leaves before the window is known");
-        flow.on_granted(Time::from_millis(100), 1, 1);
-        assert_eq!(sent(&mut flow, Time::from_millis(100)), [1]);
-        flow.on_granted(Time::from_millis(200), 2, 0);
-        assert_eq!(sent(&mut flow, Time::from_millis(200)), []);
-        // The sender's idle timer may ring earlier.
-        let mut now = Time::from_millis(1199);
-        flow.wake(now);
-        assert_eq!((sent(&mut flow, now), flow.window_probes()), (vec![], 0));
-        now = Time::from_millis(1200);
-        assert!(flow.due() <= now);
-        flow.wake(now);
-        assert_eq!((sent(&mut flow, now), flow.window_probes()), (vec![2], 1));
-        flow.on_granted(Time::from_millis(1300), 3, 4);
-        let now = Time::from_millis(1300);
-        assert_eq!(sent(&mut flow, now).first(), Some(&3));
     }
 }

@@ -4,10 +4,12 @@
 //! everything that arrives in one step of the world's run loop (`take_in`). Then they send data and acknowledgements
 //! together (`settle`).
 //!
-//! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the payload of its packets.
+//! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the payload of its packets. `grant`
+//! is the window of a gateway.
 //! Two flows can be paired: one flow sends requests, and the other flow answers them.
 
 mod flow;
+mod grant;
 mod kernel;
 mod segments;
 
