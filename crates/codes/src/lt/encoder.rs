@@ -33,6 +33,12 @@ impl<P: Payload> Encoder<P> {
         P::sum(first, Ones(mask & mask.wrapping_sub(1)).filter_map(|i| self.symbols.get(i)))
     }
 
+    /// The neighbours of the encoding symbol `seed`; see [`LtCode::neighbours`].
+    #[inline]
+    pub fn neighbours(&self, seed: u32) -> u64 {
+        self.neighbours.of(seed)
+    }
+
     /// The encoding symbols `seeds`, in this order.
     pub fn symbols(&self, seeds: &[u32]) -> Vec<P> {
         seeds.iter().map(|seed| self.symbol(*seed)).collect()
@@ -56,7 +62,8 @@ mod tests {
         let encoder = Encoder::new(LtCode::Optimised, symbols).unwrap();
         let seeds: Vec<u32> = (0..50).collect();
         for (seed, symbol) in seeds.iter().zip(encoder.symbols(&seeds)) {
-            let neighbours = Ones(LtCode::Optimised.neighbours(20, *seed)).collect::<Vec<_>>();
+            assert_eq!(encoder.neighbours(*seed), LtCode::Optimised.neighbours(20, *seed));
+            let neighbours = Ones(encoder.neighbours(*seed)).collect::<Vec<_>>();
             let byte = |at: usize| neighbours.iter().fold(0, |sum, i| sum ^ contents[*i].get(at).copied().unwrap_or(0));
             assert_eq!(symbol.len(), neighbours.iter().map(|i| contents[*i].len()).max().unwrap());
             assert_eq!(symbol.as_slice(), (0..symbol.len()).map(byte).collect::<Vec<_>>());

@@ -29,7 +29,7 @@ const NUMBER_BITS: u32 = 32;
 /// The number of low bits of a block number on the wire.
 const BLOCK_BITS: u32 = 24;
 /// The largest rate that an LT-ACK can carry, bit/s.
-const MAX_RATE: u64 = (1 << 48) - 1;
+pub const MAX_RATE: u64 = (1 << 48) - 1;
 
 /// The numbers with which truncated numbers are completed. Each end has one context for each
 /// session.

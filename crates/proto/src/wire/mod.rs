@@ -43,6 +43,6 @@ pub use context::{ReportedTotals, WireContext};
 pub use feedback::MAX_FEEDBACK;
 pub(crate) use feedback::whole_micros;
 pub use header::{HEADER_LEN, Header, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, MTU_OVERHEAD, REPAIR_FIELDS, TAG_LEN};
-pub use lt::{LtContext, MAX_REPORTED, emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
+pub use lt::{LtContext, MAX_RATE, MAX_REPORTED, emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
 pub use packet::{Batch, Datagram, Feedback, Gap, Packet, Window};
 pub use repair::{MAX_EXPLICIT, MAX_OUTSTANDING, SOURCE_FIELDS, emit_repair, emit_source, repair_fields};

@@ -2,6 +2,7 @@
 //! counter, and a test that needs the mechanism.
 
 mod hostile;
+mod restarts;
 mod vectors;
 mod world;
 
@@ -11,8 +12,9 @@ use ripstop_codes::lt::{LtCode, RobustSoliton};
 use ripstop_proto::session::lt::*;
 use ripstop_proto::session::nc::Factor;
 use ripstop_proto::session::{Received, Session};
+use ripstop_proto::wire::{MAX_RATE, emit_lt_ack};
 use std::time::Duration;
-use world::{World, content, mesh};
+use world::{Path, World, content, mesh};
 
 /// The path losses of three links that lose 0, .1 and .2 each.
 const LOSSES: [f64; 3] = [0.0, 0.271, 0.488];
@@ -141,6 +143,71 @@ fn the_memory_is_bounded_by_the_settings() {
     assert!(sender.counts().refused >= 1000 - 32);
 }
 
+/// In a blackout the sender sends probes and forgets none of them by itself. The lists of packets whose fate is unknown
+/// must not grow with the length of the blackout.
+#[test]
+fn a_long_blackout_does_not_grow_the_memory() {
+    for mode in [LtMode::Repaired, LtMode::Improved] {
+        let config = LtConfig { window: 4, most_blocks: 2, ..LtConfig::new(mode) };
+        let blackout = Some((seconds(2.0), seconds(20_000.0)));
+        let mut world = World::new(config, Path { blackout, ..mesh(0.0) }, mesh(0.0), 7);
+        assert!(!world.run(2_000, seconds(19_000.0)), "{mode:?}");
+        let (most, remembered) = (config.most_remembered(), world.sender.remembered());
+        assert!(remembered <= most, "{mode:?}: {remembered}");
+        assert!(world.sender.counts().timeouts as usize > most, "{mode:?}: {:?}", world.sender.counts());
+        assert!(world.run(2_000, seconds(30_000.0)), "{mode:?}: the session goes on");
+    }
+}
+
+/// The symbols of a large block at a large redundancy need minutes at the rate that is assumed without a rate.
+#[test]
+fn the_repaired_mode_waits_for_feedback_for_a_bounded_time() {
+    let first_round = FirstRound::Fixed(Factor::new(10.0).unwrap());
+    let config = LtConfig { block: BlockSize::Fixed(64), first_round, ..LtConfig::new(LtMode::Repaired) };
+    let mut sender = LtSender::<Symbol>::new(config, 1).unwrap();
+    for number in 0..64 {
+        sender.handle_inner(Time::ZERO, LtInner::Segment(Segment { number, payload: content(number) }));
+    }
+    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(Time::ZERO)).count(), 640);
+    let due = sender.poll_timeout().unwrap();
+    assert!(seconds(20.0) < due && due < seconds(31.0), "{due:?}");
+}
+
+/// Packets that came early fill the sender's memory. The packet that they wait for must still find room.
+#[test]
+fn early_packets_leave_room_for_the_missing_one() {
+    let config = LtConfig { most_held: 8, buffer: 8, ..LtConfig::new(LtMode::Improved) };
+    let mut sender = open(config);
+    for number in (1..20).chain([0]) {
+        sender.handle_inner(Time::ZERO, LtInner::Segment(Segment { number, payload: content(number) }));
+    }
+    let counts = sender.counts();
+    assert_eq!((counts.accepted, counts.out_of_order, counts.refused), (8, 7, 12));
+}
+
+/// A small buffer closes the window with each packet. The sender must open it again by itself, because TCP's window
+/// probe comes only after a second.
+#[test]
+fn a_window_of_a_small_buffer_opens_again() {
+    for buffer in [1, 2, 3, 4] {
+        let config = LtConfig { buffer, ..LtConfig::new(LtMode::Improved) };
+        let mut world = World::new(config, mesh(0.0), mesh(0.0), 7);
+        assert!(world.run(100, seconds(10.0)), "buffer {buffer}: {} delivered at {:?}", world.delivered, world.now);
+        assert!(world.sender.counts().window_updates > 0);
+    }
+}
+
+#[test]
+fn a_rate_is_not_larger_than_an_lt_ack_can_carry() {
+    let mut receiver = LtReceiver::<Symbol>::new(LtConfig::new(LtMode::Improved)).unwrap();
+    receiver.set_rate(u64::MAX);
+    receiver.handle_datagram(Time::ZERO, Received { packet: LtPacket::Open { session: 1 }, bytes: 45, ce: false });
+    receiver.handle_inner(Time::ZERO, Accepted);
+    let ack = receiver.poll_transmit(Time::ZERO).unwrap().packet;
+    assert_eq!(ack.rate, Some(MAX_RATE));
+    assert_eq!(emit_lt_ack(&ack, &mut [0; 100]), Ok(ack.wire_len()));
+}
+
 #[test]
 fn a_fixed_redundancy_decides_the_first_round() {
     let first_round = FirstRound::Fixed(Factor::new(1.5).unwrap());
@@ -185,36 +252,6 @@ fn a_request_to_open_is_repeated_until_it_is_answered_or_too_old() {
     // TCP sends its SYN again.
     sender.handle_inner(seconds(70.0), LtInner::Open);
     assert!(sender.poll_timeout().is_some());
-}
-
-#[test]
-fn a_restart_of_the_receiver_ends_the_session_with_an_event() {
-    let config = LtConfig::new(LtMode::Improved);
-    let mut world = World::new(config, mesh(0.1), mesh(0.1), 3);
-    assert!(!world.run(1_000, seconds(5.0)));
-    world.restart_receiver(config);
-    assert!(!world.run(1_000, seconds(60.0)));
-    assert!(world.events.contains(&LtEvent::PeerRestarted), "{:?}", world.events);
-    assert_eq!(world.sender.poll_timeout(), None, "the session has ended");
-}
-
-#[test]
-fn a_restart_of_the_sender_ends_the_session_with_an_event() {
-    for mode in [LtMode::Repaired, LtMode::Improved] {
-        let config = LtConfig::new(mode);
-        let mut world = World::new(config, mesh(0.0), mesh(0.0), 3);
-        assert!(!world.run(1_000, seconds(5.0)));
-        let mut other = LtSender::new(config, 99).unwrap();
-        if mode == LtMode::Improved {
-            other.handle_inner(world.now, LtInner::Open);
-        }
-        for number in 0..16 {
-            other.handle_inner(world.now, LtInner::Segment(Segment { number, payload: content(number) }));
-        }
-        let first = other.poll_transmit(world.now).unwrap();
-        world.receiver.handle_datagram(world.now, Received { packet: first.packet, bytes: first.bytes, ce: false });
-        assert_eq!(world.receiver.poll_event(), Some(LtEvent::PeerRestarted), "{mode:?}");
-    }
 }
 
 #[test]

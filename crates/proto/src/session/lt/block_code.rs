@@ -76,6 +76,15 @@ impl<P: Payload> BlockEncoder<P> {
             },
         }
     }
+
+    /// Whether symbol `symbol` may be innovative for a receiver that has the source symbols `known` (a mask). A symbol
+    /// of an LT code is not innovative if it combines only source symbols that the receiver has.
+    pub(super) fn may_add(&self, symbol: u32, known: u64) -> bool {
+        match self {
+            BlockEncoder::Lt(encoder) => encoder.neighbours(symbol) & !known != 0,
+            BlockEncoder::Rlnc(_) | BlockEncoder::Mds { .. } => true,
+        }
+    }
 }
 
 /// The MDS code for blocks of `k` symbols.

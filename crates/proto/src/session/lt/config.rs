@@ -121,6 +121,17 @@ impl LtConfig {
         }
     }
 
+    /// The largest number of packets that a sender remembers because their fate is unknown: the packets on their way,
+    /// the packets that asked for an LT-ACK, and the packets of each block.
+    pub fn most_remembered(&self) -> usize {
+        2 * self.most_listed() + self.most_blocks as usize * MOST_IN_FLIGHT
+    }
+
+    /// The largest number of packets on their way, and of packets that asked for an LT-ACK.
+    pub(super) fn most_listed(&self) -> usize {
+        self.window as usize + SPARE_PROBES
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -154,6 +165,16 @@ impl LtConfig {
 /// The largest limit that a setting may have. It bounds the memory of a session: a receiver holds at
 /// most [`LtConfig::most_blocks`] blocks. The value allows a window of 65 536 packets.
 const MOST: u32 = 1 << 16;
+
+/// The largest number of packets of one block whose fate a sender remembers. A block of 64 packets on a path that loses
+/// nine of ten has so many. In a blackout, more probes are sent, and the oldest are forgotten. With half the value, the
+/// sender may send symbols again that still arrive. Double the value doubles the bound of the memory.
+pub(super) const MOST_IN_FLIGHT: usize = 640;
+
+/// How many probes may be on their way beyond the window. A probe leaves at most every 50 ms and is forgotten after 2
+/// s, so there are at most 40. Double the value has no effect. With half the value, a probe may push out a packet on
+/// its way.
+const SPARE_PROBES: usize = 64;
 
 /// A setting that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -164,7 +164,8 @@ pub enum LtReport {
     },
     /// The connection is open: the answer to [`LtPacket::Open`].
     Opened,
-    /// The receiver does not know the session. One end has restarted.
+    /// The receiver does not know the session, or takes it for one that has ended: one end has restarted. The sender
+    /// must begin a new session.
     Unknown,
 }
 

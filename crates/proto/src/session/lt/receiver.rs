@@ -4,7 +4,7 @@ use super::config::{LtConfig, LtConfigError, LtMode};
 use super::receiving_block::ReceivingBlock;
 use super::{Accepted, BlockState, LtAck, LtDelivered, LtEvent, LtPacket, LtReport, LtSymbol};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::MAX_REPORTED;
+use crate::wire::{LtContext, MAX_RATE, MAX_REPORTED};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
 use std::collections::VecDeque;
@@ -33,6 +33,10 @@ pub struct LtReceiverCounts {
     pub delivered: u64,
     /// LT-ACKs sent.
     pub lt_acks: u64,
+    /// LT-ACKs that say that the session is unknown.
+    pub unknown: u64,
+    /// Late packets of a session that has ended.
+    pub stale: u64,
     /// Number of times that the receiving timer of a block has ended.
     pub timeouts: u64,
     /// The largest number of blocks held at one time.
@@ -45,6 +49,8 @@ pub struct LtReceiver<P> {
     config: LtConfig,
     /// The identifier of the session. None before the first packet.
     session: Option<u32>,
+    /// An earlier session that has ended. Its late packets do not begin it again.
+    ended: Option<u32>,
     /// Whether TCP has accepted the connection.
     is_accepted: bool,
     /// The blocks from block `oldest` on. None: no packet of the block has arrived.
@@ -74,28 +80,25 @@ impl<P: Payload> LtReceiver<P> {
     /// A setting that is not allowed.
     pub fn new(config: LtConfig) -> Result<LtReceiver<P>, LtConfigError> {
         config.check()?;
-        Ok(LtReceiver {
-            config,
-            session: None,
-            is_accepted: config.mode != LtMode::Improved,
-            blocks: VecDeque::new(),
-            oldest: 0,
-            next: config.first,
-            heard: 0,
-            received: 0,
-            delivered: VecDeque::new(),
-            acks: VecDeque::new(),
-            rate: None,
-            events: VecDeque::new(),
-            has_ended: false,
-            now: Time::ZERO,
-            counts: LtReceiverCounts::default(),
-        })
+        Ok(LtReceiver::blank(config))
     }
 
-    /// Sets x_s, the rate of an upload in bit/s. The gateway's LT-ACKs tell the client this rate.
+    /// A receiver for the next session, after this one has ended. The new receiver knows the old session, so late
+    /// packets of the old session do not look like a restart of the sender.
+    pub fn renewed(&self) -> LtReceiver<P> {
+        let ended = self.session.or(self.ended);
+        LtReceiver { ended, rate: self.rate, now: self.now, ..LtReceiver::blank(self.config) }
+    }
+
+    /// Sets x_s, the rate of an upload in bit/s. The gateway's LT-ACKs tell the client this rate, or [`MAX_RATE`] if
+    /// the rate is larger.
     pub fn set_rate(&mut self, rate: u64) {
-        self.rate = Some(rate);
+        self.rate = Some(rate.min(MAX_RATE));
+    }
+
+    /// The numbers with which the parser of symbols completes truncated numbers.
+    pub fn context(&self) -> LtContext {
+        LtContext { number: self.heard, block: self.oldest }
     }
 
     /// How many blocks the receiver holds.
@@ -113,8 +116,33 @@ impl<P: Payload> LtReceiver<P> {
         self.counts
     }
 
+    fn blank(config: LtConfig) -> LtReceiver<P> {
+        LtReceiver {
+            config,
+            session: None,
+            ended: None,
+            is_accepted: config.mode != LtMode::Improved,
+            blocks: VecDeque::new(),
+            oldest: 0,
+            next: config.first,
+            heard: 0,
+            received: 0,
+            delivered: VecDeque::new(),
+            acks: VecDeque::new(),
+            rate: None,
+            events: VecDeque::new(),
+            has_ended: false,
+            now: Time::ZERO,
+            counts: LtReceiverCounts::default(),
+        }
+    }
+
     /// Takes a request to open the connection.
     fn open(&mut self, session: u32) {
+        if self.ended == Some(session) {
+            self.counts.stale += 1;
+            return self.deny(session);
+        }
         let is_unused = !self.is_accepted && self.received == 0;
         match self.session {
             Some(known) if known == session => {
@@ -139,24 +167,43 @@ impl<P: Payload> LtReceiver<P> {
 
     /// Checks that a symbol belongs to the session. Returns whether it does.
     fn admit(&mut self, symbol: &LtSymbol<P>) -> bool {
-        let opens_itself = self.config.mode != LtMode::Improved && symbol.oldest == 0;
+        let is_stale = self.ended == Some(symbol.session);
+        self.counts.stale += u64::from(is_stale);
+        let opens_itself = self.config.mode != LtMode::Improved && symbol.oldest == 0 && !is_stale;
         match self.session {
+            // The sender knows of blocks that this end has not decoded. So this end has restarted, and a late packet of
+            // the session has opened the connection again.
+            Some(session) if session == symbol.session && symbol.oldest > self.oldest => {
+                self.deny(session);
+                false
+            }
             Some(session) if session == symbol.session => self.is_accepted,
             Some(_) if opens_itself => {
                 self.end();
                 false
             }
-            Some(_) => false,
+            // The packet may be late. But if its sender is still there, the sender must learn that it has no receiver.
+            Some(_) => {
+                self.deny(symbol.session);
+                false
+            }
             None if opens_itself => {
                 self.session = Some(symbol.session);
                 true
             }
             // This end has restarted: the sender knows of a session that this end does not know.
             None => {
-                self.acks.push_back(LtAck { session: symbol.session, report: LtReport::Unknown, rate: None });
+                self.ended = Some(symbol.session);
+                self.deny(symbol.session);
                 false
             }
         }
+    }
+
+    /// Tells a sender that its session is unknown here.
+    fn deny(&mut self, session: u32) {
+        self.counts.unknown += 1;
+        self.acks.push_back(LtAck { session, report: LtReport::Unknown, rate: None });
     }
 
     /// Takes a symbol of a block that is not delivered. Returns whether the packet is valid.

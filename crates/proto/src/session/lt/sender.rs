@@ -14,6 +14,7 @@ use super::estimates::{AnswerTime, BlockTime, PathLoss};
 use super::sending_block::{SendingBlock, symbols_for};
 use super::{LtAck, LtEvent, LtInner, LtPacket, LtSymbol, TcpAck};
 use crate::session::{Received, Session, Transmit};
+use crate::wire::LtContext;
 use acknowledging::TcpAcks;
 use opening::Opening;
 use ripstop_base::Time;
@@ -21,6 +22,7 @@ use ripstop_codes::Payload;
 use ripstop_model::domain::EquationForm;
 use ripstop_model::mesh::shares::BlocksInFlight;
 use std::collections::{BTreeMap, VecDeque};
+use timing::remember;
 
 /// A packet of the sending TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +190,11 @@ impl<P: Payload> LtSender<P> {
         self.block_time.get()
     }
 
+    /// The numbers with which the parser of LT-ACKs completes truncated numbers.
+    pub fn context(&self) -> LtContext {
+        LtContext { number: self.number, block: self.oldest + self.blocks.len() as u64 }
+    }
+
     /// How many blocks are in flight.
     pub fn blocks_in_flight(&self) -> usize {
         self.blocks.len()
@@ -207,6 +214,12 @@ impl<P: Payload> LtSender<P> {
             window_updates: self.acks.updates,
             ..self.counts
         }
+    }
+
+    /// How many packets the sender remembers because their fate is unknown. [`LtConfig::most_remembered`] is the bound.
+    pub fn remembered(&self) -> usize {
+        let in_blocks: usize = self.blocks.iter().map(|block| block.in_flight() as usize).sum();
+        self.on_the_way.len() + self.requests.len() + in_blocks
     }
 
     fn is_improved(&self) -> bool {
@@ -326,10 +339,10 @@ impl<P: Payload> LtSender<P> {
         self.number += 1;
         self.may_probe = false;
         if self.is_improved() {
-            self.on_the_way.push_back((number, now));
+            remember(&mut self.on_the_way, (number, now), self.config.most_listed());
         }
         if request {
-            self.requests.push_back((number, now));
+            remember(&mut self.requests, (number, now), self.config.most_listed());
             self.counts.requests += 1;
             self.unrequested = 0;
             self.await_answer(now);

@@ -2,6 +2,7 @@
 
 use super::BlockState;
 use super::block_code::{BlockCode, BlockEncoder};
+use super::config::MOST_IN_FLIGHT;
 use ripstop_base::Time;
 use ripstop_codes::Payload;
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ pub(super) struct SendingBlock<P> {
     pub(super) owed: u32,
     /// Source symbols to be sent again, before new symbols: bit i stands for source symbol i.
     resend: u64,
+    /// With a code that is not systematic: the source symbols that the receiver has, as far as the sender knows.
+    known: u64,
     /// The next symbol that was never sent.
     next: u32,
     /// How many packets of the block were sent.
@@ -59,6 +62,7 @@ impl<P: Payload> SendingBlock<P> {
             encoder: BlockEncoder::new(code, symbols)?,
             owed: first_round,
             resend: 0,
+            known: 0,
             next: if code.is_systematic() { 0 } else { spread },
             sent: 0,
             began: Time::NEVER,
@@ -76,6 +80,7 @@ impl<P: Payload> SendingBlock<P> {
         self.owed = self.owed.checked_sub(1)?;
         let symbol = match self.resend {
             0 => {
+                self.skip_useless();
                 self.next = self.next.wrapping_add(1);
                 self.next.wrapping_sub(1)
             }
@@ -89,8 +94,21 @@ impl<P: Payload> SendingBlock<P> {
         }
         let index = self.sent;
         self.sent = self.sent.saturating_add(1);
+        if self.in_flight.len() >= MOST_IN_FLIGHT {
+            self.in_flight.pop_front();
+        }
         self.in_flight.push_back((number, symbol));
         Some(SentSymbol { symbol, index, payload: self.encoder.symbol(symbol)? })
+    }
+
+    /// Skips symbols that combine only source symbols that the receiver has. The sender sends few symbols in each
+    /// round, so symbols of no use would make a block take many rounds.
+    fn skip_useless(&mut self) {
+        if self.known != 0 {
+            let symbols = (0..MOST_SKIPPED).map(|ahead| self.next.wrapping_add(ahead));
+            let useful = symbols.into_iter().find(|symbol| self.encoder.may_add(*symbol, self.known));
+            self.next = useful.unwrap_or(self.next);
+        }
     }
 
     /// The receiver has reported on all packets before `heard`. They are not in flight any more.
@@ -116,12 +134,15 @@ impl<P: Payload> SendingBlock<P> {
             (self.owed, self.resend) = (0, 0);
             return 0;
         }
+        if !is_systematic {
+            self.known |= state.known;
+        }
         let coming = self.in_flight() + self.owed;
         let Some(lacking) = u32::from(self.missing).checked_sub(coming).filter(|lacking| *lacking > 0) else {
             return 0;
         };
-        // Only the oldest block delays the delivery, so only this block gets symbols for the losses to come. More symbols
-        // for the other blocks would save rounds that nobody waits for, and many of them would come too late.
+        // Only the oldest block delays the delivery, so only this block gets symbols for the losses to come. More
+        // symbols for the other blocks would save rounds that nobody waits for, and many of them would come too late.
         let added = if is_oldest { (f64::from(lacking) / (1.0 - loss)).round() as u32 } else { lacking };
         self.owed += added;
         if is_systematic {
@@ -135,6 +156,11 @@ impl<P: Payload> SendingBlock<P> {
         added
     }
 }
+
+/// How many symbols are tried until one is of use. The mean degree of the codes is at least 3, so one of 21 symbols of
+/// a block of 64 contains the last source symbol. Half the value sometimes finds none. Double the value only takes more
+/// time when there is none.
+const MOST_SKIPPED: u32 = 200;
 
 /// How many symbols must be sent so that `wanted` symbols arrive on average: ceil(`wanted` / (1 -
 /// `loss`)), at least 1.
@@ -157,6 +183,21 @@ mod tests {
             assert_eq!(symbols_for(16.0, loss), symbols, "loss {loss}");
         }
         assert_eq!(symbols_for(-3.0, 0.1), 1);
+    }
+
+    #[test]
+    fn symbols_of_a_code_that_is_not_systematic_are_of_use() {
+        let mut block = SendingBlock::new(BlockCode::Lt(LtCode::Optimised), vec![Length(100); 64], 64, 7).unwrap();
+        while block.send(0, Time::ZERO).is_some() {}
+        block.account(1);
+        // The receiver lacks only source symbol 5.
+        let (state, lacks) = (BlockState { missing: 1, known: !(1 << 5) }, 1 << 5);
+        for _ in 0..20 {
+            block.account(1);
+            assert_eq!(block.top_up(state, false, false, 0.0), 1);
+            let sent = block.send(0, Time::ZERO).unwrap();
+            assert_ne!(LtCode::Optimised.neighbours(64, sent.symbol) & lacks, 0, "symbol {}", sent.symbol);
+        }
     }
 
     #[test]

@@ -135,8 +135,10 @@ impl<P: Payload> LtSender<P> {
             }
             return;
         }
-        // TCP sends no data before the connection is open.
-        if !self.opening.is_open() || self.waiting.len() + self.early.len() >= self.config.most_held as usize {
+        // TCP sends no data before the connection is open. Early packets leave room for the packet that they wait for.
+        // Otherwise this packet would be dropped for ever.
+        let room = self.config.most_held as usize - usize::from(number > self.next);
+        if !self.opening.is_open() || self.waiting.len() + self.early.len() >= room {
             self.counts.refused += 1;
             return;
         }
@@ -177,7 +179,8 @@ impl<P: Payload> LtSender<P> {
             self.acks.set_edge(edge);
             self.acks.allow(self.next, Duration::ZERO, now);
         } else {
-            self.acks.advertise(edge, UPDATE_EVERY);
+            // With a buffer of two or three packets, the window might never move by two packets at one time.
+            self.acks.advertise(edge, UPDATE_EVERY.min(u64::from(self.config.buffer / 2)).max(1));
         }
     }
 

@@ -30,13 +30,10 @@ impl<P: Payload> LtSender<P> {
             }
             LtReport::Opened => self.opened(now),
             LtReport::Unknown => {
-                // The receiver had opened the connection, or had acknowledged blocks, and does not know them now.
-                let is_lost = self.oldest > 0 || (self.is_improved() && self.opening.is_open());
-                if is_lost {
-                    self.has_ended = true;
-                    self.events.push_back(LtEvent::PeerRestarted);
-                }
-                is_lost
+                // The receiver has restarted, or takes this session for one that has ended. It will never open the
+                // session.
+                self.end();
+                true
             }
         };
         if is_valid {
@@ -96,6 +93,10 @@ impl<P: Payload> LtSender<P> {
         if heard > self.number || received > heard || decoded > end || decoded + blocks.len() as u64 > end {
             return false;
         }
+        if heard > self.heard && self.forgets(received, decoded, blocks) {
+            self.end();
+            return true;
+        }
         if heard < self.heard || received < self.received || decoded < self.oldest {
             // An older report that was overtaken has no news.
             return true;
@@ -139,6 +140,24 @@ impl<P: Payload> LtSender<P> {
         }
         self.release_decoded();
         true
+    }
+
+    /// Whether a later report knows less than an earlier one. Then the receiver has restarted, and a late request of
+    /// this session has opened the connection again. Blocks that are decoded here may be lost there.
+    fn forgets(&self, received: u64, decoded: u64, blocks: &[BlockState]) -> bool {
+        let is_decoded = |number: u64| match number.checked_sub(decoded) {
+            None => true,
+            Some(place) if place >= MAX_REPORTED as u64 => true,
+            Some(place) => blocks.get(place as usize).is_some_and(|state| state.missing == 0),
+        };
+        let mut known = (self.oldest..).zip(&self.blocks).filter(|(_, block)| block.is_decoded);
+        received < self.received || decoded < self.oldest || known.any(|(number, _)| !is_decoded(number))
+    }
+
+    /// The receiver has restarted.
+    fn end(&mut self) {
+        self.has_ended = true;
+        self.events.push_back(LtEvent::PeerRestarted);
     }
 
     /// Forgets the oldest blocks that are decoded.

@@ -3,6 +3,7 @@
 use super::LtSender;
 use ripstop_base::Time;
 use ripstop_codes::Payload;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 impl<P: Payload> LtSender<P> {
@@ -35,7 +36,8 @@ impl<P: Payload> LtSender<P> {
         let rate = self.rate.unwrap_or(UNKNOWN_RATE).max(1);
         let in_flight: u32 = self.blocks.iter().map(|block| block.owed).sum();
         let bits = 8 * u64::from(self.config.packet_bytes) * u64::from(in_flight + packets);
-        Duration::from_secs_f64(DRAIN_MARGIN * bits as f64 / rate as f64) + ANSWER_MARGIN
+        let drained = Duration::from_secs_f64(DRAIN_MARGIN * bits as f64 / rate as f64);
+        drained.min(MOST_DRAIN) + ANSWER_MARGIN
     }
 
     /// Improved mode: sets the time at which the next packet may leave. x_s counts decoded packets,
@@ -82,6 +84,14 @@ impl<P: Payload> LtSender<P> {
     }
 }
 
+/// Adds an entry to a list of at most `most` entries. The oldest entry makes room.
+pub(super) fn remember<T>(list: &mut VecDeque<T>, entry: T, most: usize) {
+    if list.len() >= most {
+        list.pop_front();
+    }
+    list.push_back(entry);
+}
+
 /// The rate that is assumed for [`LtSender::drain_time`] if no rate was set, bit/s: 100 kbit/s, less
 /// than the paper's paths carry. Half the value doubles the wait after a lost LT-ACK.
 const UNKNOWN_RATE: u64 = 100_000;
@@ -90,6 +100,11 @@ const UNKNOWN_RATE: u64 = 100_000;
 /// link, half the value gives 118 instead of 103 kbit/s. But the wait must be longer than the path
 /// needs: with a quarter of the value, the sender adds symbols to a path that is full already.
 const DRAIN_MARGIN: f64 = 3.0;
+/// The longest wait for all packets in flight to leave the path. A full queue makes the estimate of the loss large, and
+/// a block of 64 packets then has 640 symbols, so the wait could be minutes. No queue holds packets for 10 s, a third
+/// of this time. Half the value still has no effect on the paths of paper 004. Double the value doubles the longest
+/// stall after an LT-ACK is lost.
+const MOST_DRAIN: Duration = Duration::from_secs(30);
 /// The part of the wait that does not depend on the packets in flight: the time of an LT-ACK.
 const ANSWER_MARGIN: Duration = Duration::from_millis(300);
 /// How much faster than x_s / (1 - P) the sender may send. C_g is a model of the path, and saturated
