@@ -62,9 +62,9 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
 
-soak: ## run 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 sessions, from seed 7 on
+soak: ## run random hostile sessions in virtual time, for 10 000 seeds one of the tunnel and one of TCP/LT (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 seeds, from seed 7 on; KIND=lt or KIND=tunnel runs one kind
 	@tools/need.sh cargo cc
-	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0)
+	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0) $(KIND)
 
 flags: ## write docs/flags.md from the definitions of the program's flags
 	@tools/need.sh cargo cc

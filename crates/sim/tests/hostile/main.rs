@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod lt;
 
 use common::{LINKS, TUNNEL, tunnel};
 use harness::judge::HostileSession;

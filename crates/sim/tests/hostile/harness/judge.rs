@@ -1,12 +1,13 @@
 //! Runs one hostile session past its end and judges it. Each property that does not hold becomes a
 //! fault.
 
+use super::findings::guarded;
+use super::links::configured;
 use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
+use super::stall::{Progress, StallClock};
 use ripstop_base::{Seed, Time};
-use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
 use ripstop_proto::session::tunnel::Status;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// How long a session may take to come to rest after its sources have ended. Half the value may
@@ -70,11 +71,8 @@ impl HostileSession {
     /// Runs the session of the master seed `seed`. A panic becomes a fault.
     pub(crate) fn run(seed: u64) -> HostileSession {
         let scenario = HostileScenario::random(Seed::new(seed));
-        let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-            Outcome { faults: vec![format!("panicked: {words}")], ..Outcome::default() }
-        });
+        let outcome = guarded(|| scenario.run(Seed::new(seed)))
+            .unwrap_or_else(|fault| Outcome { faults: vec![fault], ..Outcome::default() });
         HostileSession { seed, scenario, outcome }
     }
 
@@ -254,58 +252,14 @@ impl HostileScenario {
 /// Watches a session for stalls while it runs.
 #[derive(Debug, Default)]
 struct StallWatch {
-    /// The progress of each side's packets.
-    progress: [Progress; 2],
+    /// The clock of each side's packets.
+    clocks: [StallClock; 2],
 }
-
-/// The counters at the last check at which one of three conditions held: a packet had been delivered, an interruption
-/// of the path had just ended, or nothing waited to be sent.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    /// When the counters were read.
-    at: Time,
-    /// Packets delivered.
-    delivered: u64,
-    /// Datagrams that the link there and the link back had delivered.
-    carried: [u64; 2],
-    /// When both links had delivered enough datagrams for progress. None until then. A loss burst has a length in
-    /// packets, so it can last long on an idle link.
-    able: Option<Time>,
-    /// How many datagrams this side had offered to its link, and when it last offered a datagram.
-    tried: (u64, Time),
-}
-
-/// Datagrams that each link must deliver before missing progress counts as a stall. Half the value
-/// counts stalls earlier, and may blame the tunnel for a loss burst. Double the value misses stalls
-/// on slow paths.
-const ENOUGH: u64 = 20;
 
 /// Handshake messages that an end must have sent before a session may count as unconnected. Half
 /// the value excuses ends that give up early. Double the value may report sessions that have no
 /// fault.
 const TRIES: u64 = 10;
-
-impl Progress {
-    /// The progress of the packets that `side` sent, now.
-    fn of(world: &HostileWorld, side: Side) -> Progress {
-        let (now, (_, delivered)) = (world.world.now(), world.packets(side));
-        let link = |side: Side| world.world.link(side as usize);
-        let carried = Side::BOTH.map(|side| link(side).delivered);
-        Progress { at: now, delivered, carried, able: None, tried: (link(side).offered, now) }
-    }
-
-    /// The longer of two times: how long nothing was delivered although both links carried enough
-    /// datagrams, and how long the side has offered no datagram.
-    fn stall(&mut self, is: &Progress) -> Duration {
-        if self.able.is_none() && is.carried.iter().zip(&self.carried).all(|(is, was)| is - was >= ENOUGH) {
-            self.able = Some(is.at);
-        }
-        if is.tried.0 != self.tried.0 {
-            self.tried = is.tried;
-        }
-        is.at.since(self.tried.1.min(self.able.unwrap_or(Time::NEVER)))
-    }
-}
 
 impl StallWatch {
     /// Checks memory bounds and stalls of both sides now.
@@ -321,14 +275,21 @@ impl StallWatch {
                 Some(tunnel) => tunnel.outstanding.0 > 0 || tunnel.backlog.0 > 0,
                 None => status.waiting > 0,
             };
-            let (is, was) = (Progress::of(world, side), &mut self.progress[side as usize]);
-            if !waiting || is.delivered != was.delivered || was.at < whole {
-                *was = is;
+            let (is, clock) = (progress(world, side), &mut self.clocks[side as usize]);
+            if !waiting || is.achieved != clock.was().achieved || clock.was().at < whole {
+                clock.set(is);
             } else {
-                outcome.longest_stall = outcome.longest_stall.max(was.stall(&is));
+                outcome.longest_stall = outcome.longest_stall.max(clock.stall(&is));
             }
         }
     }
+}
+
+/// The progress of the packets that `side` sent, now.
+fn progress(world: &HostileWorld, side: Side) -> Progress {
+    let link = |side: Side| world.world.link(side as usize);
+    let carried = Side::BOTH.map(|side| link(side).delivered);
+    Progress { at: world.world.now(), achieved: world.packets(side).1, carried, offered: link(side).offered }
 }
 
 /// A memory bound that an end exceeds, in words. None if the end keeps all bounds.
@@ -344,25 +305,6 @@ fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String>
     ]
     .into_iter()
     .find_map(|(what, is, most)| (is > most).then(|| format!("{is} {what}; at most {most} are allowed")))
-}
-
-/// The configured impairments of a link, by the names of [`ripstop_link::Link::unfired`].
-fn configured(link: &LinkConfig) -> Vec<&'static str> {
-    [
-        ("policer", link.policer.is_some()),
-        ("loss", link.loss != Loss::None),
-        ("fec", link.fec.as_ref().is_some_and(|fec| fec.n > fec.k && fec.loss.is_active())),
-        ("fec.loss", link.fec.as_ref().is_some_and(|fec| fec.loss.is_active())),
-        ("jitter", !link.jitter.duration().is_zero()),
-        ("reorder", link.reorder.is_some()),
-        ("duplicate", link.duplicate.is_some()),
-        ("corrupt", link.corrupt.get() > 0.0),
-        ("blackouts", !link.blackouts.is_empty()),
-        ("schedule", !link.schedule.is_empty()),
-    ]
-    .into_iter()
-    .filter_map(|(name, on)| on.then_some(name))
-    .collect()
 }
 
 /// Packets that a session dropped at its entrance.

@@ -5,7 +5,14 @@
 //!   describes each violated property in words as a fault. The seed reproduces the fault.
 //! - `tally` adds up the results of many sessions: how many packets were lost without need, and
 //!   whether every configured impairment and mishap happened.
+//! - `links` draws links, `stall` measures stalls, and `findings` collects faults and impairments, for every kind of
+//!   session.
+//! - `lt` has the sessions of TCP/LT.
 
+pub(crate) mod findings;
 pub(crate) mod judge;
+pub(crate) mod links;
+pub(crate) mod lt;
 pub(crate) mod scenario;
+pub(crate) mod stall;
 pub(crate) mod tally;

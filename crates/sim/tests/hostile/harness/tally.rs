@@ -1,8 +1,8 @@
 //! Adds up many hostile sessions and finds problems that no single session shows: too much loss
 //! overall, and impairments that never happen.
 
+use super::findings::{ENOUGH, Findings};
 use super::judge::HostileSession;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -16,10 +16,6 @@ const POOL: u64 = 1_000_000;
 
 /// The number of worst sessions that a message names. More names only make the message longer.
 const NAMED: usize = 10;
-
-/// An impairment that is configured on at least this number of links or ends must have happened at least one time. Half
-/// the value fails more often by chance; double the value misses a dead impairment in more runs.
-const ENOUGH: u64 = 20;
 
 /// The sum of many sessions. The order in which they are added makes no difference.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +48,8 @@ pub(crate) struct Tally {
     worst: Vec<(u64, u64, u64)>,
     /// The longest stalls, the longest first, with their seeds.
     stalls: Vec<(Duration, u64)>,
-    /// The faults, by the seeds of their sessions.
-    faults: BTreeMap<u64, Vec<String>>,
-    /// For each impairment, the number of links or ends on which it was configured, and the number on which it
-    /// happened.
-    impairments: BTreeMap<&'static str, (u64, u64)>,
+    /// The faults and the impairments.
+    findings: Findings,
 }
 
 impl Tally {
@@ -87,24 +80,17 @@ impl Tally {
         self.stalls.push((outcome.longest_stall, seed));
         self.stalls.sort_unstable_by(|a, b| b.cmp(a));
         self.stalls.truncate(NAMED);
-        if !outcome.faults.is_empty() {
-            self.faults.insert(seed, outcome.faults.clone());
-        }
-        for (name, fired) in &outcome.impairments {
-            let (configured, did) = self.impairments.entry(name).or_default();
-            *configured += 1;
-            *did += u64::from(*fired);
-        }
+        self.findings.add(seed, &outcome.faults, &outcome.impairments);
     }
 
     /// The number of sessions with a fault.
     pub(crate) fn faulty(&self) -> usize {
-        self.faults.len()
+        self.findings.faulty()
     }
 
     /// On how many links or ends the impairment or mishap `name` happened.
     pub(crate) fn happened(&self, name: &str) -> u64 {
-        self.impairments.get(name).map_or(0, |(_, fired)| *fired)
+        self.findings.happened(name)
     }
 
     /// The share of packets lost in the tunnels of calm sessions; 0 without packets.
@@ -114,8 +100,7 @@ impl Tally {
 
     /// All problems of the sessions in words, with the seeds that reproduce them. Empty if there are no problems.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let mut problems: Vec<String> =
-            self.faults.iter().map(|(seed, faults)| format!("seed {seed}: {}", faults.join("; "))).collect();
+        let mut problems = self.findings.faults();
         if self.calm_residual as f64 > MAX_RESIDUAL * self.calm_packets.max(POOL) as f64 {
             problems.push(format!(
                 "{} of {} packets were lost in calm sessions: {:.1e}, above the limit of {MAX_RESIDUAL:.0e}; worst seeds: {}",
@@ -128,11 +113,7 @@ impl Tally {
         if self.unconnected > 5 + self.sessions / 100 {
             problems.push(format!("in {} of {} sessions no handshake completed", self.unconnected, self.sessions));
         }
-        for (name, (configured, fired)) in &self.impairments {
-            if *fired == 0 && *configured >= ENOUGH {
-                problems.push(format!("`{name}` was configured {configured} times and never happened"));
-            }
-        }
+        problems.extend(self.findings.unfired(ENOUGH));
         if self.recovered == 0 && self.calm_packets > 100_000 {
             problems.push("no packet was recovered by a repair".to_owned());
         }
@@ -178,8 +159,6 @@ impl fmt::Display for Tally {
         }
         let stalls = self.stalls.iter().take(5).map(|(stall, seed)| format!("{:.2} s ({seed})", stall.as_secs_f64()));
         writeln!(f, "longest stalls on an uninterrupted path (seed): {}", stalls.collect::<Vec<_>>().join(", "))?;
-        let impairments =
-            self.impairments.iter().map(|(name, (configured, fired))| format!("{name} {fired} of {configured}"));
-        write!(f, "happened: {}", impairments.collect::<Vec<_>>().join(", "))
+        write!(f, "{}", self.findings)
     }
 }

@@ -1,0 +1,15 @@
+//! Random sessions of TCP/LT over random hostile paths, and the properties that must always hold.
+//!
+//! - `scenario` draws settings, paths and restarts from a seed.
+//! - `tcp` has the TCP source and the TCP sink at the two ends.
+//! - `wire` is one direction of the path: a link, and the bytes of the packets that are on their way.
+//! - `world` drives a sender and a receiver over two wires in virtual time.
+//! - `judge` runs a scenario and describes each violated property in words as a fault. The seed reproduces the fault.
+//! - `tally` adds up the results of many sessions.
+
+pub(crate) mod judge;
+pub(crate) mod scenario;
+pub(crate) mod tally;
+pub(crate) mod tcp;
+pub(crate) mod wire;
+pub(crate) mod world;
