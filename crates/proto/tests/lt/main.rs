@@ -1,6 +1,7 @@
 //! TCP/LT in virtual time: all packets are delivered in order, byte for byte, in each mode. Each mechanism has a
 //! counter, and a test that needs the mechanism.
 
+mod corpus;
 mod hostile;
 mod restarts;
 mod vectors;
