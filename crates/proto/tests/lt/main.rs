@@ -234,6 +234,39 @@ fn packets_out_of_order_are_kept_and_the_gap_is_reported() {
     assert_eq!((counts.out_of_order, counts.repeated_acks, counts.repeated), (2, 3, 1));
 }
 
+/// A window of 24 packets asks in each sixth packet, and a window of 8 packets in each second one.
+#[test]
+fn a_small_window_asks_for_more_answers() {
+    let packets_per_request = |window: u32| {
+        let counts = through(LtConfig { window, ..LtConfig::new(LtMode::Improved) }, 0.0, 2_000).sender.counts();
+        counts.packets as f64 / counts.requests as f64
+    };
+    let [large, small] = [24, 8].map(packets_per_request);
+    assert!((3.0..=6.0).contains(&large) && (1.0..=2.0).contains(&small), "large {large}, small {small}");
+}
+
+/// Without any answer, the first four probes have one symbol, and each further probe has twice as many.
+#[test]
+fn probes_grow_after_four_without_an_answer() {
+    let mut sender = open(LtConfig::new(LtMode::Improved));
+    for number in 0..16 {
+        sender.handle_inner(Time::ZERO, LtInner::Segment(Segment { number, payload: content(number) }));
+    }
+    while sender.poll_transmit(Time::ZERO).is_some() {}
+    let mut probes = Vec::new();
+    while probes.len() < 9 {
+        let now = sender.poll_timeout().unwrap();
+        let before = sender.counts();
+        sender.handle_timeout(now);
+        while sender.poll_transmit(now).is_some() {}
+        let after = sender.counts();
+        if after.timeouts > before.timeouts {
+            probes.push(after.packets - before.packets);
+        }
+    }
+    assert_eq!(probes, [1, 1, 1, 1, 2, 4, 8, 16, 16]);
+}
+
 #[test]
 fn a_request_to_open_is_repeated_until_it_is_answered_or_too_old() {
     let config = LtConfig::new(LtMode::Improved);
@@ -246,7 +279,9 @@ fn a_request_to_open_is_repeated_until_it_is_answered_or_too_old() {
         sender.handle_timeout(now);
         while sender.poll_transmit(now).is_some() {}
     }
-    assert!((25..40).contains(&sender.counts().opens), "{:?}", sender.counts());
+    // One copy, two, four, and eight at each later time.
+    let copies = |times: u64| 1 + 2 + 4 + 8 * (times - 3);
+    assert!((copies(25)..copies(40)).contains(&sender.counts().opens), "{:?}", sender.counts());
     assert!(seconds(57.0) < now && now < seconds(60.0));
     sender.handle_inner(Time::ZERO, LtInner::Segment(Segment { number: 0, payload: content(0) }));
     assert_eq!(sender.counts().refused, 1, "TCP sends no data before the connection is open");
