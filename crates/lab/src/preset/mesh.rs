@@ -106,7 +106,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     let medium = medium(given, hops)?;
     let flow = flows(given, hops, &medium)?;
     let between = [SERVER, GATEWAY].map(str::to_owned);
-    let link = vec![LinkSpec { between, forth: wired, back: None, one_way: false }];
+    let link = vec![LinkSpec::new(between, wired, None)];
     let gateway = gateway(given, hops, &medium)?.into_iter().collect();
     let scenario = Scenario { run, link, medium: vec![medium], gateway, flow, ..Scenario::default() };
     Ok(measure::expect(given, scenario))

@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same state machine | [`crate::wire::Packet`] |
 //! | [`nc::NcSender`], [`nc::NcReceiver`] | a coding layer below a sending and a receiving TCP (paper 000) | [`nc::NcPacket`], [`nc::NcAck`] |
+//! | [`block::BlockSender`], [`block::BlockReceiver`] | the two ends of a lossy link with a block code (paper 003) | [`block::BlockPacket`] |
 //! | [`lt::LtSender`], [`lt::LtReceiver`] | a gateway and its clients (paper 004) | [`lt::LtPacket`], [`lt::LtAck`] |
 //! | [`nc::NcRelay`] | a node on the path between `NcSender` and `NcReceiver` | [`nc::NcPacket`] |
 //!
@@ -16,6 +17,7 @@
 //! same contract. `Endpoint` takes and returns bytes instead of typed packets, so it does not
 //! implement the trait.
 
+pub mod block;
 pub mod lt;
 pub mod nc;
 pub mod tunnel;

@@ -57,14 +57,20 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
             let layer = scenario.gateway_layer(flow, path, gateways[path.gateway]);
             (links(&path.wired), links(&path.lossy), layer)
         });
-        let carrier = match (tunnel, &coding, &blocks) {
+        let protection = scenario.block_path(k, &named[0])?;
+        let protection = protection.map(|path| {
+            let [before, after] = links(&[path.before, path.after]);
+            (before, after, path.code)
+        });
+        let carrier = match (tunnel, &coding, &blocks, &protection) {
             (Some((tunnel, backwards)), ..) => Carrier::Tunnel { tunnel, backwards },
-            (None, Some(coding), _) => Carrier::Coded(&there, &back, coding),
-            (None, None, Some((wired, lossy, layer))) => {
+            (None, Some(coding), ..) => Carrier::Coded(&there, &back, coding),
+            (None, None, Some((wired, lossy, layer)), _) => {
                 let [wired, lossy] = [wired, lossy].map(|ways| ways.each_ref().map(Vec::as_slice));
                 Carrier::Gateway { wired, lossy, layer }
             }
-            (None, None, None) => Carrier::Links(&there, &back),
+            (None, None, None, Some((before, after, code))) => Carrier::Protected { before, after, back: &back, code },
+            (None, None, None, None) => Carrier::Links(&there, &back),
         };
         let jitter = [start_jitter(scenario, flow, &named[0]), scenario.run.duration.duration()];
         for name in flow.names() {
@@ -72,6 +78,7 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
             add_flow(&mut world, flow, &carrier, &name, start_time(seed, flow, jitter, &name)).map_err(|error| {
                 let field = match error {
                     FlowError::Coding(_) => "nc",
+                    FlowError::Protection(_) => "block",
                     FlowError::Blocks(_) => "gateway",
                     FlowError::Source(_) => "source",
                 };
@@ -136,13 +143,14 @@ fn airtime(scenario: &Scenario, leg: Leg, bytes: u64) -> Duration {
     }
 }
 
-/// The name of the random streams of link direction `number`. If the scenario has a single link, the names are the same
-/// as in the real-time emulator. With the same seed, the k-th packet therefore meets the same fate in the simulator and
+/// The name of the random streams of link direction `number`. If the scenario has a single link, or names the link's
+/// stream `link`, the names are the same as in the real-time emulator. With the same seed, the k-th packet therefore meets the same fate in the simulator and
 /// in the emulator.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
-    match scenario.link.len() {
-        1 => format!("link/{number}"),
-        _ => format!("link/{}/{direction}", number / 2),
+    match (&scenario.link[number / 2].stream, scenario.link.len()) {
+        (Some(stream), _) => format!("{stream}/{}", number % 2),
+        (None, 1) => format!("link/{number}"),
+        (None, _) => format!("link/{}/{direction}", number / 2),
     }
 }
 

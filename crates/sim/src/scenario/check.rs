@@ -40,6 +40,14 @@ impl Scenario {
             if link.one_way && link.back.is_some() {
                 return refuse(format!("{field}.back"), "a `one-way` link has no `back`; remove one of the two");
             }
+            if let Some(stream) = &link.stream {
+                let others = self.link.iter().enumerate().filter(|(other, _)| *other != k);
+                if stream.is_empty() || others.into_iter().any(|(_, other)| other.stream.as_ref() == Some(stream)) {
+                    let problem =
+                        format!("`{stream}` is empty or names the stream of another link; write another name");
+                    return refuse(format!("{field}.stream"), problem);
+                }
+            }
             for (name, config) in [("forth", Some(&link.forth)), ("back", link.back.as_ref())] {
                 if let Some(Err(error)) = config.map(|config| config.check()) {
                     return refuse(format!("{field}.{name}.{}", error.field), error.problem);
@@ -62,6 +70,7 @@ impl Scenario {
             let tunnel = flow.tunnel.as_ref().map(|name| self.tunnel_of(k, name)).transpose()?;
             let way = self.flow_links(&topology, k, tunnel)?;
             self.nc_config(k, if tunnel.is_some() { &[] } else { &way[0] })?;
+            self.block_path(k, &way[0])?;
             self.gateway_path(k, &way)?;
             self.check_time_passes(k, &way)?;
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {

@@ -27,12 +27,8 @@ impl Tandem {
     /// The scenario, with nodes `n0`, `n1`, ... and the flows between the ends.
     pub fn scenario(&self) -> Scenario {
         let node = |k: u32| format!("n{k}");
-        let link = |k: u32| LinkSpec {
-            between: [node(k), node(k + 1)],
-            forth: self.forth.clone(),
-            back: (self.back != self.forth).then(|| self.back.clone()),
-            one_way: false,
-        };
+        let back = || (self.back != self.forth).then(|| self.back.clone());
+        let link = |k: u32| LinkSpec::new([node(k), node(k + 1)], self.forth.clone(), back());
         let name = self.tunnel.as_ref().map(|tunnel| tunnel.name.clone());
         let flow = |flow: &FlowSpec| {
             // Answers go from the last node to the first.
@@ -98,12 +94,7 @@ impl FecPath {
         };
         Scenario {
             run: RunSpec { unit: Some(self.fec.unit), ..self.run.clone() },
-            link: vec![LinkSpec {
-                between: ends,
-                forth,
-                back: Some(LinkConfig { delay, ..LinkConfig::default() }),
-                one_way: false,
-            }],
+            link: vec![LinkSpec::new(ends, forth, Some(LinkConfig { delay, ..LinkConfig::default() }))],
             medium: Vec::new(),
             tunnel: Vec::new(),
             gateway: Vec::new(),

@@ -6,7 +6,9 @@
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
 use crate::wifi::ideal::Activity;
-use crate::world::{FlowDelays, FlowTotals, LinkTotals, LtStatus, NcMoment, NcStatus, Observer, StationStatus, World};
+use crate::world::{
+    BlockStatus, FlowDelays, FlowTotals, LinkTotals, LtStatus, NcMoment, NcStatus, Observer, StationStatus, World,
+};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
@@ -22,6 +24,8 @@ pub struct RunTotals {
     pub(super) coding: Vec<Option<NcStatus>>,
     /// The TCP/LT session of each flow at the end.
     pub(super) blocks: Vec<Option<LtStatus>>,
+    /// The block code of each flow at the end.
+    pub(super) protection: Vec<Option<BlockStatus>>,
     /// How many events the run had.
     pub(super) events: u64,
 }
@@ -109,7 +113,8 @@ impl RunTotals {
         world.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
         let coding = (0..world.flows()).map(|flow| world.coding(flow)).collect();
         let blocks = (0..world.flows()).map(|flow| world.blocks(flow)).collect();
-        RunTotals { snapshots, spans, coding, blocks, events: world.events() }
+        let protection = (0..world.flows()).map(|flow| world.protection(flow)).collect();
+        RunTotals { snapshots, spans, coding, blocks, protection, events: world.events() }
     }
 }
 

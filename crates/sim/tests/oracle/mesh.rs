@@ -83,7 +83,7 @@ pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
         },
         other => panic!("no scheme is called `{other}`"),
     };
-    let link = LinkSpec { between: [node(1), node(2)], forth: wired, back: None, one_way: false };
+    let link = LinkSpec::new([node(1), node(2)], wired, None);
     let run = RunSpec { runs, seed: SEED, ..RunSpec::default() };
     let gateway = flow.gateway.iter().map(|_| gateway(loss, [node(2), node(5)])).collect();
     Scenario { run, link: vec![link], medium: vec![medium], gateway, flow: vec![flow], ..Scenario::default() }

@@ -1,5 +1,6 @@
 //! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger parts of a flow.
 
+mod block;
 mod gateway;
 mod ideal;
 mod medium;
@@ -7,7 +8,8 @@ mod nc;
 mod source;
 mod udp;
 
-pub use gateway::{BlockWord, CodeName, GatewaySpec, LtMode, RedundancyWord};
+pub use block::BlockSpec;
+pub use gateway::{BlockSize, BlockWord, CodeName, GatewaySpec, LtMode, RedundancyWord};
 pub use ideal::{AccessName, IdealLinkSpec, IdealSpec};
 pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
@@ -118,6 +120,17 @@ pub struct LinkSpec {
     /// Whether the link has only the direction `forth`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_way: bool,
+    /// The name of the link's random streams; named by its number when left out. Two scenarios with one seed lose the
+    /// same packets on links with the same stream. The only link of a scenario has the stream `link`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+}
+
+impl LinkSpec {
+    /// A link with the settings `forth` and `back` between two nodes.
+    pub fn new(between: [String; 2], forth: LinkConfig, back: Option<LinkConfig>) -> LinkSpec {
+        LinkSpec { between, forth, back, one_way: false, stream: None }
+    }
 }
 
 /// Writes links without the settings that have their default value.
@@ -209,6 +222,9 @@ pub struct FlowSpec {
     /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
+    /// The block code on the last links of the route; none when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockSpec>,
     /// The name of the gateway that carries the flow in blocks (TCP/LT); none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
@@ -285,6 +301,7 @@ impl FlowSpec {
             to: to.to_owned(),
             tunnel: None,
             nc: None,
+            block: None,
             gateway: None,
             weight: None,
             cap: None,
