@@ -80,7 +80,7 @@ fn help_has_examples_and_flags() {
         (&["lab", "table"], 4),
         (&["lab", "figure"], 3),
         (&["plan"], 12),
-        (&["plan", "campaign"], 7),
+        (&["plan", "campaign"], 9),
     ];
     for (command, least) in commands {
         let output = run(&[command, &["--help"]].concat());

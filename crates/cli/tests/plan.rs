@@ -33,7 +33,7 @@ fn a_lossy_link_is_planned_with_the_settings_of_a_tunnel() {
     let cubic = scheme(&got, "cubic");
     let simulated = number(&cubic["simulated"], "goodput_bps");
     assert!(simulated < 0.05 * 16e6 && number(cubic, "goodput_bps") < 0.05 * 16e6, "{cubic}");
-    assert!(scheme(&got, "block")["error_median"].is_null() && scheme(&got, "block")["available"] == false);
+    assert!(scheme(&got, "block")["error_median"].is_number() && scheme(&got, "block")["available"] == false);
     for name in ["reno", "cubic", "bbr", "tunnel-cubic", "tunnel-bbr"] {
         let one = scheme(&got, name);
         assert!(one["error_median"].is_number() && number(one, "share") < 0.97, "{one}");
@@ -76,12 +76,12 @@ fn what_it_is_for_decides() {
 #[test]
 fn it_can_be_verified() {
     let got = plan("--rate 2Mbit/s --rtt 20ms --loss 5% --verify");
-    for name in ["reno", "cubic", "bbr", "tunnel-cubic", "tunnel-bbr", "tcpnc"] {
+    for name in ["reno", "cubic", "bbr", "tunnel-cubic", "tunnel-bbr", "tcpnc", "block", "lt"] {
         let simulated = &scheme(&got, name)["simulated"];
         assert!(number(simulated, "goodput_bps") > 0.0 && number(simulated, "runs") >= 2.0, "{name}: {simulated}");
         // Requests are simulated too. Each takes at least the round trip of 20 ms. Without the tunnel, losses make
         // some requests wait for a time-out of 200 ms.
-        if name != "tcpnc" {
+        if !["tcpnc", "block", "lt"].contains(&name) {
             let (p50, p99) = (number(simulated, "request_p50_s"), number(simulated, "request_p99_s"));
             assert!(p50 > 0.02 && p99 > p50, "{name}: {simulated}");
             assert_eq!(p99 > 0.2, !name.starts_with("tunnel"), "{name}: {simulated}");
@@ -184,12 +184,88 @@ fn tcpnc_is_not_predicted_where_it_stalls() {
     let row = text.lines().find(|line| line.starts_with("tcpnc ")).unwrap();
     assert!(row.contains("not predicted") && row.contains("not known"), "{row}");
     // A number without an error figure is an upper bound, and `<=` marks the number.
-    let row = text.lines().find(|line| line.starts_with("block ")).unwrap();
+    let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=2ms", "--loss=2%", "--queue=50"]));
+    let row = text.lines().find(|line| line.starts_with("lt ")).unwrap();
     assert!(row.contains("<= ") && row.contains("not known"), "{row}");
     let lossy = plan("--rate 20Mbit/s --rtt 100ms --loss 10%");
     assert!(scheme(&lossy, "tcpnc")["not_predicted"].as_str().unwrap().contains("3.5 %"), "{lossy}");
     let fine = plan("--rate 20Mbit/s --rtt 100ms --loss 2%");
     assert!(number(scheme(&fine, "tcpnc"), "share") > 0.75, "{fine}");
+}
+
+#[test]
+fn tcp_lt_and_a_block_code_are_planned_but_not_recommended() {
+    let got = plan("--rate 20Mbit/s --rtt 100ms --loss 15% --burst 15");
+    for (name, words) in [("lt", "K = 64, window = "), ("block", "K = 64, N = ")] {
+        let one = scheme(&got, name);
+        assert!(one["settings"].as_str().unwrap().starts_with(words), "{one}");
+        assert_eq!((&one["available"], &one["allowed"]), (&Value::from(false), &Value::from(false)), "{one}");
+    }
+    let lt = scheme(&got, "lt");
+    assert!(number(lt, "goodput_bps") > 1.1 * number(scheme(&got, "tunnel-cubic"), "goodput_bps"), "{got}");
+    assert!(number(lt, "error_median") < 0.05, "{lt}");
+    assert!(got["recommended"].as_str().unwrap().starts_with("tunnel"), "{got}");
+    let outlook = got["outlook"].to_string();
+    assert!(outlook.contains("lt would carry ") && outlook.contains("not available on the wire yet"), "{outlook}");
+    assert!(!outlook.contains("block"), "{outlook}");
+    let text = stdout(&run(&["plan", "--rate=20Mbit/s", "--rtt=100ms", "--loss=15%", "--burst=15"]));
+    assert!(text.contains("% more than tunnel-"), "{text}");
+    // Without losses, TCP/LT carries no more than plain TCP.
+    assert_eq!(plan("--rate 20Mbit/s --rtt 100ms --loss 0")["outlook"], serde_json::json!([]));
+}
+
+#[test]
+fn tcp_lt_and_a_block_code_are_refused_beyond_their_limits() {
+    let wide = plan("--rate 10Gbit/s --rtt 200ms --loss 2%");
+    assert!(scheme(&wide, "lt")["not_predicted"].as_str().unwrap().contains("65536 packets"), "{wide}");
+    let late = plan("--rate 20Mbit/s --rtt 1900ms --loss 2%");
+    assert!(scheme(&late, "lt")["not_predicted"].as_str().unwrap().contains("1.9 s"), "{late}");
+    for (link, words) in [
+        ("--rate 20Mbit/s --rtt 20ms --loss 2% --queue 5", "less than 8 packets"),
+        ("--rate 20Mbit/s --rtt 20ms --loss 20% --burst 15", "acknowledgements"),
+    ] {
+        let got = plan(link);
+        let one = scheme(&got, "block");
+        assert!(one["goodput_bps"].is_null(), "{one}");
+        assert!(one["not_predicted"].as_str().unwrap().contains(words), "{one}");
+    }
+}
+
+/// The closed forms of TCP/LT and of a block code against simulations of three links.
+#[test]
+fn tcp_lt_and_a_block_code_are_simulated_as_predicted() {
+    for (link, lt, block) in [
+        ("--rate 4Mbit/s --rtt 100ms --loss 2%", 0.05, 0.1),
+        ("--rate 10Mbit/s --rtt 50ms --loss 10%", 0.05, 0.15),
+        ("--rate 5Mbit/s --rtt 200ms --loss 5% --burst 5 --loss-back 0", 0.1, 0.2),
+    ] {
+        let got = plan(&format!("{link} --verify"));
+        for (name, tolerance) in [("lt", lt), ("block", block)] {
+            let one = scheme(&got, name);
+            let error = number(&one["simulated"], "error");
+            assert!(error.abs() < tolerance, "{link}: the error of {name} is {error}: {one}");
+        }
+    }
+}
+
+#[test]
+fn a_campaign_adds_schemes_only_to_results_of_the_same_links() {
+    let words = "plan campaign --seed 3 --links 1 --store /no/such/store --add lt";
+    let output = run(&words.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--from"), "{}", stderr(&output));
+    let folder = tempfile::tempdir().unwrap();
+    let (store, from) = (folder.path().join("plan.redb"), folder.path().join("links.toml"));
+    std::fs::write(&from, "seed = 1").unwrap();
+    let (store, from) = (store.to_str().unwrap(), from.to_str().unwrap());
+    let ask = |from: &str| {
+        let output = run(&["plan", "campaign", "--seed=3", "--links=1", "--add=lt", "--store", store, "--from", from]);
+        assert_eq!(output.status.code(), Some(2));
+        stderr(&output)
+    };
+    assert!(ask(from).contains("--from") && ask(from).contains("unknown field"), "{}", ask(from));
+    std::fs::write(from, ripstop_model::plan::data::REPORT).unwrap();
+    assert!(ask(from).contains("are of seed 10, not of seed 3"), "{}", ask(from));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use ripstop_model::plan::advice::{self, Candidate, Caution, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::efficiency::{Causes, Term};
-use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, block, data, delay, nc, predict};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, block, data, delay, lt, nc, predict};
 use std::sync::LazyLock;
 
 /// The committed weights.
@@ -122,9 +122,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
     #[test]
     fn block_codes_stay_below_the_link(path in paths()) {
-        let code = block::best(&path);
+        let code = block::best(&path, &WEIGHTS).unwrap();
         prop_assert!(code.goodput_bps >= 0.0 && code.goodput_bps < path.capacity() * (1.0 + 1e-9), "a result is outside its range: {code:?}");
+        prop_assert!((0.0..=1.0).contains(&code.waiting), "a result is outside its range: {code:?}");
         prop_assert!(code.residual_loss <= path.loss * (1.0 + 1e-9) && code.n >= code.k, "a result is outside its range: {code:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+    #[test]
+    fn tcp_lt_stays_below_the_link(path in paths()) {
+        let settings = lt::settings(&path);
+        prop_assert!((2..=lt::LARGEST_WINDOW).contains(&settings.window) && settings.capacity_bps > 0.0, "{settings:?}");
+        if let Ok(got) = lt::predict(&path, settings) {
+            let most = path.capacity() * lt::LtSettings::ceiling() * (1.0 + 1e-9);
+            prop_assert!(got.goodput_bps >= 0.0 && got.goodput_bps <= most, "a result is outside its range: {got:?}");
+            prop_assert!(got.sent_per_useful >= 1.0, "a result is outside its range: {got:?}");
+        }
     }
 }
 

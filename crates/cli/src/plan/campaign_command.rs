@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::Progress;
 use ripstop_base::Rate;
-use ripstop_lab::campaign::{CampaignDraw, data, judge, page, simulate};
+use ripstop_lab::campaign::{CampaignDraw, TakenResults, data, judge, page, simulate};
 use ripstop_lab::files;
 use ripstop_lab::store::ResultStore;
 use ripstop_model::plan::campaign::CampaignResults;
@@ -46,6 +46,14 @@ pub(super) struct Flags {
     /// compiled into the program: crates/model/data/plan-errors.toml
     #[arg(long, value_name = "FILE")]
     errors: Option<PathBuf>,
+    /// Simulate only these schemes, and take the results of all other schemes from --from. The names are those of --data,
+    /// with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "from")]
+    add: Option<Vec<String>>,
+    /// A file of --data with the results of the same links, for --add. It must have the same seed, and must have been
+    /// written by a simulator with the same behaviour
+    #[arg(long, value_name = "FILE", requires = "add")]
+    from: Option<PathBuf>,
     /// The number of threads. This number does not change the result [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     threads: Option<u64>,
@@ -54,7 +62,8 @@ pub(super) struct Flags {
 const EXAMPLES: &str = "\
 Examples:
   ripstop plan campaign --seed 9 --links 12 --max-rate 2Mbit/s --store plan.redb
-  ripstop plan campaign --seed 9 --links 50 --store plan.redb --page report.md --threads 1";
+  ripstop plan campaign --seed 9 --links 50 --store plan.redb --page report.md --threads 1
+  ripstop plan campaign --seed 9 --links 50 --store plan.redb --add lt,block --from links.toml --data links.toml";
 
 /// Runs the command.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
@@ -73,12 +82,15 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         plain_links: flags.plain_links.unwrap_or(flags.links).max(flags.links),
         max_rate_bps: flags.max_rate.map(Rate::bps),
     };
+    let from = flags.from.as_deref().map(read_results).transpose()?;
+    let taken = from.as_ref().zip(flags.add.as_deref());
+    let taken = taken.map(|(results, simulated)| TakenResults { results, simulated });
     let progress = Progress::new();
     let show = |words: String| {
         progress.begin(words);
         progress.show(String::new);
     };
-    let results = simulate(draw, &weights, &store, threads, &show)?;
+    let results = simulate(draw, taken, &weights, &store, threads, &show)?;
     drop(progress);
     let judged = judge::judge(&results, &weights)?;
     let page = page::page(&results.campaign, &judged, &weights);
@@ -92,6 +104,12 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         write(path, &judge::errors(results.campaign.clone(), &judged, &weights).to_toml()?)?;
     }
     output::print(&page)
+}
+
+fn read_results(path: &Path) -> Outcome<CampaignResults> {
+    let wrong = |problem: String| Failure::flag("--from", format!("{}: {problem}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))
 }
 
 fn results_text(results: &CampaignResults) -> Outcome<String> {

@@ -77,8 +77,8 @@ struct Ask {
     /// sections VII to X)
     #[arg(long, value_name = "N", help_heading = "What the link is for")]
     users: Option<u32>,
-    /// Also simulate the schemes, and print the results beside the predictions. `block` is not simulated. Small
-    /// requests are not simulated over `tcpnc`
+    /// Also simulate the schemes, and print the results beside the predictions. Small requests are not simulated over
+    /// `tcpnc`, `block` and `lt`
     #[arg(long)]
     verify: bool,
     /// Print one JSON object (docs/schemas/plan.schema.json) instead of a table

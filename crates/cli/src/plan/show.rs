@@ -140,6 +140,9 @@ fn advice(plan: &PlanAnswer) -> String {
             accuracy.links
         );
     }
+    for line in &plan.outlook {
+        let _ = writeln!(text, "- {line}");
+    }
     for caution in &plan.cautions {
         let _ = writeln!(text, "- {caution}");
     }

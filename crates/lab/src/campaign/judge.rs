@@ -5,7 +5,7 @@
 //! the link. `mod.rs` explains all terms of this folder.
 
 use super::errors::{ALL_LINKS, PlanErrors, PlanHits, RelativeError};
-use super::simulate::TCPNC;
+use super::unfitted::Unfitted;
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::advice::{self, Candidate, Choice, Wishes};
 use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, SchemeResult};
@@ -58,8 +58,10 @@ pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Wei
                 errors.set(scheme.name(), kind, error);
             }
         }
-        if let Some(error) = tcpnc_error(of_kind()) {
-            errors.set(TCPNC, kind, error);
+        for scheme in Unfitted::ALL {
+            if let Some(error) = unfitted_error(scheme, of_kind()) {
+                errors.set(scheme.name(), kind, error);
+            }
         }
         for figure in FIGURES {
             if let Some(error) = figure_error(&figure, of_kind(), weights) {
@@ -95,10 +97,14 @@ pub fn figure_error<'a, 'b: 'a>(
     relative_error(links.filter_map(off).collect())
 }
 
-/// The error of TCP/NC's predicted goodput on `links`. `None` when TCP/NC was simulated on no link.
-pub fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> Option<RelativeError> {
+/// The error of an unfitted scheme's predicted goodput on `links`. Links on which the goodput is not predicted do not
+/// count. `None` when no link is left.
+pub fn unfitted_error<'a, 'b: 'a>(
+    scheme: Unfitted,
+    links: impl Iterator<Item = &'a JudgedLink<'b>>,
+) -> Option<RelativeError> {
     let error = |one: &JudgedLink<'_>| {
-        let found = one.link.scheme.get(TCPNC)?;
+        let found = one.link.scheme.get(scheme.name())?;
         Some(if found.mean_bps > 0.0 { (found.predicted_bps / found.mean_bps - 1.0).abs() } else { f64::INFINITY })
     };
     relative_error(links.filter_map(error).collect())

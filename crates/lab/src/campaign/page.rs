@@ -4,8 +4,8 @@
 //! explains the terms of this folder, such as scheme, family, kind of losses and C (1-p).
 
 use super::draw;
-use super::judge::{FIGURES, JudgedLink, figure_error, hits, quantile, tcpnc_error};
-use super::simulate::TCPNC;
+use super::judge::{FIGURES, JudgedLink, figure_error, hits, quantile, unfitted_error};
+use super::unfitted::Unfitted;
 use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{LossPattern, PlanScheme, Weights};
 use std::fmt::Write;
@@ -16,6 +16,7 @@ pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weig
     text.push_str(&hits_by_kind(judged));
     text.push_str(&errors_by_kind(judged));
     text.push_str(&errors_by_scheme(judged));
+    text.push_str(&errors_by_unfitted(judged));
     text.push_str(&errors_by_figure(judged, weights));
     text.push_str(&worst_links(judged));
     text.push_str(&wrong_choices(judged));
@@ -151,21 +152,44 @@ fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// The table of errors of the other predicted quantities: TCP/NC's goodput, and [`FIGURES`].
+/// The table of errors of the schemes that are not available on real networks.
+fn errors_by_unfitted(judged: &[JudgedLink<'_>]) -> String {
+    let mut text = "\nThe next table has the goodput errors of the schemes that exist only in the simulator. *tcpnc* is \
+                    TCP/NC, which puts a coding layer below TCP. *block* is CUBIC over a block code without feedback. \
+                    *lt* is TCP/LT, a gateway that carries TCP in blocks. On some links, the goodput is not \
+                    predicted, because the closed form is known to fail there. These links count as refused, and have \
+                    no error.\n\n\
+                    | scheme | losses | links | refused | median error | 95th percentile of the error |\n|---|---|---|---|---|---|\n"
+        .to_owned();
+    for scheme in Unfitted::ALL {
+        by_kind(judged, |name, some| {
+            let links = some.len() as u64;
+            let error = unfitted_error(scheme, some.into_iter());
+            let predicted = error.map_or(0, |error| error.links);
+            let words = |value: Option<f64>| value.map_or("-".to_owned(), percent);
+            let _ = writeln!(
+                text,
+                "| {} | {name} | {predicted} | {} | {} | {} |",
+                scheme.name(),
+                links - predicted,
+                words(error.map(|error| error.median)),
+                words(error.map(|error| error.p95))
+            );
+        });
+    }
+    text
+}
+
+/// The table of errors of the other predicted quantities: [`FIGURES`].
 fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = "\nThe next table has the errors of other predicted quantities. *sent-per-useful* is the \
                     number of bytes sent for each useful byte. \
                     *packet* is the delay of a packet of a long transfer. *request* is the delay of a small request \
                     and its answer on the idle link. \
                     *p50* and *p99* are percentiles. *bbr* is plain BBR, and *plain* is plain CUBIC. For requests, \
-                    *tunnel* is CUBIC in the tunnel. For the other quantities, *tunnel* is BBR in the tunnel. \
-                    *tcpnc* is TCP/NC, which puts a coding layer below TCP.\n\n\
+                    *tunnel* is CUBIC in the tunnel. For the other quantities, *tunnel* is BBR in the tunnel.\n\n\
                     | quantity | links | median error | 95th percentile of the error |\n|---|---|---|---|\n"
         .to_owned();
-    if let Some(error) = tcpnc_error(judged.iter()) {
-        let (median, p95) = (percent(error.median), percent(error.p95));
-        let _ = writeln!(text, "| {TCPNC} (goodput, where predicted) | {} | {median} | {p95} |", error.links);
-    }
     for figure in &FIGURES {
         if let Some(error) = figure_error(figure, judged.iter(), weights) {
             let (median, p95) = (percent(error.median), percent(error.p95));

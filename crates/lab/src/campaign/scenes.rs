@@ -5,13 +5,18 @@
 use crate::preset::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::LinkConfig;
+use ripstop_model::plan::block::{BLOCK_HEADERS, BlockCode};
+use ripstop_model::plan::lt::{LT_PAYLOAD, LtSettings};
 use ripstop_model::plan::nc::NcSettings;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
 use ripstop_model::plan::{
     MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, NetworkPath,
     PATH_MTU, PlanScheme,
 };
-use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec};
+use ripstop_sim::scenario::{
+    BlockSize, BlockSpec, BlockWord, FlowSpec, GatewaySpec, LinkSpec, NcRedundancy, NcSpec, RunSpec, Scenario,
+    SourceSpec, Tandem, TunnelSpec,
+};
 use ripstop_sim::tcp::{Distribution, Variant};
 use std::time::Duration;
 
@@ -95,6 +100,61 @@ impl CampaignStage {
         self.tandem(flow, false, runs, seed)
     }
 
+    /// The scenario of TCP/LT: a gateway in front of the link, with `runs` runs. `seed` is the master seed of all runs.
+    ///
+    /// The host and the gateway are joined by a fast link without losses. The gateway's link has the random streams of the
+    /// only link of the other schemes, so all schemes have the same losses.
+    pub fn lt_scenario(&self, settings: LtSettings, runs: u32, seed: u64) -> Scenario {
+        let flow = FlowSpec {
+            tcp: Variant::Cubic,
+            packet: Bytes::new(LT_PAYLOAD as u64),
+            ack_every: 1,
+            gateway: Some("gateway".to_owned()),
+            ..self.flow()
+        };
+        let mut scenario = self.behind(MIDDLE, flow, runs, seed);
+        let near = LinkConfig { rate: NEAR_RATE, delay: Span::from(NEAR_DELAY), ..LinkConfig::default() };
+        scenario.link[0].forth = near;
+        scenario.gateway = vec![GatewaySpec {
+            capacity: Some(Rate::from_bps(settings.capacity_bps as u64)),
+            block: BlockWord(BlockSize::Fixed(settings.block as u8)),
+            buffer: Some(settings.buffer),
+            in_flight: Some(settings.window),
+            ..GatewaySpec::new(MIDDLE, &scenario.flow[0].to)
+        }];
+        scenario
+    }
+
+    /// The scenario of CUBIC over the block code `code`, with `runs` runs. `seed` is the master seed of all runs.
+    ///
+    /// As in paper 003, the code stands behind the link's queue. So the first link has the queue, and the rate that the
+    /// repairs leave to data. The second link has the link's rate and losses, with the random streams of the only link of
+    /// the other schemes.
+    pub fn block_scenario(&self, code: &BlockCode, runs: u32, seed: u64) -> Scenario {
+        let flush = self.forth.rate.time_for(code.n as usize * (PATH_MTU + BLOCK_HEADERS) as usize);
+        let block = BlockSpec { at: MIDDLE.to_owned(), k: code.k as u8, n: code.n as u8, flush: Span::from(flush) };
+        let flow =
+            FlowSpec { tcp: Variant::LinuxCubic, packet: payload(TCP_HEADERS), block: Some(block), ..self.flow() };
+        let mut scenario = self.behind(MIDDLE, flow, runs, seed);
+        let rate = Rate::from_bps(code.coded.rate as u64);
+        scenario.link[0].forth = LinkConfig { rate, queue: self.forth.queue, ..LinkConfig::default() };
+        scenario.link[0].back = Some(LinkConfig::default());
+        scenario.link[1].back = Some(self.back.clone());
+        scenario.link[1].forth.queue = None;
+        scenario
+    }
+
+    /// The scenario with `flow` over two links: a link to the node `middle`, and this path's link. The caller sets the
+    /// first link.
+    fn behind(&self, middle: &str, flow: FlowSpec, runs: u32, seed: u64) -> Scenario {
+        let mut scenario = self.tandem(flow, false, runs, seed);
+        let [from, to] = scenario.link[0].between.clone();
+        scenario.link[0].between = [middle.to_owned(), to];
+        scenario.link[0].stream = Some("link".to_owned());
+        scenario.link.insert(0, LinkSpec::new([from, middle.to_owned()], LinkConfig::default(), None));
+        scenario
+    }
+
     /// The flow settings that all schemes share.
     fn flow(&self) -> FlowSpec {
         FlowSpec { count: self.flows, window: NO_LIMIT, ack_every: 2, ..FlowSpec::new("", "") }
@@ -152,6 +212,15 @@ const THINK: Duration = Duration::from_millis(50);
 /// This number sets the length of a run. Half the value leaves half the samples for the 99th
 /// percentile. Double the value makes runs twice as long.
 const REQUESTS: u32 = 500;
+
+/// The node between the two links of TCP/LT and of a block code.
+const MIDDLE: &str = "middle";
+/// The rate of the link between the host and the gateway of TCP/LT: ten times the fastest link of a campaign. With half
+/// or double the value, the results differ by less than their confidence intervals.
+const NEAR_RATE: Rate = Rate::from_bps(10_000_000_000);
+/// The delay of the same link. Even at 1 Gbit/s, a round trip over this link takes less time than the packets in the
+/// gateway's buffer. Half or double the value changes nothing that can be measured.
+const NEAR_DELAY: Duration = Duration::from_micros(100);
 
 /// Bytes of data in a full packet that has `headers` bytes of headers.
 fn payload(headers: f64) -> Bytes {

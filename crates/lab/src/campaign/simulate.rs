@@ -1,4 +1,4 @@
-//! Runs a campaign: simulates every fitted scheme, and TCP/NC, on links that are drawn from a seed.
+//! Runs a campaign: simulates every scheme on links that are drawn from a seed.
 //!
 //! The planner's weights are fitted to one campaign, and the planner's errors are measured on
 //! another campaign. Each single result is kept in a store, so an interrupted campaign continues
@@ -8,22 +8,18 @@
 use super::behaviour;
 use super::draw;
 use super::scenes::CampaignStage;
+use super::unfitted::Unfitted;
 use crate::cell::{SIMULATOR, hash_of};
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
 use ripstop_model::plan::campaign::{
     CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
 };
-use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, nc, predict};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, predict};
 use ripstop_sim::engine::Sample;
 use ripstop_sim::scenario::{self, Scenario, ScenarioError, ScenarioReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// The name of TCP/NC in the campaign's data. In this data, the fitted schemes have their own
-/// names.
-pub const TCPNC: &str = "tcpnc";
 
 /// Says which links a campaign draws.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +34,15 @@ pub struct CampaignDraw {
     /// The highest rate of a link, bit/s. Links with a higher rate are skipped. `None` skips no
     /// link.
     pub max_rate_bps: Option<u64>,
+}
+
+/// Results of an earlier campaign that are taken over, so that only some schemes are simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenResults<'a> {
+    /// The results. Their seed, links and behaviour must be those of the present campaign.
+    pub results: &'a CampaignResults,
+    /// The names of the schemes that are simulated. The results of all other schemes, and the requests, are taken over.
+    pub simulated: &'a [String],
 }
 
 /// The simulated goodput and delays of a scheme on a link.
@@ -57,20 +62,33 @@ pub struct MeasuredScheme {
 /// Simulates the schemes on the links of `draw`.
 ///
 /// Results that are already in the store are not simulated again. `show` is called with a progress
-/// message when a scheme begins on a link.
+/// message when a scheme begins on a link. With `taken`, only some schemes are simulated.
 ///
 /// # Errors
-/// The store cannot be read or written, or the simulator or the planner refuses a link.
+/// The store cannot be read or written, or the simulator or the planner refuses a link. With `taken`, also if its results
+/// are not of this campaign, or if a name is not that of a scheme.
 pub fn simulate(
     draw: CampaignDraw,
+    taken: Option<TakenResults<'_>>,
     weights: &Weights,
     store: &ResultStore,
     threads: usize,
     show: &dyn Fn(String),
 ) -> LabResult<CampaignResults> {
-    let shared = Shared { seed: draw.seed, weights, store, threads };
+    let shared = Shared { seed: draw.seed, taken, weights, store, threads };
     let CampaignDraw { seed, links, plain_links, max_rate_bps } = draw;
     let most = links.max(plain_links);
+    let campaign = CampaignRecord {
+        seed,
+        links,
+        plain_links: (plain_links > links).then_some(plain_links),
+        max_rate_bps,
+        simulator: SIMULATOR.to_owned(),
+        behaviour: behaviour::fingerprint()?,
+    };
+    if let Some(taken) = taken {
+        check_taken(taken, &campaign, most)?;
+    }
     let mut link = Vec::with_capacity(most as usize);
     let slow = |path: &NetworkPath| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
     let drawn = (0..).map(|number| (number, draw::link(seed, number))).filter(|(_, path)| slow(path));
@@ -81,15 +99,34 @@ pub fn simulate(
         };
         link.push(simulate_link(shared, number, &path, all_schemes, &scheme_begins)?);
     }
-    let campaign = CampaignRecord {
-        seed,
-        links,
-        plain_links: (plain_links > links).then_some(plain_links),
-        max_rate_bps,
-        simulator: SIMULATOR.to_owned(),
-        behaviour: behaviour::fingerprint()?,
-    };
     Ok(CampaignResults { campaign, link })
+}
+
+/// Checks that the results `taken` are of the campaign `now` with `links` links.
+fn check_taken(taken: TakenResults<'_>, now: &CampaignRecord, links: u64) -> LabResult<()> {
+    let wrong = |problem: String| Err(LabError::Input(problem));
+    let known = || PlanScheme::FITTED.map(PlanScheme::name).into_iter().chain(Unfitted::ALL.map(Unfitted::name));
+    for name in taken.simulated {
+        if known().all(|scheme| scheme != name) {
+            let names: Vec<&str> = known().collect();
+            return wrong(format!("there is no scheme `{name}`; write one of {}", names.join(", ")));
+        }
+    }
+    let then = &taken.results.campaign;
+    if then.behaviour != now.behaviour {
+        return wrong(format!(
+            "the results to take over were made with a simulator that gave other results (behaviour {}; this simulator: {}); \
+             simulate all schemes",
+            then.behaviour, now.behaviour
+        ));
+    }
+    if then.seed != now.seed {
+        return wrong(format!("the results to take over are of seed {}, not of seed {}", then.seed, now.seed));
+    }
+    if (taken.results.link.len() as u64) < links || then.links < now.links {
+        return wrong(format!("the results to take over have {} links; {links} are needed", taken.results.link.len()));
+    }
+    Ok(())
 }
 
 /// Simulates `runs` runs of `scheme` on `stage`.
@@ -116,7 +153,8 @@ pub fn measure_scenario(stage: &CampaignStage, scenario: &Scenario, threads: usi
     let all = ScenarioReport::new(scenario, &totals);
     let flows = f64::from(stage.flows);
     let each = |run| ScenarioReport::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
-    let utilisation = all.links[0].utilisation.mean.unwrap_or(0.0);
+    // The path's link is the last link, in the direction of the data.
+    let utilisation = all.links[all.links.len() - 2].utilisation.mean.unwrap_or(0.0);
     let each_bps: Vec<f64> = totals.iter().map(each).collect();
     let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;
     let offered = utilisation * stage.forth.rate.bps() as f64;
@@ -200,6 +238,17 @@ struct Effort {
 /// cheap: a simulated Gbit takes .05 s of CPU time. With half of the limits, the means on such
 /// links are less exact. With double the limits, such links take up to twice the CPU time.
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
+/// The effort for a block code.
+///
+/// As over plain TCP, single runs differ much: one block that fails at the start decides a run. But a simulated Gbit takes
+/// .3 s of CPU time. With half of the limits, the means are less exact. With double the limits, the campaign of the report
+/// takes half an hour more.
+const BLOCK: Effort = Effort { runs: (4, 64), bits: 32e9 };
+/// The effort for TCP/LT.
+///
+/// A simulated Gbit takes .1 s of CPU time, and most links need the minimum number of runs. With half of the limits, the
+/// means over bursts of losses are less exact. Double the limits take twice the time on such links.
+const LT: Effort = Effort { runs: (4, 64), bits: 64e9 };
 /// The effort for the tunnel and TCP/NC.
 ///
 /// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Some links
@@ -223,6 +272,7 @@ const REQUEST_RUNS: u32 = 4;
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     seed: u64,
+    taken: Option<TakenResults<'a>>,
     weights: &'a Weights,
     store: &'a ResultStore,
     threads: usize,
@@ -237,36 +287,51 @@ fn simulate_link(
     all_schemes: bool,
     show: &dyn Fn(&str),
 ) -> LabResult<LinkResult> {
-    let Shared { weights, store, threads, .. } = shared;
+    let Shared { taken, weights, store, threads, .. } = shared;
     let (stage, seed) = (CampaignStage::of(path), run_seed(shared.seed, number));
-    let mut found = BTreeMap::new();
+    let before = taken.map(|taken| taken_link(taken, number, path)).transpose()?;
+    let mut found = before.map(|link| link.scheme.clone()).unwrap_or_default();
+    let is_due = |name: &str| taken.is_none_or(|taken| taken.simulated.iter().any(|simulated| simulated == name));
     for scheme in PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
+        if !is_due(scheme.name()) {
+            continue;
+        }
         show(scheme.name());
         let scenario = stage.scenario(scheme, effort(scheme).runs.1, seed);
         let run = |runs| measure(&stage, scheme, runs, seed, threads);
         let make = || run_until_known(&stage, effort(scheme), path.capacity(), run);
-        let measured: MeasuredScheme = kept(store, &scenario, make)?;
+        let measured: MeasuredScheme = kept(store, &scenario, "", make)?;
         let predicted = predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
     }
-    let nc = nc::settings(path);
-    if let (true, Ok(predicted)) = (all_schemes, nc::goodput(path, nc)) {
-        show(TCPNC);
-        let run = |runs| measure_scenario(&stage, &stage.nc_scenario(nc, runs, seed), threads);
-        let make = || run_until_known(&stage, &CODED, path.capacity(), run);
-        let measured: MeasuredScheme = kept(store, &stage.nc_scenario(nc, CODED.runs.1, seed), make)?;
-        found.insert(TCPNC.to_owned(), measured.into_result(predicted));
+    for scheme in Unfitted::ALL.into_iter().filter(|scheme| all_schemes && is_due(scheme.name())) {
+        found.remove(scheme.name());
+        let plan = scheme.plan(path, weights)?;
+        let Some(predicted) = plan.goodput_bps() else { continue };
+        show(scheme.name());
+        let (effort, rule) = unfitted_effort(scheme);
+        let run = |runs| measure_scenario(&stage, &plan.scenario(&stage, runs, seed), threads);
+        let make = || run_until_known(&stage, effort, path.capacity(), run);
+        let measured: MeasuredScheme = kept(store, &plan.scenario(&stage, effort.runs.1, seed), &rule, make)?;
+        found.insert(scheme.name().to_owned(), measured.into_result(predicted));
     }
     let requests = |scheme: PlanScheme| -> LabResult<RequestResult> {
         let scenario = stage.requests(scheme, REQUEST_RUNS, seed);
-        kept(store, &scenario, || measure_requests(&scenario, threads))
+        kept(store, &scenario, "", || measure_requests(&scenario, threads))
     };
-    let [plain_requests, tunnel_requests] = if all_schemes {
-        [Some(requests(PlanScheme::Cubic)?), Some(requests(PlanScheme::TunnelCubic)?)]
-    } else {
-        [None, None]
+    let [plain_requests, tunnel_requests] = match before {
+        Some(before) => [before.plain_requests, before.tunnel_requests],
+        None if all_schemes => [Some(requests(PlanScheme::Cubic)?), Some(requests(PlanScheme::TunnelCubic)?)],
+        None => [None, None],
     };
     Ok(LinkResult { number, path: *path, plain_requests, tunnel_requests, scheme: found })
+}
+
+/// The result on link `number` of the draw that is taken over.
+fn taken_link<'a>(taken: TakenResults<'a>, number: u64, path: &NetworkPath) -> LabResult<&'a LinkResult> {
+    let link = taken.results.link.iter().find(|link| link.number == number && link.path == *path);
+    let missing = || LabError::Input(format!("the results to take over have another link {number} than the draw"));
+    link.ok_or_else(missing)
 }
 
 /// Calls `run` with a growing number of runs, until the mean is known ([`KNOWN`]) or the limits of
@@ -297,17 +362,27 @@ fn effort(scheme: PlanScheme) -> &'static Effort {
     if scheme.is_tunnel() { &CODED } else { &PLAIN }
 }
 
+/// The effort for an unfitted scheme, and the part of the key of its results that the effort decides.
+fn unfitted_effort(scheme: Unfitted) -> (&'static Effort, String) {
+    match scheme {
+        Unfitted::TcpNc => (&CODED, String::new()),
+        Unfitted::Block => (&BLOCK, format!("{BLOCK:?}")),
+        Unfitted::Lt => (&LT, format!("{LT:?}")),
+    }
+}
+
 /// The result of `scenario` from the store. If the store has no result, calls `make` and stores the
-/// new result.
+/// new result. `more` is a further part of the key.
 fn kept<T: Serialize + DeserializeOwned>(
     store: &ResultStore,
     scenario: &Scenario,
+    more: &str,
     make: impl FnOnce() -> LabResult<T>,
 ) -> LabResult<T> {
     let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
     // These constants decide the number of runs and therefore the result, so they are part of the
     // key.
-    let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}");
+    let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}{more}");
     let key = hash_of(&["plan", SIMULATOR, &rule, &text]);
     let unreadable = |error: serde_json::Error| LabError::work("the store", error);
     if let Some(kept) = store.get(&key)? {
@@ -348,6 +423,23 @@ mod tests {
     }
 
     #[test]
+    fn the_report_has_what_the_unfitted_closed_forms_predict() {
+        let (report, weights) = (data::report().unwrap(), data::weights().unwrap());
+        for scheme in Unfitted::ALL {
+            for link in &report.link {
+                let predicted = scheme.plan(&link.path, &weights).unwrap().goodput_bps();
+                let kept = link.scheme.get(scheme.name()).map(|result| result.predicted_bps);
+                assert!(
+                    predicted == kept,
+                    "link {}, {}: the report has {kept:?} and the closed form gives {predicted:?}: run `make plan-report`",
+                    link.number,
+                    scheme.name()
+                );
+            }
+        }
+    }
+
+    #[test]
     fn links_of_the_report_are_simulated_again_with_the_same_results() {
         let report = data::report().unwrap();
         let mut links: Vec<&LinkResult> = report.link.iter().collect();
@@ -361,6 +453,19 @@ mod tests {
             );
             let stage = CampaignStage::of(&link.path);
             let seed = run_seed(report.campaign.seed, link.number);
+            for scheme in Unfitted::ALL {
+                let Some(kept) = link.scheme.get(scheme.name()) else { continue };
+                let runs = RUNS.min(kept.first_bps.len());
+                let plan = scheme.plan(&link.path, &data::weights().unwrap()).unwrap();
+                let again = measure_scenario(&stage, &plan.scenario(&stage, runs as u32, seed), 1).unwrap();
+                assert_eq!(
+                    again.each_bps,
+                    kept.first_bps[..runs],
+                    "link {}, {}: the simulator's results have changed: run `make plan-report` and commit its results",
+                    link.number,
+                    scheme.name()
+                );
+            }
             for scheme in PlanScheme::FITTED {
                 let kept = &link.of(scheme).unwrap().first_bps;
                 let runs = RUNS.min(kept.len());
@@ -373,6 +478,53 @@ mod tests {
                     scheme.name()
                 );
             }
+        }
+    }
+
+    /// A campaign of one link, of which only TCP/LT is simulated.
+    fn add_lt(results: &CampaignResults, seed: u64, simulated: &[&str]) -> LabResult<CampaignResults> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ResultStore::open_or_create(&folder.path().join("plan.redb")).unwrap();
+        let draw = CampaignDraw { seed, links: 1, plain_links: 1, max_rate_bps: None };
+        let names: Vec<String> = simulated.iter().map(|name| (*name).to_owned()).collect();
+        let taken = TakenResults { results, simulated: &names };
+        simulate(draw, Some(taken), &data::weights().unwrap(), &store, 1, &|_| ())
+    }
+
+    #[test]
+    fn results_of_the_same_campaign_are_taken_over() {
+        let report = data::report().unwrap();
+        let seed = report.campaign.seed;
+        let got = add_lt(&report, seed, &["lt"]).unwrap();
+        assert_eq!(got.link, report.link[..1]);
+        let mut other = report.clone();
+        other.link[0].scheme.get_mut("bbr").unwrap().mean_bps = 1.0;
+        other.link[0].scheme.remove("lt");
+        let got = add_lt(&other, seed, &["lt"]).unwrap();
+        assert_eq!(got.link[0].of(PlanScheme::Bbr).unwrap().mean_bps, 1.0, "BBR was not taken over");
+        assert_eq!(got.link[0].scheme["lt"], report.link[0].scheme["lt"], "TCP/LT was not simulated");
+    }
+
+    #[test]
+    fn results_of_another_campaign_are_refused() {
+        let report = data::report().unwrap();
+        let seed = report.campaign.seed;
+        let refusal =
+            |results: &CampaignResults, seed, names: &[&str]| add_lt(results, seed, names).unwrap_err().to_string();
+        let mut behaviour = report.clone();
+        behaviour.campaign.behaviour = "0".to_owned();
+        let mut links = report.clone();
+        links.link[0].path.rtt *= 2.0;
+        let mut few = report.clone();
+        few.link.clear();
+        for (message, words) in [
+            (refusal(&report, seed + 1, &["lt"]), "of seed"),
+            (refusal(&report, seed, &["lt2"]), "no scheme `lt2`"),
+            (refusal(&behaviour, seed, &["lt"]), "behaviour 0"),
+            (refusal(&links, seed, &["lt"]), "another link 0"),
+            (refusal(&few, seed, &["lt"]), "1 are needed"),
+        ] {
+            assert!(message.contains(words), "`{words}` is missing in: {message}");
         }
     }
 }

@@ -30,6 +30,9 @@ pub struct PlanAnswer {
     pub setup: Vec<String>,
     /// Whether the recommended scheme uses coding.
     pub coding_helps: bool,
+    /// The schemes that are not available on real networks, and would carry more than the recommended scheme by more than
+    /// the 95th percentile of their errors, as sentences.
+    pub outlook: Vec<String>,
     /// Warnings about links of this kind, as sentences.
     pub cautions: Vec<String>,
     /// The shares of simulated links on which the planner chose well; `None` outside the domain of
@@ -104,7 +107,7 @@ pub struct SchemePlan {
     pub goodput_bps: Option<f64>,
     /// Predicted goodput as a share of C (1-p).
     pub share: Option<f64>,
-    /// What limits the goodput: `losses`, `link` or `window`.
+    /// What limits the goodput: `losses`, `link`, `window` or `blocks` (the blocks that TCP/LT may have in flight).
     pub bound: Option<&'static str>,
     /// Why the goodput is not predicted; `None` if the goodput is predicted.
     pub not_predicted: Option<&'static str>,

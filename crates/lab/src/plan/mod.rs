@@ -1,7 +1,7 @@
 //! The planner, which answers `ripstop plan` about one link before the link is used.
 //!
-//! A scheme is a way to use the link: a plain TCP, a TCP through the tunnel, TCP/NC, or a block
-//! code. [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. The
+//! A scheme is a way to use the link: a plain TCP, a TCP through the tunnel, TCP/NC, a block code, or
+//! TCP/LT. [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. The
 //! planner also simulates some schemes. The planner recommends one scheme, and warns if coding will
 //! not help. [`mod@answer`] holds the result as data. The sentences of the result name the flags of
 //! `ripstop plan`.
@@ -15,12 +15,13 @@ mod schemes;
 mod words;
 
 use crate::campaign::errors::{ALL_LINKS, PlanErrors, PlanHits};
+use crate::campaign::unfitted::Unfitted;
 use crate::campaign::{CampaignStage, data};
 use crate::error::LabError;
 use answer::{Accuracy, LinkFacts, PlanAnswer, SchemePlan, Stations};
 use ripstop_model::domain::DomainError;
 use ripstop_model::plan::advice::{self, Candidate, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};
-use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, block, validity};
+use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, validity};
 use ripstop_model::stations::{CellularNetwork, Protocol};
 use schemes::Planner;
 
@@ -36,7 +37,7 @@ pub struct PlanQuestion {
     /// Number of users of base stations. Each user has a link like the planned one. If None, the
     /// answer has no number of base stations.
     pub users: Option<u32>,
-    /// Whether every scheme except the block code is simulated (`--verify`).
+    /// Whether every scheme is simulated (`--verify`).
     pub verify: bool,
 }
 
@@ -76,8 +77,9 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     let candidates: Vec<Candidate> = PlanScheme::FITTED.into_iter().zip(&schemes).map(candidate).collect();
     let advised = advise(path, &candidates, wishes)?;
     let cubic = candidates.iter().find(|one| one.scheme == PlanScheme::Cubic).map_or(0.0, |one| one.goodput_bps);
-    schemes.push(planner.tcpnc()?);
-    schemes.push(planner.block(block::best(path)));
+    for scheme in Unfitted::ALL {
+        schemes.push(planner.unfitted(scheme)?);
+    }
     let mut cautions: Vec<String> = Vec::new();
     if !known {
         cautions.push(words::outside(&extrapolated));
@@ -102,6 +104,7 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
         budget_needed: advised.budget_needed,
         setup: advised.setup,
         coding_helps: tunnel,
+        outlook: advised.scheme.map_or_else(Vec::new, |scheme| outlook(scheme, &candidates, &schemes)),
         cautions,
         accuracy: known.then(|| accuracy(&errors, path)).flatten(),
         domain: words::DOMAIN,
@@ -118,6 +121,18 @@ struct Advised {
     reason: String,
     budget_needed: Option<f64>,
     setup: Vec<String>,
+}
+
+/// What the schemes that are not available would carry beyond the recommended scheme. A difference within the 95th
+/// percentile of a scheme's errors is left out, and so are schemes without measured errors.
+fn outlook(recommended: PlanScheme, candidates: &[Candidate], schemes: &[SchemePlan]) -> Vec<String> {
+    let Some(best) = candidates.iter().find(|one| one.scheme == recommended) else { return Vec::new() };
+    let more = |plan: &SchemePlan| {
+        let (goodput, error) = (plan.goodput_bps?, plan.error_p95?);
+        let more = goodput / best.goodput_bps - 1.0;
+        (more.is_finite() && more > error).then(|| words::outlook(plan.scheme, more, recommended.name()))
+    };
+    schemes.iter().filter(|plan| !plan.available).filter_map(more).collect()
 }
 
 fn candidate((scheme, plan): (PlanScheme, &SchemePlan)) -> Candidate {

@@ -8,9 +8,12 @@ use super::PlanError;
 use super::answer::{SchemePlan, Simulated};
 use super::words;
 use crate::campaign::errors::PlanErrors;
+use crate::campaign::unfitted::{Unfitted, UnfittedPlan};
 use crate::campaign::{self, CampaignStage, MeasuredScheme};
-use ripstop_model::plan::block::BlockCode;
-use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, predict};
+use ripstop_base::readable;
+use ripstop_model::plan::block::{BlockCode, BlockUnpredictable};
+use ripstop_model::plan::lt::LtBound;
+use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, predict};
 
 /// The inputs that the predictions of all schemes share.
 #[derive(Debug)]
@@ -21,7 +24,7 @@ pub(super) struct Planner<'a> {
     /// The recorded errors of the closed forms. `None` if the link is outside the range of links on
     /// which the errors were measured (the domain of validity).
     pub(super) errors: Option<&'a PlanErrors>,
-    /// Whether every scheme except the block code is simulated (`--verify`).
+    /// Whether every scheme is simulated (`--verify`).
     pub(super) verify: bool,
 }
 
@@ -73,46 +76,69 @@ impl Planner<'_> {
         })
     }
 
-    /// The plan for TCP/NC, with settings chosen for this link.
+    /// The plan for a scheme that exists only in the simulator, with settings chosen for this link.
     ///
     /// # Errors
-    /// Fails when the simulator refuses the link.
-    pub(super) fn tcpnc(&self) -> Result<SchemePlan, PlanError> {
-        let settings = nc::settings(self.path);
-        let goodput = nc::goodput(self.path, settings);
-        let error = self.errors.and_then(|errors| errors.of(campaign::TCPNC, self.path));
+    /// Fails when the closed forms or the simulator refuse the link.
+    pub(super) fn unfitted(&self, scheme: Unfitted) -> Result<SchemePlan, PlanError> {
+        let plan = scheme.plan(self.path, self.weights)?;
+        let goodput = plan.goodput_bps();
+        let error = self.errors.and_then(|errors| errors.of(scheme.name(), self.path));
         let simulated = match self.verify {
             true => {
-                let scenario = self.stage.nc_scenario(settings, self.verify_runs(), SEED);
+                let scenario = plan.scenario(&self.stage, self.verify_runs(), SEED);
                 let measured = campaign::measure_scenario(&self.stage, &scenario, cores())?;
-                Some(Simulated::of(&measured, goodput.ok()))
+                Some(Simulated::of(&measured, goodput))
             }
             false => None,
         };
-        Ok(SchemePlan {
-            bound: goodput.is_ok().then_some("window"),
-            not_predicted: goodput.err().map(words::not_predicted),
-            sent_per_useful: goodput.is_ok().then(|| settings.redundancy / settings.ceiling()),
+        let known = SchemePlan {
             error_median: error.map(|error| error.median),
             error_p95: error.map(|error| error.p95),
-            settings: Some(format!("R = {}, W = {} packets", settings.redundancy, settings.window)),
             simulated,
-            ..self.on_paper(campaign::TCPNC, "paper 000, (20) and VI-C", goodput.ok())
+            ..self.on_paper(scheme.name(), words::unfitted_model(scheme), goodput)
+        };
+        Ok(match plan {
+            UnfittedPlan::TcpNc(settings, goodput) => SchemePlan {
+                bound: goodput.is_ok().then_some("window"),
+                not_predicted: goodput.err().map(words::nc_not_predicted),
+                sent_per_useful: goodput.is_ok().then(|| settings.redundancy / settings.ceiling()),
+                settings: Some(format!("R = {}, W = {} packets", settings.redundancy, settings.window)),
+                ..known
+            },
+            UnfittedPlan::Block(code, goodput) => self.block(code, goodput, known),
+            UnfittedPlan::Lt(settings, prediction) => SchemePlan {
+                bound: prediction.ok().map(|prediction| match prediction.bound {
+                    LtBound::Link => "link",
+                    LtBound::Window => "window",
+                    LtBound::Blocks => "blocks",
+                }),
+                not_predicted: prediction.err().map(words::lt_not_predicted),
+                sent_per_useful: prediction.ok().map(|prediction| prediction.sent_per_useful),
+                settings: Some(format!(
+                    "K = {}, window = {} packets, buffer = {} packets, capacity = {}",
+                    settings.block,
+                    settings.window,
+                    settings.buffer,
+                    readable::rate(settings.capacity_bps)
+                )),
+                ..known
+            },
         })
     }
 
-    /// The plan for CUBIC over a link with the block code `code`, which sends each block of K
-    /// packets as N packets.
-    pub(super) fn block(&self, code: BlockCode) -> SchemePlan {
-        let half = self.path.rtt / 2.0 + self.path.packet_time();
-        let whole = self.path.rtt / 2.0 + f64::from(code.n) * self.path.packet_time();
+    /// Completes the plan for CUBIC over the block code `code`. `known` has what all schemes share.
+    fn block(&self, code: BlockCode, goodput: Result<f64, BlockUnpredictable>, known: SchemePlan) -> SchemePlan {
+        let delay = delay::bulk(&code.coded, PlanScheme::Cubic, self.weights);
+        let is_known = goodput.is_ok();
         SchemePlan {
-            bound: Some("link"),
-            sent_per_useful: (code.goodput_bps > 0.0).then(|| self.path.rate / code.goodput_bps),
-            packet_p50_s: Some(half),
-            packet_p99_s: Some(whole),
+            bound: is_known.then_some(if code.bounds[0] < code.bounds[1] { "losses" } else { "link" }),
+            not_predicted: goodput.err().map(words::block_not_predicted),
+            sent_per_useful: is_known.then(|| code.sent_per_useful()),
+            packet_p50_s: is_known.then_some(delay.p50),
+            packet_p99_s: is_known.then_some(delay.p99),
             settings: Some(format!("K = {}, N = {}", code.k, code.n)),
-            ..self.on_paper("block", "codes/block, then RFC 9438 5.1", Some(code.goodput_bps))
+            ..known
         }
     }
 

@@ -4,8 +4,11 @@
 //! name the flags of `ripstop plan`. A scheme is a way to use the link, such as a plain TCP or a
 //! TCP through the tunnel. The budget is the largest overhead that the user allows (`--budget`).
 
+use crate::campaign::unfitted::Unfitted;
 use ripstop_base::readable;
 use ripstop_model::plan::advice::{Caution, ChoiceReason, HostTcp};
+use ripstop_model::plan::block::BlockUnpredictable;
+use ripstop_model::plan::lt::LtUnpredictable;
 use ripstop_model::plan::nc::NcUnpredictable;
 use ripstop_model::plan::validity::Extrapolated;
 use ripstop_model::plan::{NetworkPath, PlanScheme};
@@ -96,8 +99,48 @@ pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
     )
 }
 
+/// The name of the model that predicts the goodput of a scheme that exists only in the simulator.
+pub(super) fn unfitted_model(scheme: Unfitted) -> &'static str {
+    match scheme {
+        Unfitted::TcpNc => "paper 000, (20) and VI-C",
+        Unfitted::Block => "plan: CUBIC's model on the link that the block code leaves (paper 003, section 3)",
+        Unfitted::Lt => "plan: the lowest of the link's rate, the window, the LT-ACKs and the blocks in flight",
+    }
+}
+
+/// Why CUBIC over a block code is not predicted.
+pub(super) fn block_not_predicted(why: BlockUnpredictable) -> &'static str {
+    match why {
+        BlockUnpredictable::Queue => {
+            "bursts of restored packets overflow a queue of less than 8 packets in simulations"
+        }
+        BlockUnpredictable::Losses => {
+            "no block code of up to 64 packets leaves so few losses that CUBIC fills the link, and time-outs decide the \
+             goodput"
+        }
+        BlockUnpredictable::Acks => {
+            "bursts of losses take all acknowledgements of a window too often, and CUBIC then waits for time-outs"
+        }
+    }
+}
+
+/// Why TCP/LT is not predicted.
+pub(super) fn lt_not_predicted(why: LtUnpredictable) -> &'static str {
+    match why {
+        LtUnpredictable::Window => "the path holds more packets than the largest window, 65536 packets",
+        LtUnpredictable::Round => {
+            "a round trip through the queue takes 1.9 s or more, and the gateway takes packets for lost after 2 s"
+        }
+    }
+}
+
+/// What a scheme that is not available would carry beyond the recommended scheme. `more` is a share.
+pub(super) fn outlook(scheme: &str, more: f64, recommended: &str) -> String {
+    format!("{scheme} would carry {:.0} % more than {recommended}; not available on the wire yet", 100.0 * more)
+}
+
 /// Why TCP/NC is not predicted.
-pub(super) fn not_predicted(why: NcUnpredictable) -> &'static str {
+pub(super) fn nc_not_predicted(why: NcUnpredictable) -> &'static str {
     match why {
         NcUnpredictable::Loss => {
             "above 3.5 % of loss, single connections stall in simulations, which the equation does not predict"

@@ -55,6 +55,37 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
     Ok(Residual::new(lost, n as f64 / k as f64, late))
 }
 
+/// The probability that a block of `k` source packets, sent as `n` packets, loses source packets for
+/// good. That happens if more than N - K of the N packets are lost: then at least one of them is a
+/// source packet.
+///
+/// The work grows as N (N - K).
+///
+/// # Errors
+/// As for [`residual`].
+pub fn failure(k: u32, n: u32, losses: PacketLosses) -> Result<f64, DomainError> {
+    small("the number of source packets K", k, LARGEST, "1 to 256")?;
+    at_least("the number of packets N", n, k, "at least K")?;
+    small("the number of packets N", n, LARGEST, "at least K and at most 256")?;
+    let (lose, share) = (losses.chain()?, losses.share());
+    let spare = (n - k) as usize;
+    // at[l][s]: the probability that l packets are lost so far, at most N - K, and that the chain is
+    // in state s.
+    let mut at = vec![[0.0f64; 2]; spare + 1];
+    at[0] = [1.0 - share, share];
+    let mut fails = 0.0;
+    for _ in 0..n {
+        let lost = |from: [f64; 2]| from[0] * lose[0] + from[1] * lose[1];
+        fails += lost(at[spare]);
+        for l in (0..=spare).rev() {
+            let before = if l > 0 { lost(at[l - 1]) } else { 0.0 };
+            let here = at[l];
+            at[l] = [here[0] * (1.0 - lose[0]) + here[1] * (1.0 - lose[1]), before];
+        }
+    }
+    Ok(fails)
+}
+
 /// The part of a block after its first loss.
 struct Wait {
     /// `waiting[d]`: the probability that the block is not decoded yet d packets after the first
@@ -137,6 +168,19 @@ mod tests {
     use crate::special::incomplete_beta;
     use proptest::prelude::*;
     use ripstop_base::Seed;
+
+    #[test]
+    fn a_block_fails_by_the_binomial_law() {
+        for (k, n, p) in [(1, 1, 0.3), (10, 13, 0.1), (32, 40, 0.05), (20, 24, 0.6)] {
+            let got = failure(k, n, PacketLosses::Independent(p)).unwrap();
+            let want = incomplete_beta(f64::from(n - k + 1), f64::from(k), p).is;
+            assert!((got / want - 1.0).abs() < 1e-11, "K {k} N {n} p {p}: {got}, not {want}");
+        }
+        // Without repairs, the mean number of losses of a block that fails is K p divided by its probability.
+        let bursts = PacketLosses::Bursts(Gilbert { loss: 0.1, stay_bad: 0.75 });
+        let (fails, lost) = (failure(8, 8, bursts).unwrap(), residual(8, 8, bursts).unwrap().loss);
+        assert!(fails < 0.8 * 0.5 && fails > lost, "{fails} {lost}");
+    }
 
     #[test]
     fn independent_losses_by_the_binomial_law() {

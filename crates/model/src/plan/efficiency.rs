@@ -177,7 +177,7 @@ const PROBE_EVERY_SECONDS: f64 = 10.0;
 
 /// The probability that the packet after a lost packet is lost too: 1 - 1/B in bursts, but at least
 /// p, the probability for independent losses.
-fn next_lost(path: &NetworkPath) -> f64 {
+pub(super) fn next_lost(path: &NetworkPath) -> f64 {
     (1.0 - 1.0 / path.burst).max(path.loss)
 }
 

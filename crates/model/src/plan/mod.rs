@@ -19,6 +19,7 @@
 //! * [`delay`]: the delays of packets and requests.
 //! * [`nc`][]: TCP/NC.
 //! * [`block`]: block codes below TCP.
+//! * [`lt`][]: TCP/LT.
 //! * [`advice`]: the choice of a scheme, and warnings.
 //! * [`campaign`]: the results of a campaign as data.
 //! * [`data`]: the committed data files.
@@ -30,6 +31,7 @@ pub mod data;
 pub mod delay;
 pub mod efficiency;
 pub mod loss_pattern;
+pub mod lt;
 pub mod nc;
 pub mod path;
 pub mod plain;
