@@ -33,7 +33,7 @@ oracle: ## compare the simulator with recorded results of ns-2, cell by cell (4 
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --exact every_cell_agrees_with_ns2
 
-papers: ## compute the papers' models and experiments again, and write pages and figures to docs/papers (20 CPU minutes); ARGS="000.fig12" runs one experiment
+papers: ## compute the papers' models and experiments again, and write pages and figures to docs/papers (40 CPU minutes); ARGS="000.fig12" runs one experiment
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(ARGS)
