@@ -11,7 +11,7 @@
 //!   than the packets that wait in the queue, the link is idle in between.
 //! * At most [`BLOCKS`] blocks are in flight, and a block leaves only when all blocks before it are
 //!   decoded. A block that needs several rounds holds up the others. The recursion in
-//!   [`busy_share`] follows the blocks one by one.
+//!   `busy_share` follows the blocks one by one.
 
 use super::path::{NetworkPath, PATH_MTU};
 use super::scheme::PLAIN_HEADERS;
