@@ -240,14 +240,14 @@ struct Effort {
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
 /// The effort for a block code.
 ///
-/// As over plain TCP, single runs differ much: one block that fails at the start decides a run. But a simulated Gbit takes
-/// .3 s of CPU time. With half of the limits, the means are less exact. With double the limits, the campaign of the report
-/// takes half an hour more.
+/// As over plain TCP, single runs differ much: one block that fails at the start decides a run. A simulated Gbit takes .06 s
+/// of CPU time. With half of the limits, the means are less exact. With double the limits, links whose runs differ take up to
+/// twice the CPU time.
 const BLOCK: Effort = Effort { runs: (4, 64), bits: 32e9 };
 /// The effort for TCP/LT.
 ///
-/// A simulated Gbit takes .1 s of CPU time, and most links need the minimum number of runs. With half of the limits, the
-/// means over bursts of losses are less exact. Double the limits take twice the time on such links.
+/// A simulated Gbit takes about .1 s of CPU time, and the runs differ little except over bursts of losses. With half of the
+/// limits, the means over bursts are less exact. With double the limits, such links take up to twice the CPU time.
 const LT: Effort = Effort { runs: (4, 64), bits: 64e9 };
 /// The effort for the tunnel and TCP/NC.
 ///

@@ -60,7 +60,7 @@ pub enum BlockUnpredictable {
 /// than a plan should take. Without the block of 64, the goodput at losses in bursts is lower.
 const SIZES: [u32; 4] = [8, 16, 32, 64];
 /// The largest N of a block, as a multiple of K. A path with 30 % of loss in bursts of 20 packets
-/// needs more than twice K. A larger value does not raise the goodput on the links of the campaign.
+/// needs more than twice K. A smaller value refuses such paths; a larger value takes more time.
 const MOST_REPAIRS: u32 = 4;
 /// [`best`] tries N in steps of K divided by this number. A larger value takes more time.
 const STEPS: u32 = 16;
@@ -81,8 +81,8 @@ pub const FEWEST_QUEUE: f64 = 8.0;
 /// refuses paths that are predicted well.
 pub const LEAST_MARGIN: f64 = 1.0;
 /// The largest share of time in which CUBIC waits for acknowledgements, for which a prediction is
-/// made. With double the value, the 95th percentile of the errors is twice as large, because a few
-/// runs that stall decide the mean. Half the value refuses paths that are predicted well.
+/// made. With double the value, 20 more of the 200 links of the report are admitted, and a few runs
+/// that stall decide the mean on them. Half the value refuses paths that are predicted well.
 pub const MOST_WAITING: f64 = 0.05;
 /// Bytes of the header before each packet (`BLOCK_HEADER` of the session), and one byte for the
 /// mark of a packet.

@@ -94,14 +94,14 @@ const LEAST_REQUESTS: u32 = 4;
 const QUEUE_PART: f64 = 0.75;
 /// Packets in the queue that bridge lost LT-ACKs, for each packet of a mean burst. A burst of B
 /// losses on the way back takes the LT-ACKs of 6 B packets; 20 B packets bridge most bursts. With
-/// half the value, paths with bursts carry some per cent less; double the value makes the queue
-/// longer.
+/// half the value, lost LT-ACKs leave paths with bursts idle more often. Double the value makes the
+/// queue longer.
 const BRIDGED: f64 = 20.0;
 /// The pace at which the gateway sends on a path whose queue takes no bursts, relative to the
 /// link's rate. A value of 1 or less leaves a part of the link unused.
 const LEAST_PACE: f64 = 1.02;
-/// The number of blocks that [`busy_share`] follows. With half the value, the result varies by 1.4
-/// times as much with the drawn losses, about 1 %. Double the value takes twice the time (1 ms).
+/// The number of blocks that [`busy_share`] follows. With half the value, the result depends more on
+/// the drawn losses. Double the value takes twice the time.
 const FOLLOWED: usize = 8192;
 impl LtSettings {
     /// The ceiling of TCP/LT: payload divided by bytes on the wire of a symbol. The goodput cannot

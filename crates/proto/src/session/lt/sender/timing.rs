@@ -123,13 +123,13 @@ const LEAST_ANSWER: Duration = Duration::from_millis(50);
 /// On a path that loses half of the packets in each direction, a probe has an answer with a
 /// probability of 1/4, and six probes with .82.
 const PATIENT_PROBES: u32 = 6;
-/// How many times a probe of one symbol is repeated before probes grow. On the path of paper 004, LT-ACKs collide with packets, and more than one symbol delays
-/// the answers: with 0 instead of 3, a loss of .1 on each link leaves 194 instead of 197 kbit/s. With 6, a burst of losses
-/// stops a session for twice as long.
+/// How many times a probe of one symbol is repeated before probes grow. On the path of paper 004, LT-ACKs collide with
+/// packets, and more symbols delay the answers. With 0, when all probe symbols also asked for LT-ACKs, a loss of .1 on each
+/// link left 194 instead of 197 kbit/s. With a larger value, a burst of losses stops a session for longer.
 const SINGLE_PROBES: u32 = 3;
 /// The largest number of symbols of a probe. Bursts of 16 losses in each direction stop a session with single probes for
-/// a minute, because each probe takes one packet of the burst. With half the value, such a stop is about twice as long.
-/// With double the value, a path that has failed gets 32 packets in 2 s.
+/// many seconds, because each probe takes one packet of the burst. With half the value, such a stop needs more probes. With
+/// double the value, a path that has failed gets 32 packets in 2 s.
 const MOST_PROBE_SYMBOLS: u32 = 16;
 /// The longest wait for an answer. After a blackout, the session goes on within this time.
 const MOST_ANSWER: Duration = Duration::from_secs(2);
