@@ -3,14 +3,6 @@
 
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes_mut};
 
-/// One of the results of [`eliminate`]; its memory is used again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Elimination {
-    /// Which equation is at each position: `order[i]` is the original index of the equation whose
-    /// right-hand side belongs to the i-th eliminated column.
-    pub(crate) order: Vec<u8>,
-}
-
 /// Solves `rows` for the unknowns of `columns`. Returns whether there is a solution.
 ///
 /// Each row is an equation: the sum of its coefficients times the unknowns of all columns is the
@@ -19,10 +11,12 @@ pub(crate) struct Elimination {
 /// in `columns[i]` is the factor of the right-hand side of equation `order[i]`. The coefficient in
 /// any other column is the factor of the unknown of this column.
 ///
+/// `order` has an entry for each column: `order[i]` is the original index of the equation whose
+/// right-hand side belongs to `columns[i]`.
+///
 /// The columns of the inverse replace the columns that are eliminated. A row is `W` chunks, so one
 /// step is one operation on short vectors.
-pub(crate) fn eliminate<const W: usize>(rows: &mut [[Chunk; W]], columns: &[u8], work: &mut Elimination) -> bool {
-    let order = &mut work.order;
+pub(crate) fn eliminate<const W: usize>(rows: &mut [[Chunk; W]], columns: &[u8], order: &mut Vec<u8>) -> bool {
     let size = columns.len().min(rows.len());
     order.clear();
     order.extend(0..size as u8);
@@ -63,15 +57,15 @@ mod tests {
             .flat_map(|row| bytes_mut(row))
             .for_each(|c| *c = [0, random.next_u64() as u8][random.below(2) as usize]);
         let equations = rows.clone();
-        let mut work = Elimination::default();
-        if !eliminate(&mut rows, &columns, &mut work) {
+        let mut order = Vec::new();
+        if !eliminate(&mut rows, &columns, &mut order) {
             return;
         }
         // Any values for the other columns and the right-hand sides give a solution.
         let mut x: Vec<u8> = (0..width).map(|_| random.next_u64() as u8).collect();
         let y: Vec<u8> = (0..size).map(|_| random.next_u64() as u8).collect();
         let mut inputs = x.clone();
-        for (column, equation) in columns.iter().zip(&work.order) {
+        for (column, equation) in columns.iter().zip(&order) {
             inputs[usize::from(*column)] = y[usize::from(*equation)];
         }
         let sum = |row: &[Chunk; W], x: &[u8]| bytes(row).iter().zip(x).fold(0, |sum, (c, x)| sum ^ mul(*c, *x));
@@ -95,8 +89,8 @@ mod tests {
     #[test]
     fn dependent_equations_have_no_solution() {
         let mut rows = [[Chunk([7; CHUNK])]; 2];
-        assert!(!eliminate(&mut rows, &[3, 9], &mut Elimination::default()));
+        assert!(!eliminate(&mut rows, &[3, 9], &mut Vec::new()));
         let mut none: [[Chunk; 1]; 0] = [];
-        assert!(eliminate(&mut none, &[], &mut Elimination::default()));
+        assert!(eliminate(&mut none, &[], &mut Vec::new()));
     }
 }

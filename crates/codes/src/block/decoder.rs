@@ -1,7 +1,7 @@
 //! The receiver of a block.
 
 use super::BlockCode;
-use crate::elimination::{Elimination, eliminate};
+use crate::elimination::eliminate;
 use crate::{Matrix, Payload};
 use ripstop_gf256::{Chunk, bytes, bytes_mut, chunks_for};
 
@@ -78,7 +78,8 @@ const NOWHERE: u8 = u8::MAX;
 struct Work {
     /// The equations: one row of coefficients for each repair.
     rows: Vec<Chunk>,
-    elimination: Elimination,
+    /// For each lost source symbol, the repair whose equation gives it.
+    order: Vec<u8>,
     /// The positions in [`BlockDecoder::arrived`] of the symbols that are combined. The repairs take
     /// the places of the lost source symbols.
     used: Vec<u8>,
@@ -209,10 +210,10 @@ impl<P: Payload> BlockDecoder<P> {
             if !solved {
                 return;
             }
-            let Work { elimination, used, factors, .. } = &mut self.work;
+            let Work { order, used, factors, .. } = &mut self.work;
             used.clear();
             used.extend_from_slice(&self.places[..k]);
-            for (index, equation) in self.lost.iter().zip(&elimination.order) {
+            for (index, equation) in self.lost.iter().zip(&*order) {
                 used[usize::from(*index)] = self.repairs[usize::from(*equation)];
             }
             let payloads: Vec<&P> = used.iter().map(|at| &self.arrived[usize::from(*at)]).collect();
@@ -230,10 +231,10 @@ impl<P: Payload> BlockDecoder<P> {
     }
 
     /// Solves the repairs' equations for the lost source symbols, on coefficients alone. Writes the
-    /// result to `work.factors` and `work.elimination`. A row of coefficients takes `W` chunks.
+    /// result to `work.factors` and `work.order`. A row of coefficients takes `W` chunks.
     /// Returns whether there is a solution.
     fn solve<const W: usize>(&mut self) -> bool {
-        let Work { rows, elimination, factors, .. } = &mut self.work;
+        let Work { rows, order, factors, .. } = &mut self.work;
         let (size, k) = (self.lost.len(), self.code.k());
         rows.clear();
         rows.resize(size * W, Chunk::ZERO);
@@ -244,7 +245,7 @@ impl<P: Payload> BlockDecoder<P> {
             };
             bytes_mut(row)[..k].copy_from_slice(coefficients);
         }
-        if !eliminate(rows, &self.lost, elimination) {
+        if !eliminate(rows, &self.lost, order) {
             return false;
         }
         factors.reset(size, k);

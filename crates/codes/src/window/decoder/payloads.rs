@@ -12,7 +12,7 @@
 use super::Decoder;
 use super::known::{Known, arrange};
 use super::raw::{Raw, Repair};
-use crate::elimination::{Elimination, eliminate};
+use crate::elimination::eliminate;
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
@@ -33,10 +33,10 @@ const FOLD_ROWS: usize = 8;
 /// Scratch memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PayloadWork {
-    /// The small matrix that `simultaneous.rs` inverts. Each row is one chunk.
-    pub(super) square: Vec<[Chunk; 1]>,
-    /// Scratch memory for the inversion of `square`.
-    pub(super) elimination: Elimination,
+    /// The small matrix that [`Decoder::solve`] inverts. Each row is one chunk.
+    square: Vec<[Chunk; 1]>,
+    /// For each symbol that is solved for, the repair whose equation gives the symbol.
+    order: Vec<u8>,
     /// The slots of the stored repairs that are combined.
     slots: Vec<usize>,
     /// The known symbols to subtract.
@@ -199,14 +199,14 @@ impl<P: Payload> Decoder<P> {
         work.square_of(raws, unknown);
         let columns: [u8; CHUNK] = std::array::from_fn(|column| column as u8);
         let size = unknown.len().min(CHUNK);
-        if !eliminate(&mut work.square, &columns[..size], &mut work.elimination) {
+        if !eliminate(&mut work.square, &columns[..size], &mut work.order) {
             return None;
         }
         let mut factors = std::mem::take(&mut work.factors);
         factors.reset(size, raws.len() + work.known.len());
         for (m, [inverse]) in work.square.iter().enumerate() {
             let row = factors.row_mut(m);
-            for (c, raw) in inverse.0.iter().zip(&work.elimination.order) {
+            for (c, raw) in inverse.0.iter().zip(&work.order) {
                 row[usize::from(*raw)] = *c;
             }
         }
