@@ -19,6 +19,7 @@
 pub mod behaviour;
 pub mod data;
 pub mod draw;
+mod effort;
 pub mod errors;
 pub mod judge;
 pub mod page;

@@ -7,6 +7,7 @@
 
 use super::behaviour;
 use super::draw;
+use super::effort::{Effort, REQUEST_RUNS};
 use super::scenes::CampaignStage;
 use super::unfitted::Unfitted;
 use crate::cell::{SIMULATOR, hash_of};
@@ -201,7 +202,7 @@ impl MeasuredScheme {
     }
 
     /// The standard error of the mean, bit/s.
-    fn standard_error(&self) -> f64 {
+    pub(super) fn standard_error(&self) -> f64 {
         self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
     }
 
@@ -220,53 +221,6 @@ impl MeasuredScheme {
         }
     }
 }
-
-/// Limits for the number of runs of a scheme on a link.
-#[derive(Debug)]
-struct Effort {
-    /// The minimum and the maximum number of runs. The number doubles until the mean goodput is
-    /// known precisely enough ([`KNOWN`]).
-    runs: (u32, u32),
-    /// Budget: the number of bits that the link can carry in all runs together. The minimum number
-    /// of runs is made even if these runs exceed the budget.
-    bits: f64,
-}
-
-/// The effort for plain TCP.
-///
-/// On some links most runs stall and a few fill the link, so the mean needs many runs. Runs are
-/// cheap: a simulated Gbit takes .05 s of CPU time. With half of the limits, the means on such
-/// links are less exact. With double the limits, such links take up to twice the CPU time.
-const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
-/// The effort for a block code.
-///
-/// As over plain TCP, single runs differ much: one block that fails at the start decides a run. A simulated Gbit takes .06 s
-/// of CPU time. With half of the limits, the means are less exact. With double the limits, links whose runs differ take up to
-/// twice the CPU time.
-const BLOCK: Effort = Effort { runs: (4, 64), bits: 32e9 };
-/// The effort for TCP/LT.
-///
-/// A simulated Gbit takes about .1 s of CPU time, and the runs differ little except over bursts of losses. With half of the
-/// limits, the means over bursts are less exact. With double the limits, such links take up to twice the CPU time.
-const LT: Effort = Effort { runs: (4, 64), bits: 64e9 };
-/// The effort for the tunnel and TCP/NC.
-///
-/// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Some links
-/// reach the limits before the mean is known. With half of the limits, the means on such links are
-/// less exact. With double the limits, such links take up to twice the CPU time.
-const CODED: Effort = Effort { runs: (2, 32), bits: 32e9 };
-/// The limits for the standard error of a mean goodput that counts as known. The standard error
-/// must be at most the first number times the mean, or at most the second number times C (1-p). C
-/// is the rate of the link, and p its loss probability.
-///
-/// If both values are halved, the number of runs doubles or quadruples. If both values are doubled,
-/// the 95th percentile of errors in the report depends mainly on the random differences between
-/// runs.
-const KNOWN: (f64, f64) = (0.02, 0.003);
-/// The number of runs with requests on a link. A run has 500 requests, so the 99th percentile is
-/// computed from 2000 requests. Half the value makes this percentile noisier; double the value
-/// takes twice the time.
-const REQUEST_RUNS: u32 = 4;
 
 /// The settings that all links of a campaign share.
 #[derive(Clone, Copy)]
@@ -297,10 +251,10 @@ fn simulate_link(
             continue;
         }
         show(scheme.name());
-        let scenario = stage.scenario(scheme, effort(scheme).runs.1, seed);
+        let scenario = stage.scenario(scheme, Effort::of(scheme).most_runs(), seed);
         let run = |runs| measure(&stage, scheme, runs, seed, threads);
-        let make = || run_until_known(&stage, effort(scheme), path.capacity(), run);
-        let measured: MeasuredScheme = kept(store, &scenario, "", make)?;
+        let make = || Effort::of(scheme).until_known(&stage, path.capacity(), run);
+        let measured: MeasuredScheme = kept(store, &scenario, &Effort::of(scheme).rule(), make)?;
         let predicted = predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
     }
@@ -309,15 +263,16 @@ fn simulate_link(
         let plan = scheme.plan(path, weights)?;
         let Some(predicted) = plan.goodput_bps() else { continue };
         show(scheme.name());
-        let (effort, rule) = unfitted_effort(scheme);
+        let effort = Effort::of_unfitted(scheme);
         let run = |runs| measure_scenario(&stage, &plan.scenario(&stage, runs, seed), threads);
-        let make = || run_until_known(&stage, effort, path.capacity(), run);
-        let measured: MeasuredScheme = kept(store, &plan.scenario(&stage, effort.runs.1, seed), &rule, make)?;
+        let make = || effort.until_known(&stage, path.capacity(), run);
+        let measured: MeasuredScheme =
+            kept(store, &plan.scenario(&stage, effort.most_runs(), seed), &effort.rule(), make)?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted));
     }
     let requests = |scheme: PlanScheme| -> LabResult<RequestResult> {
         let scenario = stage.requests(scheme, REQUEST_RUNS, seed);
-        kept(store, &scenario, "", || measure_requests(&scenario, threads))
+        kept(store, &scenario, &format!("{REQUEST_RUNS}"), || measure_requests(&scenario, threads))
     };
     let [plain_requests, tunnel_requests] = match before {
         Some(before) => [before.plain_requests, before.tunnel_requests],
@@ -334,56 +289,16 @@ fn taken_link<'a>(taken: TakenResults<'a>, number: u64, path: &NetworkPath) -> L
     link.ok_or_else(missing)
 }
 
-/// Calls `run` with a growing number of runs, until the mean is known ([`KNOWN`]) or the limits of
-/// `effort` are reached. `capacity` is C (1-p), the capacity of the link after losses, bit/s.
-fn run_until_known(
-    stage: &CampaignStage,
-    effort: &Effort,
-    capacity: f64,
-    run: impl Fn(u32) -> LabResult<MeasuredScheme>,
-) -> LabResult<MeasuredScheme> {
-    let Effort { runs: (fewest, most), bits } = *effort;
-    let most = ((bits / stage.bits()) as u32).clamp(fewest, most);
-    let mut runs = fewest;
-    loop {
-        let measured = run(runs)?;
-        let (error, enough) = (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
-        // A few runs may agree by chance. With the minimum number of runs, the standard error must
-        // therefore be ten times smaller.
-        if runs >= most || runs > fewest && error <= enough || error <= enough / 10.0 {
-            return Ok(measured);
-        }
-        runs = (2 * runs).min(most);
-    }
-}
-
-/// The effort for a fitted scheme.
-fn effort(scheme: PlanScheme) -> &'static Effort {
-    if scheme.is_tunnel() { &CODED } else { &PLAIN }
-}
-
-/// The effort for an unfitted scheme, and the part of the key of its results that the effort decides.
-fn unfitted_effort(scheme: Unfitted) -> (&'static Effort, String) {
-    match scheme {
-        Unfitted::TcpNc => (&CODED, String::new()),
-        Unfitted::Block => (&BLOCK, format!("{BLOCK:?}")),
-        Unfitted::Lt => (&LT, format!("{LT:?}")),
-    }
-}
-
 /// The result of `scenario` from the store. If the store has no result, calls `make` and stores the
-/// new result. `more` is a further part of the key.
+/// new result. `rule` says what decides the number of runs, and is part of the key.
 fn kept<T: Serialize + DeserializeOwned>(
     store: &ResultStore,
     scenario: &Scenario,
-    more: &str,
+    rule: &str,
     make: impl FnOnce() -> LabResult<T>,
 ) -> LabResult<T> {
     let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
-    // These constants decide the number of runs and therefore the result, so they are part of the
-    // key.
-    let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}{more}");
-    let key = hash_of(&["plan", SIMULATOR, &rule, &text]);
+    let key = hash_of(&["plan", SIMULATOR, rule, &text]);
     let unreadable = |error: serde_json::Error| LabError::work("the store", error);
     if let Some(kept) = store.get(&key)? {
         return serde_json::from_str(&kept).map_err(unreadable);
