@@ -307,9 +307,10 @@ fn block(loss: f64) -> Measured {
         decoder.reset();
         measured.session += start.elapsed();
         for (index, symbol) in sources.into_iter().chain(repairs).enumerate() {
-            now += gap(loss).mul_f64(LOAD);
-            // The headers of an IPv4 and UDP packet, and 12 bytes for the block and the index.
+            // The headers of an IPv4 and UDP packet, and 12 bytes for the block and the index. The packets leave as fast
+            // as the link takes them.
             let bytes = symbol.len() + 40;
+            now += Duration::from_secs_f64(8.0 * bytes as f64 / RATE as f64);
             measured.sent_bytes += bytes as u64;
             if link.offer(now, bytes).arrival().is_some() {
                 let start = Instant::now();

@@ -8,7 +8,8 @@
 use crate::harness::lt::judge::{LtHostile, LtOutcome};
 use crate::harness::lt::scenario::LtScenario;
 use crate::harness::lt::tally::LtTally;
-use crate::harness::lt::world::{LtWorld, Tamper};
+use crate::harness::lt::tamper::Tamper;
+use crate::harness::lt::world::LtWorld;
 use ripstop_base::{Seed, Time};
 use std::time::Duration;
 

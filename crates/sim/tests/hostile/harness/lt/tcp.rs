@@ -21,7 +21,7 @@ pub(crate) struct SourceConfig {
     pub(crate) wired_loss: f64,
     /// The length of the longest packet, bytes, at least 20.
     pub(crate) most_bytes: u64,
-    /// The application sends so many packets, and then pauses for this time. None: no pauses.
+    /// The number of packets that the application sends before each pause, and the length of the pause. None: no pauses.
     pub(crate) pause: Option<(u64, Duration)>,
 }
 

@@ -3,7 +3,9 @@
 //! The world is also the caller of the two sessions: it makes a new session when an end restarts, and when a session
 //! reports that the other end has restarted.
 
+use super::journal::{Bounds, Journal, Sums};
 use super::scenario::{End, LtScenario};
+use super::tamper::Tamper;
 use super::tcp::{Sink, Source};
 use super::wire::{Arrived, Wire};
 use ripstop_base::{Seed, Stream, Time};
@@ -23,66 +25,6 @@ const MOST_OUTPUT: usize = 640;
 const MOST_ALARMS: u64 = 10_000;
 /// The packets that are added to a finished connection when the receiver restarts.
 const ADDED: u64 = 20;
-
-/// What happened in a world.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Journal {
-    /// TCP connections begun.
-    pub(crate) connections: u64,
-    /// Restarts of the sender and of the receiver.
-    pub(crate) restarts: [u64; 2],
-    /// Reports of a restart by the sender and by the receiver.
-    pub(crate) reports: [u64; 2],
-    /// The times of reports although the other end had not begun a new session.
-    pub(crate) needless: Vec<Time>,
-    /// Packets that the checksum rejected, and how many of these the parser took for packets.
-    pub(crate) damaged: [u64; 2],
-    /// The faults in words.
-    pub(crate) faults: Vec<String>,
-}
-
-/// A fault that a test builds into a world. The judge must find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tamper {
-    /// The packet of this number is not delivered.
-    Lose(u64),
-    /// The packet of this number is delivered twice.
-    Repeat(u64),
-    /// The packet of this number is delivered with another byte.
-    Change(u64),
-    /// The sender sends nothing from this time on.
-    Silence(Time),
-    /// The ends do not begin again when they learn of a restart.
-    IgnoreReports,
-}
-
-/// The bounds of the memory, from the settings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// Packets that the sender holds.
-    pub(crate) held: usize,
-    /// Packets that the sender remembers.
-    pub(crate) remembered: usize,
-    /// Blocks at each end.
-    pub(crate) blocks: usize,
-}
-
-/// The counters that the judge reads, summed over all sessions of a world.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    /// Packets delivered to TCP.
-    pub(crate) delivered: u64,
-    /// Innovative symbols.
-    pub(crate) innovative: u64,
-    /// Symbols that the receivers took or dropped.
-    pub(crate) received: u64,
-    /// Symbols sent.
-    pub(crate) symbols: u64,
-    /// LT-ACKs sent.
-    pub(crate) lt_acks: u64,
-    /// Mechanisms, each with the number of times that it acted.
-    pub(crate) mechanisms: [(&'static str, u64); 17],
-}
 
 /// Both ends with the path between them.
 pub(crate) struct LtWorld {
@@ -219,36 +161,9 @@ impl LtWorld {
     pub(crate) fn sums(&self) -> Sums {
         let sender = self.sender.as_ref().map(LtSender::counts);
         let receiver = self.receiver.as_ref().map(LtReceiver::counts);
-        let senders = || self.earlier.0.iter().copied().chain(sender);
-        let receivers = || self.earlier.1.iter().copied().chain(receiver);
-        let s = |field: fn(&LtSenderCounts) -> u64| senders().map(|counts| field(&counts)).sum::<u64>();
-        let r = |field: fn(&LtReceiverCounts) -> u64| receivers().map(|counts| field(&counts)).sum::<u64>();
-        Sums {
-            delivered: r(|c| c.delivered),
-            innovative: r(|c| c.innovative),
-            received: r(|c| c.packets),
-            symbols: s(|c| c.packets),
-            lt_acks: r(|c| c.lt_acks),
-            mechanisms: [
-                ("sender.out_of_order", s(|c| c.out_of_order)),
-                ("sender.refused", s(|c| c.refused)),
-                ("sender.repeated", s(|c| c.repeated)),
-                ("sender.flushed", s(|c| c.flushed)),
-                ("sender.opens_again", s(|c| c.opens.saturating_sub(1))),
-                ("sender.topped_up", s(|c| c.topped_up)),
-                ("sender.invalid", s(|c| c.invalid)),
-                ("sender.timeouts", s(|c| c.timeouts)),
-                ("sender.repeated_acks", s(|c| c.repeated_acks)),
-                ("sender.window_updates", s(|c| c.window_updates)),
-                ("sender.clamped", s(|c| c.clamped)),
-                ("receiver.redundant", r(|c| c.redundant)),
-                ("receiver.late", r(|c| c.late)),
-                ("receiver.refused", r(|c| c.refused)),
-                ("receiver.timeouts", r(|c| c.timeouts)),
-                ("receiver.unknown", r(|c| c.unknown)),
-                ("receiver.stale", r(|c| c.stale)),
-            ],
-        }
+        let senders: Vec<_> = self.earlier.0.iter().copied().chain(sender).collect();
+        let receivers: Vec<_> = self.earlier.1.iter().copied().chain(receiver).collect();
+        Sums::of(&senders, &receivers)
     }
 
     fn is_complete(&self) -> bool {
@@ -508,18 +423,6 @@ impl LtWorld {
         if let Some((what, is, most)) = broken {
             self.fault(format!("{is} {what}; at most {most} are allowed"));
         }
-    }
-}
-
-impl Tamper {
-    /// What the sink gets in the place of `delivered`.
-    fn change(self, delivered: LtDelivered<Symbol>) -> Vec<LtDelivered<Symbol>> {
-        let LtDelivered::Packet { number, mut payload } = delivered else { return vec![delivered] };
-        if self == Tamper::Change(number) {
-            payload.edit(|bytes| bytes[19] ^= 1);
-        }
-        let copies = if self == Tamper::Lose(number) { 0 } else { 1 + usize::from(self == Tamper::Repeat(number)) };
-        vec![LtDelivered::Packet { number, payload }; copies]
     }
 }
 
