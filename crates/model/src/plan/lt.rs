@@ -85,9 +85,9 @@ pub const LT_PAYLOAD: f64 = PATH_MTU - PLAIN_HEADERS - 20.0;
 /// Bytes on the wire of a full packet. The coding header of most packets has 17 bytes.
 const WIRE: f64 = LT_PAYLOAD + PLAIN_HEADERS + 17.0;
 /// The gateway asks for an LT-ACK in each sixth packet (`REQUEST_EVERY` in the sender of TCP/LT).
-const REQUEST_EVERY: f64 = 6.0;
+pub const REQUEST_EVERY: f64 = 6.0;
 /// A window asks for at least this number of LT-ACKs (`LEAST_REQUESTS` in the sender of TCP/LT).
-const LEAST_REQUESTS: u32 = 4;
+pub const LEAST_REQUESTS: u32 = 4;
 /// The part of the queue that the window may fill. The rest takes bursts. With the whole queue, the
 /// window overflows it; with half the value, LT-ACKs that are lost leave a short path idle more
 /// often.
@@ -103,6 +103,7 @@ const LEAST_PACE: f64 = 1.02;
 /// The number of blocks that [`busy_share`] follows. With half the value, the result depends more on
 /// the drawn losses. Double the value takes twice the time.
 const FOLLOWED: usize = 8192;
+
 impl LtSettings {
     /// The ceiling of TCP/LT: payload divided by bytes on the wire of a symbol. The goodput cannot
     /// exceed this share of C (1-p), the link's rate less its losses.

@@ -309,3 +309,16 @@ fn settings_that_cannot_work_are_refused() {
     }
     assert!(LtConfig { receiving_timer: Duration::from_millis(1), ..usual }.check().is_ok());
 }
+
+/// `ripstop plan` predicts the protocol, so it must know the protocol's numbers.
+#[test]
+fn the_planner_knows_the_protocol() {
+    use ripstop_model::plan::lt as plan;
+    assert_eq!(f64::from(REQUEST_EVERY), plan::REQUEST_EVERY);
+    assert_eq!((LEAST_REQUESTS, PACE), (plan::LEAST_REQUESTS, plan::PACE));
+    assert_eq!(MAX_BLOCK, plan::BLOCK as usize);
+    let usual = LtConfig::new(LtMode::Improved);
+    assert_eq!(usual.most_blocks, plan::BLOCKS);
+    let with_window = |window| LtConfig { window, ..usual }.check();
+    assert!(with_window(plan::LARGEST_WINDOW).is_ok() && with_window(plan::LARGEST_WINDOW + 1).is_err());
+}

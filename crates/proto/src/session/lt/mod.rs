@@ -57,7 +57,7 @@ mod shares;
 pub use block_code::{BlockCode, MAX_BLOCK};
 pub use config::{BlockSize, FirstRound, LtConfig, LtConfigError, LtMode};
 pub use receiver::{LtReceiver, LtReceiverCounts};
-pub use sender::{LtSender, LtSenderCounts, Segment};
+pub use sender::{LEAST_REQUESTS, LtSender, LtSenderCounts, PACE, REQUEST_EVERY, Segment};
 pub use shares::{FlowId, FlowShare, IDLE, Shares};
 
 /// What TCP gives to the sender.

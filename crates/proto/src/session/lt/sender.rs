@@ -24,6 +24,7 @@ use ripstop_codes::Payload;
 use ripstop_model::domain::EquationForm;
 use ripstop_model::mesh::shares::BlocksInFlight;
 use std::collections::{BTreeMap, VecDeque};
+pub use timing::PACE;
 use timing::remember;
 
 /// A packet of the sending TCP.
@@ -275,8 +276,8 @@ impl<P: Payload> LtSender<P> {
     }
 
     /// Improved mode: whether the next packet asks for an LT-ACK: each sixth packet, the packet that
-    /// fills the window, the last packet before a pause, and the packets of a probe of several symbols. A window of less than 24
-    /// packets asks four times.
+    /// fills the window, the last packet before a pause, and the packets of a probe of several symbols.
+    /// A window of less than 24 packets asks four times.
     fn asks(&self) -> bool {
         let every = REQUEST_EVERY.min(self.config.window / LEAST_REQUESTS).max(1);
         let fills_window = self.on_the_way.len() + 1 >= self.config.window as usize;
@@ -343,12 +344,12 @@ impl<P: Payload> LtSender<P> {
 /// and .2 on each link, 4 instead of 6 gives 259, 203 and 131 instead of 263, 202 and 134 kbit/s, and
 /// 8 gives 263, 200 and 132. An LT-ACK collides with packets of the other direction, and a late LT-ACK
 /// delays the symbols that are sent again.
-const REQUEST_EVERY: u32 = 6;
+pub const REQUEST_EVERY: u32 = 6;
 /// How many packets of a full window ask for an LT-ACK, at least. An LT-ACK lets as many packets leave as were sent
 /// since the request before. With one request for each window, the path is idle for a round trip after each window: a
 /// window of 5 packets on a path of 3 packets carries 62 % of the rate. With 8 requests, windows of less than 48 packets
 /// have more LT-ACKs than the other constant allows. With 2, the path is idle for up to half of a round trip.
-const LEAST_REQUESTS: u32 = 4;
+pub const LEAST_REQUESTS: u32 = 4;
 
 impl<P: Payload> Session for LtSender<P> {
     type Inner = LtInner<P>;

@@ -113,7 +113,7 @@ const ANSWER_MARGIN: Duration = Duration::from_millis(300);
 /// UDP carries up to 4 % more than the model says (paper 004's path without loss). With a value
 /// below 1.05, the model limits the flow. With a large value, a flow that gets its packets through more
 /// easily takes more than its share.
-const PACE: f64 = 1.25;
+pub const PACE: f64 = 1.25;
 /// How long the sender waits for the first answer. RFC 6298 waits for 1 s as well.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
 /// The shortest wait for an answer. The estimate of a path with little variation would otherwise be
