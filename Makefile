@@ -46,6 +46,7 @@ plan-report: ## fit the planner to simulations of one seed, and write the planne
 	cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
+	UPDATE_SNAPSHOTS=1 cargo test --locked -p ripstop-lab --lib behaviour
 
 deny: ## check the dependency tree for advisories, licences, duplicate crates and crates from unknown sources (the first call builds cargo-deny)
 	@tools/need.sh cargo cc

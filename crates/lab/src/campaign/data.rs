@@ -8,7 +8,7 @@
 use super::errors::PlanErrors;
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::Weights;
-use ripstop_model::plan::data::{ERRORS, WEIGHTS};
+use ripstop_model::plan::data::{ERRORS, REFIT, WEIGHTS};
 use serde::de::DeserializeOwned;
 
 /// The weights of the planner's closed forms.
@@ -25,6 +25,20 @@ pub fn weights() -> LabResult<Weights> {
 /// The file was already damaged when this program was built.
 pub fn errors() -> LabResult<PlanErrors> {
     read("crates/model/data/plan-errors.toml", ERRORS)
+}
+
+/// The behaviour of this simulator, if the planner's data were made with a simulator of another
+/// behaviour and must be made anew. `None`: the data are of this simulator.
+///
+/// # Errors
+/// The file was already damaged when this program was built.
+pub fn refit_pending() -> LabResult<Option<String>> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Refit {
+        behaviour: Option<String>,
+    }
+    read::<Refit>("crates/model/data/refit.toml", REFIT).map(|refit| refit.behaviour)
 }
 
 /// The results of the campaign behind `docs/plan-report.md`.

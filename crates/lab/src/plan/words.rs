@@ -15,6 +15,10 @@ use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::scenario::TunnelSpec;
 use std::time::Duration;
 
+/// The caution while the planner's data are of an earlier tunnel.
+pub(super) const OUTDATED: &str = "the tunnel has changed since the predictions were compared with simulations; \
+                                   `make plan-report` compares them anew";
+
 /// The domain of validity in words: the range of links on which predictions were compared with
 /// simulations.
 pub(super) const DOMAIN: &str = "rate 0.5 Mbit/s to 1 Gbit/s, RTT 5 to 800 ms, loss 0 to 30 %, bursts of 1 to 20 packets, queue 0.1 to 4 \

@@ -10,3 +10,7 @@ pub const ERRORS: &str = include_str!("../../data/plan-errors.toml");
 /// The links of the report and their results. The text parses as a
 /// [`CampaignResults`](super::campaign::CampaignResults).
 pub const REPORT: &str = include_str!("../../data/plan-report.toml");
+
+/// The behaviour of the simulator, if the three files above were made with a simulator of another
+/// behaviour. The text parses as TOML with the optional key `behaviour`.
+pub const REFIT: &str = include_str!("../../data/refit.toml");
