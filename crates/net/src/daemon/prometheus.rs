@@ -49,6 +49,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("silences_total", "Times that all datagrams in flight were declared lost because no report came", |s| {
         s.silences as f64
     }),
+    ("competitions_total", "Competitions with other traffic that keeps a queue", |s| s.competitions as f64),
     ("delays_accepted_total", "Queueing delays that did not shrink and now count as the path's own delay", |s| {
         s.delays_accepted as f64
     }),

@@ -163,6 +163,8 @@ pub struct SessionStatus {
     /// How many times a queueing delay did not shrink although less was sent. Such a delay is then
     /// counted as a part of the path's own delay.
     pub delays_accepted: u64,
+    /// How many times the tunnel began to compete with other traffic that keeps a queue.
+    pub competitions: u64,
     /// Loss rate that the controller attributes to the path, not to congestion.
     pub erasure_floor: f64,
     /// Mean length of a run of losses towards the peer, in packets.
@@ -251,6 +253,7 @@ impl SessionStatus {
             loss_to_peer: status.loss,
             loss_from_peer: ratio(absent, absent + received.sources),
             delays_accepted: status.path.delays_accepted,
+            competitions: status.path.competitions,
             erasure_floor: status.path.erasure_floor,
             mean_burst_packets: status.mean_burst,
             overhead: ratio(sent.repair_bytes, sent.source_bytes),

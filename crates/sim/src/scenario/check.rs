@@ -100,6 +100,9 @@ impl Scenario {
                 let (least, most) = (TUNNEL_MTU.start(), TUNNEL_MTU.end());
                 return refuse(field("mtu"), format!("{} is out of range; write {least} to {most} bytes", tunnel.mtu));
             }
+            if let Err(problem) = tunnel.controller_tuning() {
+                return refuse(field("tuning"), problem);
+            }
             topology.of_tunnel(self, k)?;
         }
         Ok(())

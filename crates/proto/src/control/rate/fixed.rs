@@ -64,6 +64,7 @@ impl Fixed {
             erasure_floor: self.lost,
             codable: 1.0,
             delays_accepted: 0,
+            competitions: 0,
         }
     }
 }

@@ -18,7 +18,7 @@ mod fair;
 mod fixed;
 mod queue;
 
-pub use fair::{Fair, Mode};
+pub use fair::{Fair, Mode, Tuning, TuningField};
 pub use fixed::Fixed;
 
 use super::loss::Losses;
@@ -65,7 +65,10 @@ impl Report {
     pub fn settled_total(&self) -> Settled {
         self.settled
             .iter()
-            .fold(Settled::default(), |sum, s| Settled { packets: sum.packets + s.packets, lost: sum.lost + s.lost })
+            .fold(Settled::default(), |mut sum, settled| {
+                sum += *settled;
+                sum
+            })
     }
 }
 
@@ -76,6 +79,13 @@ pub struct Settled {
     pub packets: u32,
     /// Number of datagrams among them that were lost.
     pub lost: u32,
+}
+
+impl std::ops::AddAssign for Settled {
+    fn add_assign(&mut self, more: Settled) {
+        self.packets += more.packets;
+        self.lost += more.lost;
+    }
 }
 
 /// Rates over the interval between two datagrams that arrived, byte/s.
@@ -196,4 +206,6 @@ pub struct View {
     /// Number of times that a queueing delay was reclassified as a delay of the path, because the
     /// delay did not shrink while less was sent.
     pub delays_accepted: u64,
+    /// Number of times that the controller began to compete with others that keep a queue.
+    pub competitions: u64,
 }

@@ -1,6 +1,6 @@
 //! The settings of a tunnel: sizes, limits, rate mode and redundancy.
 
-use crate::control::rate::Mode;
+use crate::control::rate::{Mode, Tuning};
 use crate::control::redundancy::Redundancy;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
 use ripstop_base::Rate;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// How the sending rate is chosen.
 ///
-/// The text form is `fair`, `scavenge`, or a rate of at least 8 kbit/s such as `20Mbit/s`.
+/// The text form is `fair`, `strict`, `scavenge`, or a rate of at least 8 kbit/s such as `20Mbit/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RateMode {
     /// The erasure-aware rate controller ([`Fair`](crate::control::rate::Fair)) finds the rate.
@@ -25,11 +25,12 @@ impl FromStr for RateMode {
     fn from_str(text: &str) -> Result<RateMode, String> {
         match text {
             "fair" => Ok(RateMode::Adaptive(Mode::Fair)),
+            "strict" => Ok(RateMode::Adaptive(Mode::Strict)),
             "scavenge" => Ok(RateMode::Adaptive(Mode::Scavenge)),
             other => match Rate::from_str(other) {
                 Ok(rate) if rate.bps() >= 8_000 => Ok(RateMode::Fixed(rate)),
                 _ => Err(format!(
-                    "`{other}` is not a rate; write \"fair\", \"scavenge\", or a rate of at least 8kbit/s such as \"20Mbit/s\""
+                    "`{other}` is not a rate; write \"fair\", \"strict\", \"scavenge\", or a rate of at least 8kbit/s such as \"20Mbit/s\""
                 )),
             },
         }
@@ -40,6 +41,7 @@ impl fmt::Display for RateMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RateMode::Adaptive(Mode::Fair) => f.write_str("fair"),
+            RateMode::Adaptive(Mode::Strict) => f.write_str("strict"),
             RateMode::Adaptive(Mode::Scavenge) => f.write_str("scavenge"),
             RateMode::Fixed(rate) => rate.fmt(f),
         }
@@ -58,6 +60,8 @@ pub struct TunnelConfig {
     pub header: u32,
     /// How the sending rate is chosen.
     pub rate: RateMode,
+    /// The constants of the adaptive rate controller.
+    pub tuning: Tuning,
     /// How many proactive repairs are sent. A proactive repair is sent before a loss is reported.
     pub redundancy: Redundancy,
     /// Limit on proactive repair bytes per source byte for bulk flows.
@@ -101,6 +105,7 @@ impl Default for TunnelConfig {
             path_mtu: 1500,
             header: 28,
             rate: RateMode::Adaptive(Mode::Fair),
+            tuning: Tuning::default(),
             redundancy: Redundancy::Adaptive,
             max_overhead_bulk: 1.0,
             max_overhead_interactive: 3.0,

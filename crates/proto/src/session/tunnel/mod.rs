@@ -163,6 +163,7 @@ impl<P: InnerPacket> Tunnel<P> {
             RateMode::Adaptive(mode) => RateControl::Fair(Box::new(Fair::new(
                 now,
                 mode,
+                config.tuning,
                 config.path_mtu,
                 config.initial_rtt.as_secs_f64(),
                 seed.stream("rate"),

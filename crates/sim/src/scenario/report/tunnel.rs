@@ -81,6 +81,10 @@ pub struct DirectionReport {
     pub repairs_ranges: Statistic,
     /// Proactive repairs that combine symbols that are not consecutive.
     pub repairs_spread: Statistic,
+    /// Times that the rate controller began to compete with others that keep a queue.
+    pub competitions: Statistic,
+    /// Queueing delays that the rate controller accepted as a delay of the path.
+    pub delays_accepted: Statistic,
 }
 
 impl TunnelReport {
@@ -147,5 +151,7 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         repairs_suspended: sent(&|s| s.repairs.suspended),
         repairs_ranges: sent(&|s| s.repairs.ranges),
         repairs_spread: sent(&|s| s.repairs.spread),
+        competitions: sent(&|s| s.path.competitions),
+        delays_accepted: sent(&|s| s.path.delays_accepted),
     }
 }

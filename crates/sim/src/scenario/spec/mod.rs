@@ -20,9 +20,11 @@ use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
 use ripstop_base::{Bytes, Rate, Span, Time, word};
 use ripstop_link::LinkConfig;
+use ripstop_proto::control::rate::Tuning;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A network, its traffic, and how it is measured.
@@ -166,7 +168,7 @@ pub struct TunnelSpec {
     /// sent for each packet, such as `1.25`.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
-    /// Rate control: `fair`, `scavenge`, or a fixed rate.
+    /// Rate control: `fair`, `strict`, `scavenge`, or a fixed rate.
     #[serde(default = "defaults::rate", with = "word")]
     pub rate: RateMode,
     /// How long the receiver waits for a packet before it gives the packet up. If left out, the time is derived from
@@ -176,6 +178,9 @@ pub struct TunnelSpec {
     /// The path's MTU: the largest datagram, IP header included.
     #[serde(default = "defaults::mtu")]
     pub mtu: Bytes,
+    /// Constants of the adaptive rate controller that differ from their defaults, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tuning: BTreeMap<String, f64>,
 }
 
 impl TunnelSpec {
@@ -188,7 +193,20 @@ impl TunnelSpec {
             rate: defaults::rate(),
             deadline: None,
             mtu: defaults::mtu(),
+            tuning: BTreeMap::new(),
         }
+    }
+
+    /// The constants of the rate controller.
+    ///
+    /// # Errors
+    /// A name or a value in `tuning` is wrong. The error is a sentence.
+    pub fn controller_tuning(&self) -> Result<Tuning, String> {
+        let mut tuning = Tuning::default();
+        for (name, value) in &self.tuning {
+            tuning.set(name, *value)?;
+        }
+        Ok(tuning)
     }
 
     /// The configuration of the session.
@@ -198,6 +216,7 @@ impl TunnelSpec {
             redundancy: self.redundancy,
             rate: self.rate,
             deadline: self.deadline.map(Span::duration),
+            tuning: self.controller_tuning().unwrap_or_default(),
             ..TunnelConfig::default()
         }
     }

@@ -1,0 +1,207 @@
+//! Competition with flows that keep a queue, such as CUBIC. The controller then follows CUBIC's
+//! window, because a sender that yields to every queue would be left with almost nothing.
+//!
+//! A *queue test* finds out to whom a long queue belongs. The sender withholds a part of its flight
+//! for about a round trip and a half:
+//!
+//! * The queue becomes short: the queue was the sender's own.
+//! * The queue hardly shrinks: the delay belongs to the path, for instance to a longer route.
+//! * The queue shrinks by a part: others keep the rest, and the sender must compete.
+
+use super::super::Report;
+use super::cubic::CubicWindow;
+use super::path::PathState;
+use super::rounds::Round;
+use super::tuning::Tuning;
+use ripstop_base::Time;
+
+/// A competition is left after the queue has been short for this number of round trips.
+///
+/// Half the value leaves in the dip after a drop of all flows. Double the value keeps the larger
+/// window for longer after the others have gone.
+const SHORT_FOR: f64 = 2.5;
+/// Limit on the time between two queue tests, as a multiple of `test-every`. The time doubles with
+/// each test that finds others.
+///
+/// With half the value, tests cost twice as much in a long competition. Double the value keeps a
+/// queue for longer after the others have gone.
+const MOST_INTERVAL: f64 = 4.0;
+/// A new competition continues the last one if a queue stands again within this time, s, plus
+/// [`AGAIN_ROUNDS`] round trips.
+///
+/// Half the value starts anew after a false exit. Double the value may continue with an old window.
+const AGAIN_WITHIN: f64 = 5.0;
+/// See [`AGAIN_WITHIN`].
+const AGAIN_ROUNDS: f64 = 10.0;
+/// Standard deviations by which the losses of a round exceed the erasure floor at a congestion
+/// event. A chance of 5 % is enough, because a full queue is evidence already.
+///
+/// Half the value counts more random losses. Double the value misses events and takes more than a
+/// fair share.
+const EVENT_DEVIATIONS: f64 = 1.64;
+
+/// A queue test that is going on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueTest {
+    /// Queueing delay before the test, s.
+    queue: f64,
+    /// Least queueing delay since, s.
+    least: f64,
+    /// The flight during the test, bytes.
+    pub(super) flight: f64,
+    /// Bytes withheld.
+    withheld: f64,
+    /// The rate that the sender's packets had before the test, byte/s.
+    rate: f64,
+    /// Length of the test, s.
+    pub(super) length: f64,
+}
+
+/// To whom a long queue belongs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Owner {
+    /// The queue was the sender's own. The path is free.
+    Own,
+    /// The delay belongs to the path.
+    Path,
+    /// Others keep a queue. The path carries about this rate, byte/s.
+    Others(f64),
+}
+
+impl QueueTest {
+    /// Begins a test with `flight` bytes in flight.
+    pub(super) fn new(flight: f64, path: &PathState, tuning: &Tuning) -> QueueTest {
+        let kept = tuning.test_keeps * flight * path.min_rtt / path.srtt.max(path.min_rtt);
+        let queue = path.queue.delay();
+        QueueTest {
+            queue,
+            least: queue,
+            flight: kept.max(2.0 * path.packet),
+            withheld: (flight - kept).max(0.0),
+            rate: flight / path.srtt.max(1e-6),
+            length: tuning.test_for * path.srtt,
+        }
+    }
+
+    /// Takes the queueing delay of a report, `spent` seconds after the beginning. Returns the
+    /// verdict when the test ends.
+    pub(super) fn observe(&mut self, spent: f64, path: &PathState, tuning: &Tuning) -> Option<Owner> {
+        self.least = self.least.min(path.queue.delay());
+        if path.is_short(tuning) {
+            return Some(Owner::Own);
+        }
+        if spent < self.length {
+            return None;
+        }
+        let shrunk = self.queue - self.least;
+        let expected = self.queue.min(self.withheld / self.rate);
+        if shrunk < tuning.path_delay * expected + path.queue.jitter() {
+            return Some(Owner::Path);
+        }
+        Some(Owner::Others(self.withheld / shrunk))
+    }
+}
+
+/// A competition that is going on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Competition {
+    pub(super) cubic: CubicWindow,
+    /// When the competition began, or the last queue test ended.
+    since: Time,
+    /// Time from `since` to the next queue test, s.
+    interval: f64,
+    /// When the last congestion event was.
+    last_event: Time,
+    /// Since when the queue has been short. `None`: it is long.
+    short_since: Option<Time>,
+}
+
+/// What a report means for a competition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The competition goes on.
+    GoOn,
+    /// A queue test is due.
+    Test,
+    /// The queue has become short: the others have gone.
+    Leave,
+}
+
+impl Competition {
+    /// Begins a competition with a window of `window` bytes.
+    pub(super) fn new(now: Time, window: f64, interval: f64, path: &PathState) -> Competition {
+        let cubic = CubicWindow::new(now, window, path.packet);
+        Competition { cubic, since: now, interval, last_event: now, short_since: None }
+    }
+
+    /// The first interval between queue tests, s.
+    pub(super) fn first_interval(path: &PathState, tuning: &Tuning) -> f64 {
+        tuning.test_every.max(10.0 * path.srtt)
+    }
+
+    /// Takes a report. `round` has the counts of the present round. `floor`: whether the erasure
+    /// floor explains losses (`Mode::Strict` does not ask the floor).
+    pub(super) fn on_report(
+        &mut self,
+        report: &Report,
+        round: &Round,
+        path: &PathState,
+        floor: bool,
+        tuning: &Tuning,
+    ) -> Turn {
+        let now = report.now;
+        // A window of which less than half is used does not grow (RFC 7661).
+        if 2.0 * report.in_flight_before as f64 >= self.cubic.get() {
+            self.cubic.on_ack(now, report.acked_bytes as f64, path.srtt, tuning);
+        }
+        let lost = report.settled_total().lost > 0
+            && path.queue.delay() > tuning.full_queue * path.longest_queue()
+            && (!floor || path.exceeds(round.all, EVENT_DEVIATIONS, 0.0));
+        let event = (lost || report.ce > 0) && now.since(self.last_event).as_secs_f64() >= path.srtt;
+        if event {
+            self.last_event = now;
+            self.cubic.on_congestion(now, tuning);
+        }
+        let short_since = *self.short_since.get_or_insert(now);
+        if !path.is_short(tuning) {
+            self.short_since = None;
+        } else if now.since(short_since).as_secs_f64() > SHORT_FOR * path.srtt {
+            return Turn::Leave;
+        }
+        let running = now.since(self.since).as_secs_f64();
+        // The flight is smallest after an event, so a test costs least then.
+        if running > self.interval && event || running > 2.0 * self.interval { Turn::Test } else { Turn::GoOn }
+    }
+
+    /// Continues after a queue test of `spent` that found others. The curve pauses for the test.
+    pub(super) fn go_on(&mut self, now: Time, spent: std::time::Duration, tuning: &Tuning) {
+        self.cubic.pause(spent);
+        self.since = now;
+        self.interval = (2.0 * self.interval).min(MOST_INTERVAL * tuning.test_every.max(self.interval / 2.0));
+        self.short_since = None;
+    }
+}
+
+/// The last competition, which a new one may continue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    at: Time,
+    /// The window at the end, bytes.
+    window: f64,
+    interval: f64,
+}
+
+impl Left {
+    pub(super) fn new(now: Time, competition: &Competition) -> Left {
+        Left { at: now, window: competition.cubic.get(), interval: competition.interval }
+    }
+
+    /// The competition that continues the last one at `now`. `None`: the last one ended too long
+    /// ago.
+    pub(super) fn again(&self, now: Time, path: &PathState, tuning: &Tuning) -> Option<Competition> {
+        (now.since(self.at).as_secs_f64() <= AGAIN_WITHIN + AGAIN_ROUNDS * path.min_rtt).then(|| {
+            let interval = (2.0 * self.interval).min(MOST_INTERVAL * tuning.test_every.max(self.interval / 2.0));
+            Competition::new(now, self.window, interval, path)
+        })
+    }
+}

@@ -1,0 +1,543 @@
+//! The erasure-aware rate controller. It finds the path's rate by itself, does not slow down for
+//! random loss, and shares the path with other traffic.
+//!
+//! Terms, in addition to the terms of `rate/mod.rs`:
+//! * p_e is the erasure floor.
+//! * A *round* is a round trip, or longer if a round trip has few packets.
+//! * A queue is *short* if its delay is at most `PathState::short_queue`, and otherwise *long*.
+//! * A queue *stands* if it is never short during a whole round.
+//! * To *probe* is to send above the estimated rate for about a round trip, to see whether the path
+//!   carries more.
+//! * A *queue test* finds out to whom a long queue belongs (`compete.rs`).
+//!
+//! The controller rests on these rules:
+//! * The rate sample counts the packets that *passed* the bottleneck, not only the packets that
+//!   arrived. The sample is min(passed, delivered / (1 - p_e)); see [`RateSample`]. The sample is
+//!   exact if erasures cause all losses. If a queue or a policer drops packets, the sample is about
+//!   the delivered rate.
+//! * After start-up, p_e is learned only from packets sent at a gain of about 1 or less while the
+//!   queue is short. In start-up, the losses of a round count for p_e only if the rate grows in the
+//!   next round.
+//! * If the loss exceeds p_e by more than chance explains, the loss is congestion. Then the rate is
+//!   lowered to the last rate sample.
+//! * If a queue stands, this sender's share of the path is the rate at which its packets arrive,
+//!   divided by 1 - p_e. The rate is lowered to this share.
+//! * If a long queue lasts, a queue test follows. If others keep the queue, the sender competes: its
+//!   window follows CUBIC's curve, and losses in a full queue are congestion events.
+//! * A mark Congestion Experienced lowers the rate in every state and for at least a round trip.
+//!
+//! `startup.rs`, `probe.rs` and `compete.rs` have one phase each. `path.rs` and `rounds.rs` have
+//! the measurements, and `tuning.rs` all constants.
+
+mod compete;
+mod cubic;
+mod path;
+mod probe;
+mod rounds;
+mod startup;
+#[cfg(test)]
+mod tests;
+mod tuning;
+
+pub use tuning::{Tuning, TuningField};
+
+use super::super::filter::WindowedMax;
+use super::{RateSample, Report, View};
+use compete::{Competition, Left, Owner, QueueTest, Turn};
+use path::PathState;
+use probe::{Next, Probe};
+use ripstop_base::{Stream, Time};
+use rounds::{Round, Rounds};
+use startup::Startup;
+
+/// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
+///
+/// Nothing could be measured at a lower rate. With half the value it takes twice as long to notice
+/// that the path carries more. Double the value may overload a slower path.
+const MIN_RATE: f64 = 6_000.0;
+
+/// How the controller behaves towards other traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Takes a fair share of the path.
+    #[default]
+    Fair,
+    /// Like [`Mode::Fair`], but each loss while the queue is long is congestion, even if the
+    /// erasure floor explains the loss. This mode is fairer behind an AQM, and slower on paths
+    /// that have random loss and other traffic.
+    Strict,
+    /// Takes only the rate that other traffic leaves: yields to any standing queue.
+    Scavenge,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Begins at the first rate, and doubles the rate in each round.
+    Startup,
+    /// Lets the queue of the start-up drain.
+    Drain,
+    /// Sends below the estimated rate, so that the queue of a probe drains soon.
+    Down,
+    /// Sends at the estimated rate, or below it while a queue stands.
+    Cruise,
+    /// Probes: sends above the estimated rate, to see whether the path carries more.
+    Up,
+    /// Withholds a part of the flight, to see to whom a long queue belongs.
+    Test(QueueTest),
+    /// Competes with others that keep a queue.
+    Compete,
+}
+
+/// The erasure-aware rate controller.
+#[derive(Clone, Debug)]
+pub struct Fair {
+    mode: Mode,
+    tuning: Tuning,
+    state: State,
+    /// When the present state began.
+    since: Time,
+    /// When the last report arrived.
+    last: Time,
+    path: PathState,
+    /// Maximum filter of rate samples, over `rate-rounds` rounds.
+    rates: WindowedMax,
+    rounds: Rounds,
+    startup: Startup,
+    /// The round in which start-up ended.
+    started_up_round: u64,
+    probe: Probe,
+    /// The competition that is going on, also during a queue test. `None`: there is none.
+    competition: Option<Competition>,
+    /// The last competition. `None`: there was none.
+    left: Option<Left>,
+    /// Number of competitions so far.
+    competitions: u64,
+    /// When the queue was last short.
+    last_short_queue: Time,
+    /// When the controller last left [`State::Up`], [`State::Down`], [`State::Drain`] or
+    /// [`State::Test`].
+    disturbed: Time,
+    /// When the rate was last cut for congestion.
+    last_cut: Time,
+    /// Until then the rate does not rise, because of a mark Congestion Experienced.
+    hold_until: Time,
+}
+
+impl Fair {
+    /// Creates a controller for packets of up to `packet` bytes.
+    ///
+    /// `rtt` is the round-trip time of the handshake, s. `random` varies the times of probes, so
+    /// that flows that share a bottleneck do not probe together.
+    pub fn new(now: Time, mode: Mode, tuning: Tuning, packet: u32, rtt: f64, random: Stream) -> Fair {
+        let packet = f64::from(packet);
+        let startup = Startup::new(packet, rtt, &tuning);
+        Fair {
+            mode,
+            tuning,
+            state: State::Startup,
+            since: now,
+            last: now,
+            path: PathState::new(now, packet, rtt, startup.guess),
+            rates: WindowedMax::new(tuning.rate_rounds as u64),
+            rounds: Rounds::new(),
+            startup,
+            started_up_round: 0,
+            probe: Probe::new(random, &tuning),
+            competition: None,
+            left: None,
+            competitions: 0,
+            last_short_queue: now,
+            disturbed: now,
+            last_cut: now,
+            hold_until: now,
+        }
+    }
+
+    /// Takes in one report. Only this method changes the controller.
+    pub fn on_report(&mut self, report: &Report) {
+        let dt = report.now.since(self.last).as_secs_f64();
+        self.last = report.now;
+        self.path.observe(report, dt, &self.tuning);
+        let starting = matches!(self.state, State::Startup);
+        if !starting {
+            // In start-up the estimate may still be the first rate, which is only a guess.
+            self.path.top = self.path.top.max(self.path.bandwidth);
+        }
+        let short = self.path.is_short(&self.tuning);
+        if short {
+            self.last_short_queue = report.now;
+            if !starting {
+                self.path.learn_erasures(&report.settled);
+            }
+        }
+        self.rounds.add(report, short, self.path.queue.delay());
+        if let Some(rate) = report.rate {
+            self.take_sample(&rate);
+        }
+        match self.state {
+            State::Up => self.probe.settled += report.settled_total(),
+            State::Startup => self.startup.grow(report),
+            _ => {}
+        }
+        if report.ce > 0 {
+            self.on_ce(report.now);
+        }
+        if let Some(round) = self.rounds.ended(report, &self.tuning) {
+            self.end_round(&round, report);
+        }
+        self.step(report);
+    }
+
+    /// The pacing rate, byte/s, when `waiting` bytes wait to be sent.
+    pub fn pacing_rate(&self, waiting: usize) -> f64 {
+        if let (State::Compete, Some(competition)) = (self.state, &self.competition) {
+            return (self.tuning.compete_gain * competition.cubic.get() / self.path.srtt.max(1e-3)).max(MIN_RATE);
+        }
+        // If more than a window of bytes waits, the inner traffic has no slow start of its own.
+        // Then this sender must start slowly itself.
+        let starts = matches!(self.state, State::Startup) && waiting as f64 <= self.startup.window;
+        let spread = self.tuning.startup_gain / self.tuning.initial_spread;
+        let least = if starts { spread * self.startup.guess } else { 0.0 };
+        (self.path.bandwidth * self.pacing_gain()).max(least).max(MIN_RATE)
+    }
+
+    /// The pacing gain: the factor on the estimated rate.
+    pub fn pacing_gain(&self) -> f64 {
+        let path = &self.path;
+        match self.state {
+            State::Startup => self.tuning.startup_gain,
+            State::Drain => 0.4,
+            State::Down | State::Test(_) => 0.8,
+            State::Up => self.probe.gain(&self.tuning),
+            State::Compete => self.tuning.compete_gain,
+            State::Cruise if !self.rounds.standing => 1.0,
+            State::Cruise => match self.mode {
+                Mode::Fair | Mode::Strict => 1.0 - (path.queue.delay() / path.min_rtt).clamp(0.05, 0.3),
+                Mode::Scavenge if self.last.since(self.last_short_queue).as_secs_f64() > 6.0 * path.srtt => 0.2,
+                Mode::Scavenge => (1.0 - 3.0 * path.queue.delay() / path.min_rtt).clamp(0.25, 0.95),
+            },
+        }
+    }
+
+    /// Limit on the bytes in flight.
+    pub fn window(&self) -> u64 {
+        let path = &self.path;
+        let gain = match self.state {
+            State::Startup | State::Drain => self.tuning.startup_gain,
+            State::Down | State::Cruise => self.tuning.window_gain,
+            State::Up => (self.probe.gain(&self.tuning) + 0.25).max(self.tuning.window_gain),
+            State::Test(test) => return test.flight as u64,
+            State::Compete => {
+                return self.competition.map_or(0.0, |c| c.cubic.get()).max(2.0 * path.packet) as u64;
+            }
+        };
+        // The first rate may set the pace, but not the window. The first rate times a long measured
+        // round trip could be far more than the path holds.
+        let bandwidth = match self.state {
+            State::Startup => self.rates.get().unwrap_or(0.0),
+            _ => path.bandwidth,
+        };
+        // The slack lets the sender continue when the next one or two reports are lost.
+        let slack = 4.0 * path.packet + 2.5 * path.report_every * bandwidth;
+        let mut window = gain * bandwidth * path.min_rtt + slack;
+        if matches!(self.state, State::Startup) {
+            window = window.max(self.startup.window);
+        }
+        window.max(5.0 * path.packet) as u64
+    }
+
+    /// What the controller knows about the path.
+    pub fn view(&self) -> View {
+        let floor = self.path.erasure.get();
+        View {
+            state: match self.state {
+                State::Startup => "startup",
+                State::Drain => "drain",
+                State::Down => "down",
+                State::Cruise => "cruise",
+                State::Up => "up",
+                State::Test(_) => "test",
+                State::Compete => "compete",
+            },
+            bandwidth: match (self.state, &self.competition) {
+                (State::Compete, Some(competition)) => competition.cubic.get() / self.path.srtt.max(1e-3),
+                _ => self.path.bandwidth,
+            },
+            min_rtt: self.path.min_rtt,
+            queue: self.path.queue.delay(),
+            erasure_floor: floor,
+            codable: match self.state {
+                State::Startup if self.path.is_short(&self.tuning) => self.tuning.codable_at_first,
+                _ => 1.5 * floor + 0.01,
+            },
+            delays_accepted: self.path.delays_accepted,
+            competitions: self.competitions,
+        }
+    }
+
+    /// The rate that the bottleneck has carried, byte/s: min(passed, delivered / (1 - p_e)).
+    fn sample(&self, rate: &RateSample) -> f64 {
+        rate.passed.min(rate.delivered / (1.0 - self.path.erasure.get()))
+    }
+
+    /// This sender's share of the path when a queue stands, byte/s.
+    fn share(&self, rate: &RateSample) -> f64 {
+        rate.received / (1.0 - self.path.erasure.get())
+    }
+
+    fn take_sample(&mut self, rate: &RateSample) {
+        let sample = self.sample(rate);
+        let held = self.last < self.hold_until;
+        if held || rate.app_limited && sample <= self.path.bandwidth {
+            return;
+        }
+        let max = self.rates.offer(self.rounds.count, sample);
+        // In start-up the estimate is at least the first rate. Jitter may spread the few packets of
+        // a sample, which makes the sample too low.
+        self.path.bandwidth = if matches!(self.state, State::Startup) { max.max(self.startup.guess) } else { max };
+    }
+
+    /// Sets the estimated rate to `rate`, byte/s, and forgets older samples.
+    fn set_bandwidth(&mut self, rate: f64) {
+        self.path.bandwidth = rate.max(MIN_RATE);
+        self.rates.reset(self.rounds.count, self.path.bandwidth);
+    }
+
+    /// Lowers the estimated rate to at most `rate`, byte/s, and forgets older samples.
+    fn lower(&mut self, rate: f64) {
+        self.set_bandwidth(self.path.bandwidth.min(rate));
+    }
+
+    /// Lowers the rate to `rate`, byte/s, at most one time in a round trip. Returns whether the
+    /// rate was lowered.
+    fn cut(&mut self, now: Time, rate: f64) -> bool {
+        let due = now.since(self.last_cut).as_secs_f64() >= self.path.srtt;
+        if due {
+            self.last_cut = now;
+            self.lower(rate);
+        }
+        due
+    }
+
+    /// Handles marks Congestion Experienced. Random loss cannot produce a mark, so a mark counts in
+    /// every state. The cut lasts for at least a round trip: samples of packets sent before the cut
+    /// do not raise the rate again.
+    fn on_ce(&mut self, now: Time) {
+        if matches!(self.state, State::Compete | State::Test(_)) {
+            return;
+        }
+        let starting = matches!(self.state, State::Startup);
+        if starting {
+            self.enter(State::Drain);
+        }
+        if self.cut(now, self.tuning.cut * self.path.bandwidth) {
+            self.hold_until = now + self.round_trip();
+            let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
+            if self.rounds.crowding_event(now, self.path.srtt, window) && self.mode != Mode::Scavenge {
+                self.compete(now, self.path.bandwidth * self.path.srtt);
+            }
+        }
+    }
+
+    fn round_trip(&self) -> std::time::Duration {
+        std::time::Duration::from_secs_f64(self.path.srtt + self.path.report_every)
+    }
+
+    /// Handles the end of a round: lowers the rate for excess losses and for a standing queue.
+    fn end_round(&mut self, round: &Round, report: &Report) {
+        let calm = report.now.since(self.disturbed).as_secs_f64() > 1.3 * self.path.srtt;
+        let probing = matches!(self.state, State::Up | State::Test(_));
+        let standing = round.min_queue.is_finite() && round.min_queue > self.path.short_queue(&self.tuning) && calm;
+        let twice = self.rounds.standing && standing;
+        self.rounds.set_standing(standing, calm && !probing);
+        if matches!(self.state, State::Startup) {
+            if self.startup.end_round(round, &mut self.path, &self.tuning) {
+                self.enter(State::Drain);
+            }
+            return;
+        }
+        let short = round.min_queue <= self.path.short_queue(&self.tuning);
+        if matches!(self.state, State::Cruise) && short && round.all.packets > 0 {
+            self.path.learn_dispersion(round);
+        }
+        if self.rounds.count < self.started_up_round + 4 || matches!(self.state, State::Compete | State::Test(_)) {
+            return;
+        }
+        let least = if round.app_limited { self.tuning.unsure_cut * self.path.bandwidth } else { 0.0 };
+        if self.path.round_exceeds(round, 0.02)
+            && let Some(rate) = report.rate
+        {
+            // A policer or a small buffer drops packets, so the delivered rate is the path's rate.
+            self.lower(self.sample(&rate).max(least));
+        }
+        if self.mode != Mode::Scavenge
+            && twice
+            && let Some(competition) = self.left.and_then(|left| left.again(report.now, &self.path, &self.tuning))
+        {
+            self.start_competition(competition);
+            return;
+        }
+        if standing
+            && !probing
+            && let Some(rate) = report.rate
+        {
+            self.lower(self.share(&rate).max(least));
+        }
+        if calm && !probing && self.queue_drops(round) {
+            self.on_queue_drops(report);
+        }
+    }
+
+    /// Whether losses of `round` came from a long queue.
+    fn queue_drops(&self, round: &Round) -> bool {
+        match self.mode {
+            Mode::Strict => round.queued.lost > 0,
+            Mode::Fair | Mode::Scavenge => self.path.exceeds(round.queued, 2.0, 0.002),
+        }
+    }
+
+    /// Handles losses in a long queue: cuts the rate, and competes if such losses come again soon
+    /// on a crowded path.
+    fn on_queue_drops(&mut self, report: &Report) {
+        let share = report.rate.map_or(0.0, |rate| self.share(&rate));
+        let flight = self.path.bandwidth.max(share) * self.path.srtt;
+        self.cut(report.now, self.tuning.cut * self.path.bandwidth.max(share));
+        let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
+        let again = self.rounds.crowding_event(report.now, self.path.srtt, window);
+        if again && self.rounds.crowded >= self.tuning.crowded && self.mode != Mode::Scavenge {
+            self.compete(report.now, self.tuning.cubic_beta * flight);
+        }
+    }
+
+    /// Begins a competition with a window of at least `window` bytes.
+    fn compete(&mut self, now: Time, window: f64) {
+        let interval = Competition::first_interval(&self.path, &self.tuning);
+        self.start_competition(Competition::new(now, window.max(2.0 * self.path.packet), interval, &self.path));
+    }
+
+    fn start_competition(&mut self, competition: Competition) {
+        self.competitions += 1;
+        self.competition = Some(competition);
+        self.enter(State::Compete);
+    }
+
+    /// Leaves a competition: the others have gone.
+    fn leave(&mut self) {
+        if let Some(competition) = self.competition.take() {
+            self.left = Some(Left::new(self.last, &competition));
+            self.set_bandwidth(competition.cubic.get() / self.path.srtt.max(1e-3));
+        }
+        self.enter(State::Cruise);
+    }
+
+    fn step(&mut self, report: &Report) {
+        let spent = report.now.since(self.since).as_secs_f64();
+        let in_flight = report.in_flight as f64;
+        let path = &self.path;
+        // Packets that have arrived but are not reported yet still count in `in_flight`.
+        let margin = 0.5 * path.report_every * path.bandwidth + 3.0 * path.packet;
+        match self.state {
+            State::Startup => {
+                if self.startup.queue_shows(path) {
+                    self.enter(State::Drain);
+                }
+            }
+            State::Drain => {
+                if in_flight <= path.bdp() + path.packet || spent > 6.0 * path.srtt {
+                    self.enter(State::Down);
+                }
+            }
+            State::Down => {
+                if in_flight <= path.bdp() + margin || spent > 4.0 * path.min_rtt {
+                    self.enter(State::Cruise);
+                }
+            }
+            State::Cruise => {
+                if self.test_is_due(report) {
+                    self.begin_test(report);
+                } else if self.probe.after_cruise(spent, path, self.rounds.standing, &self.tuning) == Next::Probe {
+                    self.enter(State::Up);
+                }
+            }
+            State::Up => {
+                if self.probe.ends(spent, report, path, margin, &self.tuning) {
+                    self.enter(State::Down);
+                }
+            }
+            State::Test(mut test) => {
+                let owner = test.observe(spent, path, &self.tuning);
+                self.state = State::Test(test);
+                if let Some(owner) = owner {
+                    self.end_test(report, owner);
+                }
+            }
+            State::Compete => self.step_competition(report),
+        }
+    }
+
+    /// Whether a long queue has lasted for so long that a queue test is due.
+    fn test_is_due(&self, report: &Report) -> bool {
+        let least = self.tuning.compete_after * self.path.min_rtt + 2.0 * self.path.srtt;
+        self.mode != Mode::Scavenge
+            && self.rounds.count >= self.started_up_round + 4
+            && self.path.long_for(report.now) > least.max(self.tuning.compete_after_least)
+    }
+
+    fn begin_test(&mut self, report: &Report) {
+        let test = QueueTest::new(report.in_flight_before as f64, &self.path, &self.tuning);
+        self.enter(State::Test(test));
+    }
+
+    fn end_test(&mut self, report: &Report, owner: Owner) {
+        let now = report.now;
+        let spent = now.since(self.since);
+        match owner {
+            Owner::Own => self.leave(),
+            Owner::Path => {
+                self.path.accept_delay(now, self.path.queue.delay());
+                self.set_bandwidth(self.path.bandwidth.max(0.5 * self.path.top));
+                self.leave();
+            }
+            Owner::Others(rate) => match &mut self.competition {
+                Some(competition) => {
+                    competition.go_on(now, spent, &self.tuning);
+                    self.enter(State::Compete);
+                }
+                None => {
+                    let own = self.path.bandwidth * self.path.srtt;
+                    self.compete(now, own.max(0.5 * rate.min(self.path.top) * self.path.srtt));
+                }
+            },
+        }
+    }
+
+    fn step_competition(&mut self, report: &Report) {
+        let floor = self.mode != Mode::Strict;
+        let Some(competition) = &mut self.competition else { return };
+        match competition.on_report(report, &self.rounds.now, &self.path, floor, &self.tuning) {
+            Turn::GoOn => {}
+            Turn::Test => {
+                let flight = competition.cubic.get();
+                self.enter(State::Test(QueueTest::new(flight, &self.path, &self.tuning)));
+            }
+            Turn::Leave => self.leave(),
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        if matches!(self.state, State::Up | State::Down | State::Drain | State::Test(_)) {
+            self.disturbed = self.last;
+        }
+        if matches!(self.state, State::Startup) {
+            self.started_up_round = self.rounds.count;
+            self.path.bandwidth = self.rates.get().unwrap_or(self.startup.guess);
+        }
+        match state {
+            State::Up => self.probe.begin(self.path.bandwidth),
+            State::Cruise => self.probe.rest(&self.tuning),
+            _ => {}
+        }
+        self.state = state;
+        self.since = self.last;
+    }
+}

@@ -1,0 +1,217 @@
+//! What the reports show of the path: delays, the erasure floor, and the pattern of losses.
+
+use super::super::erasure::ErasureFloor;
+use super::super::queue::QueueView;
+use super::super::{GainClass, Report, Settled};
+use super::rounds::Round;
+use super::tuning::Tuning;
+use crate::control::filter::WindowedMax;
+use crate::control::loss::Losses;
+use ripstop_base::Time;
+
+/// If the least round-trip time was not measured again for this time, s, it moves towards the
+/// measured times while the queue is short.
+///
+/// The route may have changed. With half the value, a queue of 15 s moves the least round-trip
+/// time. With double the value, a longer route is noticed later.
+const RTT_RENEWED: f64 = 30.0;
+/// Time over which the longest queue is remembered, ns.
+///
+/// A CUBIC flow fills a queue again within about this time. With half the value, the longest queue
+/// is forgotten between two events. With double the value, drops of a queue that has become shorter
+/// are ignored for longer.
+const LONGEST_QUEUE_NS: u64 = 10_000_000_000;
+/// The largest recent rate decays with this time constant, s.
+///
+/// Half the value lets a starved sender forget its rate before it competes. Double the value
+/// starts a competition with an old rate.
+const TOP_DECAY: f64 = 10.0;
+
+/// The controller's measurements of its path.
+#[derive(Clone, Debug)]
+pub(super) struct PathState {
+    /// Size of a full packet, bytes.
+    pub(super) packet: f64,
+    /// Estimated rate of the bottleneck, byte/s. Only `Fair` sets it.
+    pub(super) bandwidth: f64,
+    /// The largest recent estimate of the rate, byte/s. It decays with [`TOP_DECAY`].
+    pub(super) top: f64,
+    /// Least round-trip time, s.
+    pub(super) min_rtt: f64,
+    /// When `min_rtt` was last measured.
+    min_rtt_renewed: Time,
+    /// Whether `min_rtt` was measured. False: `min_rtt` is the round-trip time of the handshake.
+    min_rtt_measured: bool,
+    /// Smoothed round-trip time, s.
+    pub(super) srtt: f64,
+    /// Interval between the receiver's reports, s.
+    pub(super) report_every: f64,
+    pub(super) queue: QueueView,
+    /// The longest queueing delays of the last 10 s.
+    longest: WindowedMax,
+    /// Since when the queueing delay has been above the short queue and above a tenth of the
+    /// longest queue. `None`: it is not.
+    pub(super) long_since: Option<Time>,
+    pub(super) erasure: ErasureFloor,
+    /// Overdispersion of losses: the variance of the number of losses in a round, divided by the
+    /// variance that independent losses would have. 1 for independent losses, more for losses in
+    /// runs.
+    dispersion: f64,
+    /// Recent losses, from all causes.
+    pub(super) losses: Losses,
+    /// Number of standing queues that were accepted as a delay of the path.
+    pub(super) delays_accepted: u64,
+}
+
+impl PathState {
+    pub(super) fn new(now: Time, packet: f64, rtt: f64, rate: f64) -> PathState {
+        PathState {
+            packet,
+            bandwidth: rate,
+            top: 0.0,
+            min_rtt: rtt,
+            min_rtt_renewed: now,
+            min_rtt_measured: false,
+            srtt: rtt,
+            report_every: 0.0,
+            queue: QueueView::new(),
+            longest: WindowedMax::new(LONGEST_QUEUE_NS),
+            long_since: None,
+            erasure: ErasureFloor::default(),
+            dispersion: 1.0,
+            losses: Losses::default(),
+            delays_accepted: 0,
+        }
+    }
+
+    /// Takes the delays and losses of a report that came `dt` seconds after the last one.
+    pub(super) fn observe(&mut self, report: &Report, dt: f64, tuning: &Tuning) {
+        self.srtt = report.srtt.as_secs_f64();
+        self.report_every = report.report_every.as_secs_f64();
+        self.losses = report.losses;
+        self.top *= (-dt / TOP_DECAY).exp();
+        self.erasure.fade(dt, 1.5 + 6.0 * self.min_rtt);
+        if let Some(delay) = report.one_way_delay {
+            self.queue.offer(report.now, delay);
+        }
+        self.longest.offer(report.now.as_nanos(), self.queue.delay());
+        let long = !self.is_short(tuning) && self.queue.delay() > 0.1 * self.longest_queue();
+        self.long_since = long.then(|| self.long_since.unwrap_or(report.now));
+        if let Some(rtt) = report.rtt {
+            self.observe_rtt(report.now, rtt.as_secs_f64(), tuning);
+        }
+    }
+
+    fn observe_rtt(&mut self, now: Time, rtt: f64, tuning: &Tuning) {
+        // The first sample replaces the round-trip time of the handshake, whose datagrams may have
+        // been lost or slow.
+        let first = !std::mem::replace(&mut self.min_rtt_measured, true);
+        if first || rtt <= self.min_rtt {
+            self.min_rtt = rtt;
+            self.min_rtt_renewed = now;
+        } else if now.since(self.min_rtt_renewed).as_secs_f64() > RTT_RENEWED && self.is_short(tuning) {
+            self.min_rtt += (rtt - self.min_rtt) * 0.05;
+        }
+    }
+
+    /// Counts settled datagrams for the erasure floor. The caller knows that the path was not full.
+    pub(super) fn learn_erasures(&mut self, settled: &[Settled; 3]) {
+        self.erasure.add(GainClass::Below, settled[0]);
+        self.erasure.add(GainClass::At, settled[1]);
+    }
+
+    /// Bandwidth-delay product, bytes.
+    pub(super) fn bdp(&self) -> f64 {
+        self.bandwidth * self.min_rtt
+    }
+
+    /// A queue counts as short up to this queueing delay, s: twice the jitter, plus the largest of
+    /// `short-queue`, its part of the round trip, and the time to send 2.5 packets.
+    pub(super) fn short_queue(&self, tuning: &Tuning) -> f64 {
+        let packets = 2.5 * self.packet / self.top.max(self.bandwidth);
+        (tuning.short_queue_part * self.min_rtt).max(tuning.short_queue).max(packets) + 2.0 * self.queue.jitter()
+    }
+
+    /// Whether the queue is short now.
+    pub(super) fn is_short(&self, tuning: &Tuning) -> bool {
+        self.queue.delay() <= self.short_queue(tuning)
+    }
+
+    /// The longest queueing delay of the last 10 s.
+    pub(super) fn longest_queue(&self) -> f64 {
+        self.longest.get().unwrap_or(0.0)
+    }
+
+    /// For how long the queue has been long, s.
+    pub(super) fn long_for(&self, now: Time) -> f64 {
+        self.long_since.map_or(0.0, |since| now.since(since).as_secs_f64())
+    }
+
+    /// Counts the queueing delay `queue`, s, as a delay of the path from now on.
+    ///
+    /// Such a delay arises when the path becomes longer. It also arises from jitter: one packet of
+    /// many sent far apart may have a very low delay, which packets sent close together never have.
+    pub(super) fn accept_delay(&mut self, now: Time, queue: f64) {
+        self.queue.accept_as_path_delay(now, queue);
+        self.longest.reset(now.as_nanos(), self.queue.delay());
+        self.min_rtt += queue;
+        self.min_rtt_renewed = now;
+        self.long_since = None;
+        self.delays_accepted += 1;
+    }
+
+    /// Whether `settled` has more losses than the erasure floor explains. The losses must exceed
+    /// the expected number by more than `deviations` standard deviations plus the share `slack` of
+    /// the packets.
+    pub(super) fn exceeds(&self, settled: Settled, deviations: f64, slack: f64) -> bool {
+        let n = f64::from(settled.packets);
+        let floor = self.erasure.get();
+        let chance = deviations * (self.dispersion.max(1.0) * floor * n).sqrt();
+        f64::from(settled.lost) > floor * n + chance + slack * n
+    }
+
+    /// Like [`PathState::exceeds`], but for a whole round. The effect of runs of losses counts as
+    /// chance.
+    ///
+    /// If losses come in runs, the number of losses varies more from round to round. Suppose that
+    /// losses come in rare runs of B packets. The variance of the number of losses among n packets
+    /// is then 2B - 1 times as large as for independent losses. If most packets of the round were
+    /// reported while the queue was long, the queue caused the losses, and runs do not count.
+    pub(super) fn round_exceeds(&self, round: &Round, slack: f64) -> bool {
+        let n = f64::from(round.all.packets);
+        let queued = 2 * round.queued.packets > round.all.packets;
+        let floor = self.erasure.get();
+        let runs = if queued { 0.0 } else { (2.0 * self.losses.burst - 1.0).max(0.0) * self.losses.share.max(floor) };
+        let chance = 2.0 * ((self.dispersion.max(1.0) * floor).max(runs) * n).sqrt();
+        f64::from(round.all.lost) > floor * n + chance + slack * n
+    }
+
+    /// Updates the overdispersion of losses from a round with a short queue.
+    pub(super) fn learn_dispersion(&mut self, round: &Round) {
+        let n = f64::from(round.all.packets);
+        let floor = self.erasure.get();
+        let off = f64::from(round.all.lost) - floor * n;
+        let ratio = (off * off / (n * floor * (1.0 - floor) + 0.5)).min(16.0);
+        self.dispersion += (ratio - self.dispersion) / 16.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_losses_is_no_overshoot() {
+        let mut path = PathState::new(Time::ZERO, 1500.0, 0.1, 1e6);
+        let half = Settled { packets: 40, lost: 20 };
+        let round = Round { all: half, ..Round::EMPTY };
+        path.losses = Losses { share: 0.25, burst: 1.0 };
+        assert!(path.round_exceeds(&round, 0.02), "for independent losses, 20 of 40 lost must count as an overshoot");
+        path.losses.burst = 15.0;
+        assert!(!path.round_exceeds(&round, 0.02) && !path.round_exceeds(&round, Tuning::default().overshoot));
+        let queued = Round { queued: half, ..round };
+        assert!(path.round_exceeds(&queued, 0.02), "drops of a long queue must not be excused as runs of losses");
+        let large = Round { all: Settled { packets: 4_000, lost: 2_000 }, ..Round::EMPTY };
+        assert!(path.round_exceeds(&large, 0.02), "2000 of 4000 lost are more than runs of 15 explain");
+    }
+}

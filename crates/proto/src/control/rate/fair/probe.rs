@@ -1,0 +1,95 @@
+//! Probes for more rate outside a competition: when the next probe is due, and at which gain.
+
+use super::super::{Report, Settled};
+use super::path::PathState;
+use super::tuning::Tuning;
+use ripstop_base::Stream;
+
+/// The cycle of probes.
+#[derive(Clone, Debug)]
+pub(super) struct Probe {
+    random: Stream,
+    /// Gain of the next probe.
+    gain: f64,
+    /// The cruise between two probes lasts this number of round trips times `calm`.
+    cruise_for: f64,
+    /// Factor on `cruise_for`, 1 to 8. The factor doubles after a probe that ended in losses, and
+    /// is halved after any other probe.
+    calm: f64,
+    /// Datagrams settled during the present probe.
+    pub(super) settled: Settled,
+    /// Estimated rate when the last probe began, byte/s.
+    from: f64,
+    /// Set after a probe without excess loss. Cleared when the controller checks whether the probe
+    /// has raised the estimated rate.
+    unchecked: bool,
+}
+
+/// What follows a cruise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The cruise goes on.
+    Cruise,
+    /// A probe is due.
+    Probe,
+}
+
+impl Probe {
+    pub(super) fn new(random: Stream, tuning: &Tuning) -> Probe {
+        Probe {
+            random,
+            gain: tuning.probe_gain,
+            cruise_for: 0.0,
+            calm: 1.0,
+            settled: Settled::default(),
+            from: 0.0,
+            unchecked: false,
+        }
+    }
+
+    /// The pacing gain of a probe.
+    pub(super) fn gain(&self, tuning: &Tuning) -> f64 {
+        if self.calm > 1.0 { self.gain.min(tuning.gentle_probe_gain) } else { self.gain }
+    }
+
+    /// Begins a probe at the estimated rate `bandwidth`, byte/s.
+    pub(super) fn begin(&mut self, bandwidth: f64) {
+        self.settled = Settled::default();
+        self.from = bandwidth;
+    }
+
+    /// Begins a cruise.
+    pub(super) fn rest(&mut self, tuning: &Tuning) {
+        self.cruise_for = tuning.probe_every + tuning.probe_spread * self.random.unit();
+    }
+
+    /// Decides after `spent` seconds of a cruise what follows. `standing`: a queue stands.
+    pub(super) fn after_cruise(&mut self, spent: f64, path: &PathState, standing: bool, tuning: &Tuning) -> Next {
+        if self.unchecked && spent > 1.1 * path.min_rtt {
+            self.unchecked = false;
+            if path.bandwidth > (1.0 + (self.gain - 1.0) / 2.0) * self.from {
+                // The probe has raised the estimated rate: probe again with a higher gain.
+                self.gain = tuning.again_probe_gain;
+                return Next::Probe;
+            }
+            self.gain = tuning.probe_gain;
+        }
+        let calm = if standing { self.calm.min(3.0) } else { self.calm };
+        if spent > self.cruise_for * calm * path.min_rtt { Next::Probe } else { Next::Cruise }
+    }
+
+    /// Whether a probe of `spent` seconds ends. `margin`: the bytes in flight that have arrived but
+    /// are not reported yet.
+    pub(super) fn ends(&mut self, spent: f64, report: &Report, path: &PathState, margin: f64, tuning: &Tuning) -> bool {
+        let least = path.min_rtt.max(1.5 * path.report_every);
+        let full = report.in_flight as f64 >= self.gain(tuning) * path.bdp() + margin;
+        let queued = path.queue.delay() > 0.2 * path.min_rtt + 0.003;
+        let exceeded = path.exceeds(self.settled, 2.0, 0.02);
+        let ends = spent > least && (full || queued || exceeded || spent > 2.5 * least);
+        if ends {
+            self.calm = if exceeded { (self.calm * 2.0).min(8.0) } else { (self.calm / 2.0).max(1.0) };
+            self.unchecked = !exceeded;
+        }
+        ends
+    }
+}

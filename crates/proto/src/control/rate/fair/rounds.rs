@@ -1,0 +1,97 @@
+//! Counts over rounds. A round is a round trip, or longer if a round trip has few packets.
+
+use super::super::{Report, Settled};
+use super::tuning::Tuning;
+use ripstop_base::Time;
+
+/// Counts over one round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// Datagrams settled in the round.
+    pub(super) all: Settled,
+    /// Datagrams in `all` that were reported while the queue was long.
+    pub(super) queued: Settled,
+    /// Least queueing delay, s.
+    pub(super) min_queue: f64,
+    /// Largest delivered rate, byte/s.
+    pub(super) max_delivered: f64,
+    /// Whether a rate sample of the round may show less than the path's rate.
+    pub(super) app_limited: bool,
+}
+
+impl Round {
+    pub(super) const EMPTY: Round = Round {
+        all: Settled { packets: 0, lost: 0 },
+        queued: Settled { packets: 0, lost: 0 },
+        min_queue: f64::INFINITY,
+        max_delivered: 0.0,
+        app_limited: false,
+    };
+}
+
+/// The present round, and what the last rounds showed.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    /// Number of rounds that have ended.
+    pub(super) count: u64,
+    /// The round ends when this datagram number is acknowledged.
+    end: u64,
+    pub(super) now: Round,
+    /// Whether a queue stood for the whole last round.
+    pub(super) standing: bool,
+    /// The share of recent rounds in which a queue stood: a mean over about 12 rounds.
+    pub(super) crowded: f64,
+    /// When two events of losses in a long queue began, the newest first. `None`: no such event.
+    events: [Option<Time>; 2],
+}
+
+impl Rounds {
+    pub(super) fn new() -> Rounds {
+        Rounds { count: 0, end: 0, now: Round::EMPTY, standing: false, crowded: 0.0, events: [None; 2] }
+    }
+
+    /// Adds a report. `short`: the queue is short. `queue`: the queueing delay, s.
+    pub(super) fn add(&mut self, report: &Report, short: bool, queue: f64) {
+        let settled = report.settled_total();
+        self.now.all += settled;
+        if !short {
+            self.now.queued += settled;
+        }
+        self.now.min_queue = self.now.min_queue.min(queue);
+        if let Some(rate) = report.rate {
+            self.now.max_delivered = self.now.max_delivered.max(rate.delivered);
+            self.now.app_limited |= rate.app_limited;
+        }
+    }
+
+    /// Ends the round if `report` ends it, and returns its counts.
+    pub(super) fn ended(&mut self, report: &Report, tuning: &Tuning) -> Option<Round> {
+        let over = report.largest_acked >= self.end && f64::from(self.now.all.packets) >= tuning.round_packets;
+        over.then(|| {
+            self.end = report.next_number;
+            self.count += 1;
+            std::mem::replace(&mut self.now, Round::EMPTY)
+        })
+    }
+
+    /// Records whether a queue stood in the round that has ended. `counts`: the round says
+    /// something of the standing queue, because no probe disturbed it.
+    pub(super) fn set_standing(&mut self, standing: bool, counts: bool) {
+        self.standing = standing;
+        if counts {
+            self.crowded += (f64::from(u8::from(standing)) - self.crowded) / 12.0;
+        }
+    }
+
+    /// Records losses in a long queue at `now`. Losses within two round trips (`srtt`, s) of the
+    /// last event belong to this event. Returns whether a new event began within `window` seconds
+    /// of the event before.
+    pub(super) fn crowding_event(&mut self, now: Time, srtt: f64, window: f64) -> bool {
+        let since = |at: Time| now.since(at).as_secs_f64();
+        if self.events[0].is_some_and(|last| since(last) < 2.0 * srtt) {
+            return false;
+        }
+        self.events = [Some(now), self.events[0]];
+        self.events[1].is_some_and(|before| since(before) <= window)
+    }
+}

@@ -1,0 +1,76 @@
+//! Start-up: the rate doubles in each round trip until the path is full.
+
+use super::super::{GainClass, Report, Settled};
+use super::path::PathState;
+use super::rounds::Round;
+use super::tuning::Tuning;
+
+/// The state of the start-up.
+#[derive(Clone, Debug)]
+pub(super) struct Startup {
+    /// The first rate, used before any measurement, byte/s.
+    pub(super) guess: f64,
+    /// Least window, bytes.
+    pub(super) window: f64,
+    /// The largest delivered rate in the last round in which this rate grew by a quarter or more,
+    /// byte/s.
+    full_rate: f64,
+    /// Number of rounds since the last round with growth by a quarter or more. A round in which too
+    /// little was sent counts only if it shows an overshoot.
+    flat_rounds: u32,
+    /// Number of consecutive reports that showed a queue.
+    queued_reports: u32,
+    /// The datagrams settled in the last round. They count for the erasure floor if the rate grows
+    /// further, which shows that the path was not full.
+    unproven: Settled,
+}
+
+impl Startup {
+    pub(super) fn new(packet: f64, rtt: f64, tuning: &Tuning) -> Startup {
+        Startup {
+            guess: tuning.initial_window * packet / rtt.max(tuning.fastest_start) / tuning.startup_gain,
+            window: tuning.initial_window * packet,
+            full_rate: 0.0,
+            flat_rounds: 0,
+            queued_reports: 0,
+            unproven: Settled::default(),
+        }
+    }
+
+    /// Grows the least window. If the sender uses less than half of the window, the window does not
+    /// grow (RFC 7661).
+    pub(super) fn grow(&mut self, report: &Report) {
+        if 2.0 * report.in_flight_before as f64 >= self.window {
+            // An inner TCP doubles its window in each round trip, so this window must at least
+            // double as well. Lost packets and repairs need room too, so the window grows by twice
+            // the acknowledged bytes.
+            self.window += 2.0 * report.acked_bytes as f64;
+        }
+    }
+
+    /// Whether the reports show a queue, so that start-up ends.
+    pub(super) fn queue_shows(&mut self, path: &PathState) -> bool {
+        let limit = (path.min_rtt / 8.0).max((path.min_rtt / 2.0).min(0.008));
+        let queued = path.queue.delay() > limit + 2.0 * path.queue.jitter();
+        self.queued_reports = if queued { self.queued_reports + 1 } else { 0 };
+        self.queued_reports >= 3
+    }
+
+    /// Handles the end of a round. Returns whether start-up ends because the rate no longer grows.
+    pub(super) fn end_round(&mut self, round: &Round, path: &mut PathState, tuning: &Tuning) -> bool {
+        let grew = round.max_delivered >= 1.25 * self.full_rate;
+        if grew {
+            // The rate has grown, so the packets of the round before were sent below the path's
+            // rate. The losses of that round are erasures.
+            path.erasure.add(GainClass::At, self.unproven);
+        }
+        self.unproven = round.all;
+        if grew {
+            self.full_rate = round.max_delivered;
+            self.flat_rounds = 0;
+        } else if !round.app_limited || path.round_exceeds(round, tuning.overshoot) {
+            self.flat_rounds += 1;
+        }
+        self.flat_rounds >= 3 || (self.flat_rounds >= 2 && path.round_exceeds(round, 0.02))
+    }
+}

@@ -1,0 +1,133 @@
+//! Measures how much each constant of the rate controller matters: the table of shares with each
+//! constant at half and at double its value.
+//!
+//! ```text
+//! cargo run --release -p ripstop-sim --example sensitivity -- table [GROUP[/NAME] ...]
+//! cargo run --release -p ripstop-sim --example sensitivity -- constants > docs/contributors/sensitivity.md
+//! ```
+//!
+//! `table` prints the cells with the defaults. Environment: TUNE="probe-gain=1.2,cut=0.7" sets
+//! constants, JSON=1 prints the whole report of each cell, PRINT=1 prints its scenario.
+
+mod cells;
+
+use cells::{Cell, cells};
+use ripstop_proto::control::rate::Tuning;
+use std::collections::BTreeMap;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.first().map(String::as_str) {
+        Some("table") => table(&args[1..]),
+        Some("constants") => constants(),
+        _ => Err("name what to print: `table [GROUP[/NAME] ...]` or `constants`".to_owned()),
+    };
+    if let Err(problem) = result {
+        eprintln!("sensitivity: {problem}");
+        std::process::exit(2);
+    }
+}
+
+/// The TOML that sets constants: `name=value` pairs become a `tuning` table.
+fn tuning(pairs: &str) -> String {
+    if pairs.is_empty() { String::new() } else { format!("tuning = {{ {} }}\n", pairs.replace('=', " = ")) }
+}
+
+fn table(wanted: &[String]) -> Result<(), String> {
+    let set = std::env::var("TUNE").unwrap_or_default();
+    let is_wanted = |cell: &Cell| {
+        let name = format!("{}/{}", cell.group, cell.name);
+        wanted.is_empty() || wanted.iter().any(|want| *want == cell.group || *want == name)
+    };
+    let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let all: Vec<Cell> = cells(&tuning(&set)).into_iter().filter(is_wanted).collect();
+    for (cell, outcome) in all.iter().zip(in_parallel(&all)) {
+        if std::env::var_os("PRINT").is_some() {
+            println!("{}", cell.scenario);
+        }
+        let report = match outcome {
+            Ok(report) => report,
+            Err(problem) => {
+                rows.entry(cell.group).or_default().push(format!("{}: {problem}", cell.name));
+                continue;
+            }
+        };
+        if std::env::var_os("JSON").is_some() {
+            println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
+        }
+        let waste = report.tunnels[0].directions[0].sent_per_useful.mean.unwrap_or(0.0) * 1384.0 / 1500.0;
+        let delay = report.flows[0].delay_s.p50.unwrap_or(0.0) * 1e3;
+        let passes = cell.carried / 20e6;
+        let wasted = if passes <= 1.0 && cell.group.starts_with("cubic") || cell.group == "bbr" {
+            format!(" (waste {:.3}, {delay:.0} ms)", waste * passes)
+        } else {
+            String::new()
+        };
+        rows.entry(cell.group).or_default().push(format!("{}: {:.3}{wasted}", cell.name, cell.figure(&report)));
+    }
+    for (group, figures) in rows {
+        println!("{group:20} {}", figures.join("  "));
+    }
+    Ok(())
+}
+
+/// Runs cells on all cores.
+fn in_parallel(cells: &[Cell]) -> Vec<Result<ripstop_sim::scenario::ScenarioReport, String>> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let results: Vec<std::sync::Mutex<Option<_>>> = cells.iter().map(|_| std::sync::Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(cell) = cells.get(k) else { return };
+                    if let Ok(mut slot) = results[k].lock() {
+                        *slot = Some(cell.run());
+                    }
+                }
+            });
+        }
+    });
+    let take = |slot: std::sync::Mutex<Option<_>>| slot.into_inner().ok().flatten();
+    results.into_iter().map(|slot| take(slot).unwrap_or_else(|| Err("the cell did not run".to_owned()))).collect()
+}
+
+/// Prints the page: for each constant and factor, the mean of each row, and its change.
+fn constants() -> Result<(), String> {
+    let base = means(&cells(""))?;
+    let groups: Vec<&str> = base.keys().copied().collect();
+    println!("# Sensitivity of the rate controller's constants\n");
+    println!("For contributors who change a constant of the rate controller.\n");
+    println!("`make sensitivity` wrote this page. A row has the table of shares with one constant at half (/2) or");
+    println!("double (x2) its value. For a *gain*, the difference from 1 is halved or doubled. A figure is the mean");
+    println!("of a group of cells, as a difference from the first row. A difference below .010 is left out.\n");
+    println!("| constant | value | {} |", groups.join(" | "));
+    println!("|---|---|{}", "---|".repeat(groups.len()));
+    let row = |figures: &BTreeMap<&str, f64>| groups.iter().map(|g| format!("{:.3}", figures[g])).collect::<Vec<_>>();
+    println!("| defaults | | {} |", row(&base).join(" | "));
+    for field in Tuning::FIELDS {
+        for (factor, sign) in [(0.5, "/2"), (2.0, "x2")] {
+            let value = field.scaled(factor);
+            eprintln!("{} {value}", field.name);
+            let figures = means(&cells(&tuning(&format!("{}={value}", field.name))))?;
+            let differences: Vec<String> = groups
+                .iter()
+                .map(|group| figures[group] - base[group])
+                .map(|difference| if difference.abs() < 0.01 { String::new() } else { format!("{difference:+.3}") })
+                .collect();
+            println!("| `{}` {sign} | {value:.4} {} | {} |", field.name, field.unit, differences.join(" | "));
+        }
+    }
+    Ok(())
+}
+
+/// The mean figure of each group.
+fn means(cells: &[Cell]) -> Result<BTreeMap<&'static str, f64>, String> {
+    let mut sums: BTreeMap<&'static str, (f64, f64)> = BTreeMap::new();
+    for (cell, report) in cells.iter().zip(in_parallel(cells)) {
+        let sum = sums.entry(cell.group).or_default();
+        *sum = (sum.0 + cell.figure(&report?), sum.1 + 1.0);
+    }
+    Ok(sums.into_iter().map(|(group, (sum, n))| (group, sum / n)).collect())
+}
