@@ -140,7 +140,11 @@ fn shares(all: &mut Vec<Cell>, tuning: &str) {
     }
     one("cubic-50M-bursts", &Path { burst: 4.0, ..Path::new(50.0, 30.0, 0.05) }, "linux-cubic");
     one("bbr-50M-bursts", &Path { burst: 4.0, ..Path::new(50.0, 30.0, 0.05) }, "bbr");
-    one("cubic-policer", &Path::new(20.0, 100.0, 0.0).queue(2.0).more(", policer = { rate = \"10Mbit/s\" }"), "linux-cubic");
+    one(
+        "cubic-policer",
+        &Path::new(20.0, 100.0, 0.0).queue(2.0).more(", policer = { rate = \"10Mbit/s\" }"),
+        "linux-cubic",
+    );
     one("cubic-jitter", &Path::new(20.0, 100.0, 0.01).more(", jitter = \"20ms\""), "linux-cubic");
 }
 
@@ -163,11 +167,9 @@ fn beside_cubic(all: &mut Vec<Cell>, tuning: &str) {
             all.push(cell(group, name(), &path, Figure::Part, pair(tuning), 3));
         }
     }
-    for (name, more) in [
-        ("codel", ", discipline = \"codel\""),
-        ("pie", ", discipline = \"pie\""),
-        ("fq", ", discipline = \"fq\""),
-    ] {
+    for (name, more) in
+        [("codel", ", discipline = \"codel\""), ("pie", ", discipline = \"pie\""), ("fq", ", discipline = \"fq\"")]
+    {
         let path = Path::new(20.0, 100.0, 0.0).queue(4.0).more(more);
         let pair = Traffic::new().tunnel("t", "linux-cubic", tuning).plain("c", "linux-cubic");
         all.push(cell("beside-cubic-aqm", name.to_owned(), &path, Figure::Part, pair, 4));
@@ -208,7 +210,10 @@ impl Cell {
     /// # Errors
     /// The scenario is refused. The error is a sentence.
     pub fn run(&self) -> Result<ScenarioReport, String> {
-        let scenario = Scenario::parse(&self.scenario).map_err(|error| format!("{error}\n{}", self.scenario))?;
+        let sample = std::env::var("SAMPLE").map_or(String::new(), |sample| format!("[run]\nsample = \"{sample}\"\n"));
+        let text =
+            if sample.is_empty() { self.scenario.clone() } else { self.scenario.replacen("[run]\n", &sample, 1) };
+        let scenario = Scenario::parse(&text).map_err(|error| format!("{error}\n{}", self.scenario))?;
         ripstop_sim::scenario::run(&scenario, 1, || {}).map_err(|error| error.to_string())
     }
 

@@ -8,6 +8,7 @@
 //!
 //! `table` prints the cells with the defaults. Environment: TUNE="probe-gain=1.2,cut=0.7" sets
 //! constants, JSON=1 prints the whole report of each cell, PRINT=1 prints its scenario.
+//! SAMPLE=5s adds a series over time to the report.
 
 mod cells;
 

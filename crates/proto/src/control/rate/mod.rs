@@ -63,12 +63,10 @@ pub struct Report {
 impl Report {
     /// Sum of `settled` over all gain classes.
     pub fn settled_total(&self) -> Settled {
-        self.settled
-            .iter()
-            .fold(Settled::default(), |mut sum, settled| {
-                sum += *settled;
-                sum
-            })
+        self.settled.iter().fold(Settled::default(), |mut sum, settled| {
+            sum += *settled;
+            sum
+        })
     }
 }
 

@@ -308,6 +308,34 @@ pub fn tail_wait(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
 }
 
+/// With a backlog of this number of round trips, bulk flows need no proactive repairs.
+///
+/// The packets at the end of the queue wait for longer than an exact repair takes, so a proactive
+/// repair saves the flow no time and costs the bandwidth of a packet. Below this backlog, the limits
+/// on the probability rise in proportion to the backlog. At 20 Mbit/s, 100 ms and 20 % loss with CUBIC
+/// inside, 1.7 % of the bytes are wasted, and the median delay is 412 ms. Half the value: 2.1 % and
+/// 494 ms. Without the rule: 4.0 % and 264 ms.
+const BACKLOG_WITHOUT_REPAIRS: f64 = 4.0;
+/// On paths of up to this round-trip time, s, a backlog relaxes the limits in full. The effect fades
+/// until [`RELAXED_RTT_END`].
+///
+/// On a long path, an exact repair comes so late that the receiver holds much data back. Half the
+/// value wastes more on medium paths. Double the value delays packets for longer.
+const RELAXED_RTT: f64 = 0.15;
+/// From this round-trip time on, s, a backlog relaxes nothing. See [`RELAXED_RTT`].
+const RELAXED_RTT_END: f64 = 1.0;
+/// Steps of the relaxation, so that earlier results can be reused. Half or double the value changes
+/// little.
+const RELAXATION_STEPS: f64 = 8.0;
+
+/// By how much the limits for bulk flows relax, 0 to 1, for a backlog of `rounds` round trips on a
+/// path with the round-trip time `rtt`.
+fn relaxation(rounds: f64, rtt: Duration) -> f64 {
+    let fades = (RELAXED_RTT_END - rtt.as_secs_f64()) / (RELAXED_RTT_END - RELAXED_RTT);
+    let relaxed = (rounds / BACKLOG_WITHOUT_REPAIRS).min(1.0) * fades.clamp(0.0, 1.0);
+    (relaxed * RELAXATION_STEPS).round() / RELAXATION_STEPS
+}
+
 /// Decides whether a bulk flight needs another proactive repair.
 ///
 /// The question is asked for every packet that leaves, so the rule remembers earlier results.
@@ -328,6 +356,7 @@ impl BulkRule {
     /// - `ahead` is the backlog in the ingress queue. While sources wait, the number of repairs
     ///   follows only the share of packets lost. While the ingress queue is nearly empty, repairs
     ///   are free, and their number also follows the length of runs of losses.
+    /// - `rtt` is the smoothed round-trip time.
     /// - `dither` is a number of sources that is added to `all`, except after the end of a burst.
     ///   Without the dither, repairs would be sent at equal distances, and a queue that drops
     ///   packets at equal distances could drop every repair.
@@ -338,6 +367,7 @@ impl BulkRule {
         losses: Losses,
         spread: Spread,
         ahead: Backlog,
+        rtt: Duration,
         dither: f64,
     ) -> bool {
         if losses.share <= 0.0 || all.sources == 0 {
@@ -351,7 +381,11 @@ impl BulkRule {
         let (whole, newest, losses) = match ahead {
             Backlog::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
             Backlog::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
-            Backlog::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED, Losses { burst: 1.0, ..losses }),
+            Backlog::Waiting(rounds) => {
+                let relaxed = relaxation(rounds, rtt);
+                let limit = |limit: f64| limit + (1.0 - limit) * relaxed;
+                (limit(BULK_UNMASKED), limit(RECENT_UNMASKED), Losses { burst: 1.0, ..losses })
+            }
         };
         let dither = if matches!(ahead, Backlog::Nothing) { 0.0 } else { dither };
         let sources = (f64::from(all.sources) + dither).max(0.0) as u32;

@@ -9,9 +9,12 @@ fn apart(share: f64) -> Losses {
 #[test]
 fn a_clean_path_gets_no_repair() {
     let all = Flight { deficit: 0, sources: 500, repairs: 0 };
-    assert!(!BulkRule::default().is_due(all, all, apart(0.0), SMALL, Backlog::Nothing, 0.0));
+    assert!(!BulkRule::default().is_due(all, all, apart(0.0), SMALL, Backlog::Nothing, RTT, 0.0));
     assert_eq!(interactive_repairs(apart(0.0)), 0);
 }
+
+/// A round trip so long that a backlog relaxes nothing.
+const RTT: Duration = Duration::from_secs(1);
 
 /// The spread on a path that holds one span ([`SPAN`] symbols) in a round trip.
 const SMALL: Spread = Spread { step: 1, part: 1.0 };
@@ -20,7 +23,7 @@ const SMALL: Spread = Spread { step: 1, part: 1.0 };
 fn repairs(n: u32, losses: Losses, ahead: Backlog) -> u32 {
     let full = |repairs| Flight { deficit: 0, sources: n, repairs };
     (0..=10 * n)
-        .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, SMALL, ahead, 0.0))
+        .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, SMALL, ahead, RTT, 0.0))
         .expect("the rule never stops asking for repairs")
 }
 
@@ -115,7 +118,7 @@ fn spans_are_spread_where_the_path_holds_many_and_losses_come_in_runs() {
     let wanted = |losses, spread: Spread| {
         let all = |repairs| Flight { deficit: 0, sources: spread.step * SPAN, repairs: spread.step * repairs };
         let ahead = Backlog::Waiting(0.0);
-        let due = |r: &u32| BulkRule::default().is_due(all(*r), all(*r), losses, spread, ahead, 0.0);
+        let due = |r: &u32| BulkRule::default().is_due(all(*r), all(*r), losses, spread, ahead, RTT, 0.0);
         (0..200).find(|repairs| !due(repairs)).expect("the rule never stops asking for repairs")
     };
     let spread = Spread::of(8_200.0, runs);
@@ -149,4 +152,16 @@ fn interactive_packets_get_more_repairs_at_higher_loss() {
     assert_eq!(wanted(0.2, 1.25), 4);
     assert_eq!(wanted(0.05, 4.0), 4);
     assert_eq!(wanted(1.0, f64::NAN), 4);
+}
+
+#[test]
+fn a_long_backlog_needs_no_proactive_repairs() {
+    let all = Flight { deficit: 0, sources: 1_000, repairs: 0 };
+    let due = |ahead, rtt: f64| {
+        let rtt = Duration::from_secs_f64(rtt);
+        BulkRule::default().is_due(all, all, apart(0.2), SMALL, ahead, rtt, 0.0)
+    };
+    assert!(due(Backlog::Waiting(1.0), 0.1) && due(Backlog::Nothing, 0.1));
+    assert!(!due(Backlog::Waiting(BACKLOG_WITHOUT_REPAIRS), 0.1));
+    assert!(due(Backlog::Waiting(BACKLOG_WITHOUT_REPAIRS), RELAXED_RTT_END));
 }

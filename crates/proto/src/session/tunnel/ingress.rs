@@ -133,14 +133,30 @@ impl<P> Ingress<P> {
     ///   inner TCP reduces its window.
     /// - The target also includes 3/4 of `held`. Held packets are released together and
     ///   acknowledged together, so the inner TCP answers with a burst.
-    /// - The interval is twice the sum of `rtt` and `held`. This sum is about the round-trip time
-    ///   that an inner TCP measures. An inner TCP needs one round trip to react to a drop.
+    /// - The interval is three times the sum of `rtt` and `held`. This sum is about the round-trip
+    ///   time that an inner TCP measures. CUBIC needs about a round trip to react to a drop, and
+    ///   several to fill the path again after a needless one. On long paths the interval is at most
+    ///   1 s, or twice the sum if that is longer.
     ///
     /// The target is at least CoDel's default of 5 ms. The interval is at least CoDel's default of
     /// 100 ms (RFC 8289).
     pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
         self.target = (rtt * 2 / 5 + held * 3 / 4).max(Duration::from_millis(5));
-        self.interval = (2 * (rtt + held)).max(Duration::from_millis(100));
+        let seen = rtt + held;
+        self.interval = (3 * seen).min((2 * seen).max(Duration::from_secs(1))).max(Duration::from_millis(100));
+    }
+
+    /// CoDel's interval for a packet that waited for `sojourn`.
+    ///
+    /// A queue far above the target comes from a step of the path's rate, or from a flow that
+    /// reacts slowly. Then the interval shrinks in proportion, down to a quarter.
+    fn interval_for(&self, sojourn: Duration) -> Duration {
+        let hurry = (2 * self.target).max(self.interval / 2);
+        if sojourn <= hurry {
+            return self.interval;
+        }
+        let part = hurry.as_secs_f64() / sojourn.as_secs_f64();
+        self.interval.mul_f64(part.max(0.25))
     }
 
     /// Adds a packet. If the queue would exceed its limit, first drops packets of the longest
@@ -174,8 +190,9 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Removes and returns the next packet to send. Drops packets that waited longer than
-    /// `expires`, and packets that CoDel selects.
+    /// Removes and returns the next packet to send. Drops packets that CoDel selects, and packets
+    /// that waited longer than `expires`. CoDel gets at least its target and two intervals to react
+    /// before packets expire.
     pub(super) fn pop(&mut self, now: Time, expires: Duration) -> Option<Queued<P>> {
         loop {
             let from_new = !self.new.is_empty();
@@ -202,14 +219,16 @@ impl<P> Ingress<P> {
             self.bytes -= len;
             self.packets -= 1;
             let sojourn = now.since(head.since);
-            if sojourn > expires {
+            if sojourn > expires.max(self.target + 2 * self.interval) {
                 self.drops.expired += 1;
                 continue;
             }
             // CoDel must not drop this packet if at most two full packets wait behind it. Drops
             // cannot shorten such a queue further.
+            let interval = self.interval_for(sojourn);
+            let bucket = &mut self.buckets[usize::from(index)];
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
-            if bucket.codel.drops(now, short, self.interval) {
+            if bucket.codel.drops(now, short, interval) {
                 self.drops.aqm += 1;
                 continue;
             }

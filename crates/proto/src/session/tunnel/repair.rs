@@ -37,7 +37,7 @@ const LISTED: usize = 5;
 /// the first hole to the last one. Large groups pay off because the lost share of many repairs
 /// varies less than the lost share of a few repairs. With half the value this share varies more.
 /// With double the value a group waits for more repairs.
-const GROUP: usize = 32;
+const GROUP: usize = 64;
 /// Limit on the number of interactive symbols that one repair spans.
 ///
 /// Half the value sends more repairs after a burst of small packets. With double the value, one
@@ -524,7 +524,7 @@ impl Repairs {
                 // The dither moves a repair by at most half the mean distance between two losses,
                 // and by at most 50 packets.
                 let dither = self.dither / path.proactive.share.max(0.01);
-                self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)
+                self.bulk_rule.is_due(all, recent, path.proactive, spread, left, path.srtt, dither)
             }
         };
         if !due {

@@ -5,7 +5,7 @@
 //! for about a round trip and a half:
 //!
 //! * The queue becomes short: the queue was the sender's own.
-//! * The queue hardly shrinks: the delay belongs to the path, for instance to a longer route.
+//! * The queue hardly changes: the delay belongs to the path, for instance to a longer route.
 //! * The queue shrinks by a part: others keep the rest, and the sender must compete.
 
 use super::super::Report;
@@ -47,6 +47,8 @@ pub(super) struct QueueTest {
     queue: f64,
     /// Least queueing delay since, s.
     least: f64,
+    /// Largest queueing delay since, s.
+    most: f64,
     /// The flight during the test, bytes.
     pub(super) flight: f64,
     /// Bytes withheld.
@@ -76,6 +78,7 @@ impl QueueTest {
         QueueTest {
             queue,
             least: queue,
+            most: queue,
             flight: kept.max(2.0 * path.packet),
             withheld: (flight - kept).max(0.0),
             rate: flight / path.srtt.max(1e-6),
@@ -87,18 +90,21 @@ impl QueueTest {
     /// verdict when the test ends.
     pub(super) fn observe(&mut self, spent: f64, path: &PathState, tuning: &Tuning) -> Option<Owner> {
         self.least = self.least.min(path.queue.delay());
+        self.most = self.most.max(path.queue.delay());
         if path.is_short(tuning) {
             return Some(Owner::Own);
         }
         if spent < self.length {
             return None;
         }
-        let shrunk = self.queue - self.least;
+        let (shrunk, grown) = (self.queue - self.least, self.most - self.queue);
         let expected = self.queue.min(self.withheld / self.rate);
-        if shrunk < tuning.path_delay * expected + path.queue.jitter() {
+        let noise = tuning.path_delay * expected + path.queue.jitter();
+        if shrunk.max(grown) < noise {
             return Some(Owner::Path);
         }
-        Some(Owner::Others(self.withheld / shrunk))
+        // If the others grow during the test, the queue may hardly shrink.
+        Some(Owner::Others(self.withheld / shrunk.max(noise)))
     }
 }
 

@@ -37,7 +37,8 @@ impl CubicWindow {
         let (window, acked) = (self.window / self.packet, acked / self.packet);
         let t = now.since(self.epoch).as_secs_f64() + srtt - self.k;
         let target = (tuning.cubic_c * t * t * t + self.max).clamp(window, 1.5 * window);
-        let alpha = if self.reno < self.max { 3.0 * (1.0 - tuning.cubic_beta) / (1.0 + tuning.cubic_beta) } else { 1.0 };
+        let alpha =
+            if self.reno < self.max { 3.0 * (1.0 - tuning.cubic_beta) / (1.0 + tuning.cubic_beta) } else { 1.0 };
         self.reno += alpha * acked / window;
         let cubic = window + (target - window) * acked / window;
         self.window = cubic.max(self.reno) * self.packet;
@@ -59,13 +60,6 @@ impl CubicWindow {
     pub(super) fn pause(&mut self, pause: std::time::Duration) {
         self.epoch += pause;
     }
-
-    /// Limits the window to `most` bytes: a window that is not used must not grow (RFC 7661).
-    pub(super) fn limit(&mut self, now: Time, most: f64) {
-        if self.window > most {
-            *self = CubicWindow { window: most, ..CubicWindow::new(now, most, self.packet) };
-        }
-    }
 }
 
 #[cfg(test)]
@@ -79,7 +73,7 @@ mod tests {
         let tuning = Tuning::default();
         let mut cubic = CubicWindow::new(Time::ZERO, 1_500_000.0, 1_500.0);
         cubic.on_congestion(Time::ZERO, &tuning);
-        assert_eq!(cubic.get(), 1_050_000.0);
+        assert_eq!(cubic.get(), 1_125_000.0);
         let k = (1000.0 * (1.0 - tuning.cubic_beta) / tuning.cubic_c).cbrt();
         let mut now = Time::ZERO;
         while now.as_secs_f64() < k - 0.1 {

@@ -52,6 +52,8 @@ pub(super) struct PathState {
     /// Since when the queueing delay has been above the short queue and above a tenth of the
     /// longest queue. `None`: it is not.
     pub(super) long_since: Option<Time>,
+    /// The estimated rate when the queue became long, byte/s.
+    pub(super) rate_before: f64,
     pub(super) erasure: ErasureFloor,
     /// Overdispersion of losses: the variance of the number of losses in a round, divided by the
     /// variance that independent losses would have. 1 for independent losses, more for losses in
@@ -77,6 +79,7 @@ impl PathState {
             queue: QueueView::new(),
             longest: WindowedMax::new(LONGEST_QUEUE_NS),
             long_since: None,
+            rate_before: rate,
             erasure: ErasureFloor::default(),
             dispersion: 1.0,
             losses: Losses::default(),
@@ -96,6 +99,9 @@ impl PathState {
         }
         self.longest.offer(report.now.as_nanos(), self.queue.delay());
         let long = !self.is_short(tuning) && self.queue.delay() > 0.1 * self.longest_queue();
+        if !long || self.long_since.is_none() {
+            self.rate_before = self.bandwidth;
+        }
         self.long_since = long.then(|| self.long_since.unwrap_or(report.now));
         if let Some(rtt) = report.rtt {
             self.observe_rtt(report.now, rtt.as_secs_f64(), tuning);

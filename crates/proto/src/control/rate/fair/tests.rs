@@ -1,1 +1,104 @@
+//! Tests of the whole controller with reports made by hand. `crates/sim/tests/sharing.rs` tests the
+//! controller beside other flows in virtual time.
 
+use super::super::{RateSample, Report, Settled};
+use super::*;
+use ripstop_base::Seed;
+use std::time::Duration;
+
+const PACKET: f64 = 1500.0;
+
+/// A controller past its start-up on a path of 100 ms that carries `rate` byte/s, with the number of
+/// the next datagram.
+struct Driven {
+    fair: Fair,
+    now: Time,
+    number: u64,
+}
+
+impl Driven {
+    fn new(mode: Mode) -> Driven {
+        let random = Seed::new(1).stream("rate");
+        Driven { fair: Fair::new(Time::ZERO, mode, Tuning::default(), 1500, 0.1, random), now: Time::ZERO, number: 0 }
+    }
+
+    /// Gives `n` reports, one every 10 ms, on a path that carries `rate` byte/s. `queue`: the
+    /// queueing delay, s. `lost` of 100 packets are lost. `ce`: marks in each report.
+    fn reports(&mut self, n: u32, rate: f64, queue: f64, lost: u32, ce: u64) {
+        for _ in 0..n {
+            self.now += Duration::from_millis(10);
+            let packets = (rate * 0.01 / PACKET).max(1.0) as u32;
+            self.number += u64::from(packets);
+            let in_flight = (rate * (0.1 + queue)) as u64;
+            let settled = Settled { packets, lost: packets * lost / 100 };
+            self.fair.on_report(&Report {
+                now: self.now,
+                rtt: Some(Duration::from_secs_f64(0.1 + queue)),
+                srtt: Duration::from_secs_f64(0.1 + queue),
+                one_way_delay: Some(0.05 + queue),
+                in_flight_before: in_flight,
+                in_flight,
+                acked_bytes: u64::from(packets) * 1500,
+                settled: [Settled::default(), settled, Settled::default()],
+                rate: Some(RateSample { delivered: rate, passed: rate, received: rate, app_limited: false }),
+                largest_acked: self.number,
+                next_number: self.number + in_flight / 1500,
+                report_every: Duration::from_millis(10),
+                ce,
+                losses: Default::default(),
+            });
+        }
+    }
+}
+
+#[test]
+fn a_mark_cuts_the_rate_for_a_round_trip() {
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 2.5e6, 0.0, 0, 0);
+    let before = driven.fair.view().bandwidth;
+    assert!((before / 2.5e6 - 1.0).abs() < 0.01, "{before}");
+    driven.reports(1, 2.5e6, 0.0, 0, 1);
+    // The next reports are about packets that were sent before the cut.
+    driven.reports(9, 2.5e6, 0.0, 0, 0);
+    let after = driven.fair.view().bandwidth;
+    assert!((after / before - Tuning::default().cut).abs() < 0.01, "{before} {after}");
+}
+
+#[test]
+fn a_mark_ends_the_start_up() {
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(1, 2.5e6, 0.0, 0, 0);
+    assert_eq!(driven.fair.view().state, "startup");
+    driven.reports(1, 2.5e6, 0.0, 0, 1);
+    assert_ne!(driven.fair.view().state, "startup");
+}
+
+#[test]
+fn a_sender_whose_every_datagram_is_marked_slows_down_to_the_least_rate() {
+    let mut driven = Driven::new(Mode::Scavenge);
+    driven.reports(200, 2.5e6, 0.0, 0, 0);
+    for _ in 0..2_000 {
+        let rate = driven.fair.view().bandwidth;
+        driven.reports(1, rate, 0.0, 0, 1);
+    }
+    assert!(driven.fair.view().bandwidth < 2.0 * MIN_RATE, "{}", driven.fair.view().bandwidth);
+}
+
+#[test]
+fn a_constant_delay_is_accepted_and_a_shared_queue_is_not() {
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 2.5e6, 0.0, 0, 0);
+    driven.reports(300, 2.5e6, 0.05, 0, 0);
+    let view = driven.fair.view();
+    assert_eq!((view.delays_accepted, view.competitions), (1, 0), "{view:?}");
+
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 2.5e6, 0.0, 0, 0);
+    for _ in 0..300 {
+        // Others keep a queue of 60 ms. The sender's own packets add to it.
+        let queue = 0.06 + driven.fair.window().min(250_000) as f64 / 5e6;
+        driven.reports(1, 2.5e6, queue, 0, 0);
+    }
+    let view = driven.fair.view();
+    assert!(view.competitions > 0, "{view:?}");
+}
