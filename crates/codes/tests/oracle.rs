@@ -259,7 +259,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
         };
         let (unseen, undecoded) = (open(&seen), open(&decoded));
         let next = self.first + heard as u64;
-        assert_eq!(self.decoder.unseen().collect::<Vec<_>>(), unseen);
+        assert_eq!(self.decoder.unseen().iter().collect::<Vec<_>>(), unseen);
         assert_eq!(self.decoder.missing().collect::<Vec<_>>(), undecoded);
         assert_eq!(self.decoder.deficit(), unseen.len());
         assert_eq!(self.decoder.undecoded(), undecoded.len());

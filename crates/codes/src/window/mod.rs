@@ -13,11 +13,13 @@
 mod coding;
 mod decoder;
 mod encoder;
+mod ids;
 mod members;
 mod recoder;
 
 pub use coding::{Coding, coefficient, coefficients};
 pub use decoder::{Arrival, Decoder, DecoderCounters, Limits, Pivots};
 pub use encoder::{EncodeError, Encoder};
+pub use ids::IdRanges;
 pub use members::{MAX_SINGLES, Members};
 pub use recoder::Recoder;

@@ -2,8 +2,9 @@
 //! If so, it updates the rows. `mod.rs` explains rows, pivots, columns and components.
 
 use super::components::{keep_longest, keep_raw};
+use super::echelon::Echelon;
 use super::raw::Raw;
-use super::{Arrival, Cell, Decoder, Place, remove_sorted, within};
+use super::{Arrival, Cell, Decoder, Place};
 use crate::Payload;
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
@@ -20,8 +21,8 @@ impl<P: Payload> Decoder<P> {
             if id > self.next() {
                 self.extend_to(id - 1);
             }
-            self.cells.push_back(Cell::Known);
-            self.payloads.push_back(Some(payload));
+            self.symbols.extend(id + 1);
+            self.symbols.make_known(id, payload);
             self.heard = true;
             self.bound_history();
             return Arrival::Innovative;
@@ -31,11 +32,12 @@ impl<P: Payload> Decoder<P> {
             None | Some(Cell::GivenUp) => Arrival::Old,
             Some(Cell::Known) => Arrival::Duplicate,
             Some(cell @ (Cell::Free(_) | Cell::Untouched)) => {
-                remove_sorted(&mut self.free, id);
-                remove_sorted(&mut self.unknown, id);
+                self.free.remove(id);
+                self.unknown.remove(id);
                 self.make_known(id, payload);
                 if let Cell::Free(place) = cell {
                     self.select(place.component);
+                    self.counters.work_bytes += self.current.space.rows() as u64;
                     self.current.space.erase_column(place.at);
                     self.settle();
                 }
@@ -46,8 +48,9 @@ impl<P: Payload> Decoder<P> {
                 self.select(place.component);
                 // The row's pivot is known now. The rest of the row is an equation over other
                 // symbols, so the row gets another pivot.
-                remove_sorted(&mut self.unknown, id);
+                self.unknown.remove(id);
                 self.make_known(id, payload);
+                self.counters.work_bytes += 2 * self.current.space.bytes() as u64;
                 let added = self.current.space.repivot(place.at as usize);
                 self.renumber_row(place.at as usize);
                 self.add_pivot(added);
@@ -71,39 +74,48 @@ impl<P: Payload> Decoder<P> {
         if last < self.base {
             return Arrival::Old;
         }
-        let mut unknown = self.unknown_in(&members.tail());
-        let unheard = (last + 1).saturating_sub(self.next());
-        if unheard == 0 && unknown.is_empty() && !members.singles().iter().any(|id| self.is_unknown(*id)) {
-            return Arrival::Redundant;
-        }
-        if first < self.origin || !self.holds(members) {
-            return Arrival::Unusable;
-        }
-        let most = self.free.len() as u64 + unheard;
-        if most > self.limits.unseen as u64 && self.unseen_in(&members.tail()) > self.limits.unseen {
+        if members.len() > self.limits.members {
             return Arrival::Wide;
         }
-        if !self.find_concerned(members, unknown.clone(), unheard as usize) {
+        let tail = members.tail();
+        let mut unknown = self.unknown.count_in(&tail, u64::MAX) as usize;
+        let unheard = (last + 1).saturating_sub(self.next());
+        if unheard == 0 && unknown == 0 && !members.singles().iter().any(|id| self.is_unknown(*id)) {
+            return Arrival::Redundant;
+        }
+        if first < self.symbols.origin() || !self.holds(members) {
+            return Arrival::Unusable;
+        }
+        let most = self.limits.unseen as u64;
+        if self.free.len() + unheard > most && self.unseen_in(&tail, most) > most {
+            return Arrival::Wide;
+        }
+        if !self.find_concerned(members, unknown, unheard as usize) {
             return Arrival::Full;
         }
         if unheard > 0 {
             self.extend_to(last);
-            unknown = self.unknown_in(&members.tail());
+            unknown = self.unknown.count_in(&tail, u64::MAX) as usize;
         }
-        if !P::CONTENT && self.concerns_no_row() && unknown.len() == 1 && members.singles().is_empty() {
-            self.take_alone(unknown.start, payload);
+        if !P::CONTENT
+            && self.concerns_no_row()
+            && unknown == 1
+            && members.singles().is_empty()
+            && let Some(alone) = self.unknown.first_in(&tail)
+        {
+            self.take_alone(alone, payload);
             return Arrival::Innovative;
         }
         self.select_concerned();
         self.eliminate(members, coding, payload, unknown)
     }
 
-    /// Handles a repair that has only one unknown member, if no row contains this member and
+    /// Handles a repair that has only one unknown member, `id`, if no row contains this member and
     /// payloads have no content ([`Payload::CONTENT`]). The repair then determines the member,
-    /// which is decoded without a row. `at` is the member's index in `Decoder::unknown`.
-    fn take_alone(&mut self, at: usize, payload: P) {
-        let id = self.unknown.remove(at);
-        remove_sorted(&mut self.free, id);
+    /// which is decoded without a row.
+    fn take_alone(&mut self, id: u64, payload: P) {
+        self.unknown.remove(id);
+        self.free.remove(id);
         self.make_known(id, payload.clone());
         self.decoded.push_back((id, payload));
         self.counters.decoded += 1;
@@ -111,13 +123,14 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Reduces a repair by the rows of the current component. If the result is not zero, adds the
-    /// result as a row. `unknown` gives the indices in `Decoder::unknown` of the unknown members in
-    /// the repair's tail ([`Members::tail`]).
-    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P, unknown: Range<usize>) -> Arrival {
+    /// result as a row. `unknown` is the number of unknown members in the repair's tail
+    /// ([`Members::tail`]).
+    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P, unknown: usize) -> Arrival {
         self.claim_columns(members);
         let slot = P::CONTENT.then(|| self.current.space.claim_slot());
         self.current.space.begin(slot);
         self.set_coefficients(members, coding, unknown);
+        self.counters.work_bytes += 2 * self.current.space.bytes() as u64;
         let Some(added) = self.current.space.reduce() else {
             if let Some(slot) = slot {
                 self.current.space.release_slot(slot);
@@ -136,11 +149,13 @@ impl<P: Payload> Decoder<P> {
     /// Makes sure that every unseen member has a column in the current component.
     fn claim_columns(&mut self, members: &Members) {
         // If every unseen symbol already has a column in this component, nothing is left to do.
-        if self.current.space.columns_used() == self.free.len() {
+        let unseen = self.free.len() as usize;
+        if self.current.space.columns_used() == unseen {
             return;
         }
-        let tail = within(&self.free, &members.tail());
-        if self.current.space.reserve_columns(tail.len() + members.singles().len()) {
+        let tail = members.tail();
+        let in_tail = self.free.count_in(&tail, u64::MAX) as usize;
+        if self.current.space.reserve_columns(in_tail + members.singles().len()) {
             self.renumber_columns();
         }
         for id in members.singles() {
@@ -148,15 +163,15 @@ impl<P: Payload> Decoder<P> {
         }
         // The symbols without a column are mostly the highest symbols. At most `missing` symbols
         // have no column.
-        let mut missing = self.free.len() - self.current.space.columns_used();
-        let mut from = tail.end;
-        while missing > 0 && from > tail.start {
-            from -= 1;
-            missing -= usize::from(self.cell(self.free[from]) == Some(Cell::Untouched));
+        let missing = unseen - self.current.space.columns_used();
+        let mut without = std::mem::take(&mut self.ids);
+        without.clear();
+        let highest_first = self.free.ranges_in(&tail).rev().flat_map(Iterator::rev);
+        without.extend(highest_first.filter(|id| self.cell(*id) == Some(Cell::Untouched)).take(missing));
+        for id in without.iter().rev() {
+            self.claim_column(*id);
         }
-        for at in from..tail.end {
-            self.claim_column(self.free[at]);
-        }
+        self.ids = without;
     }
 
     /// Gives `id` a column if no row contains `id` yet.
@@ -168,7 +183,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Writes the coefficients of the unknown members into the working row.
-    fn set_coefficients(&mut self, members: &Members, coding: &Coding, unknown: Range<usize>) {
+    fn set_coefficients(&mut self, members: &Members, coding: &Coding, unknown: usize) {
         let generator = match coding {
             Coding::Seed(seed) => Generator::new(*seed),
             Coding::Explicit(_) => Generator::new(0),
@@ -181,15 +196,15 @@ impl<P: Payload> Decoder<P> {
             self.set_coefficient(*id, c);
         }
         let tail = members.tail();
-        if unknown.is_empty() {
+        if unknown == 0 {
             return;
         }
         let coefficients = match coding {
             Coding::Explicit(bytes) => &bytes[members.singles().len()..],
-            Coding::Seed(_) if unknown.len() < members.len() / 8 => {
-                for at in unknown {
-                    let id = self.unknown[at];
-                    self.set_coefficient(id, generator.at(id));
+            Coding::Seed(_) if unknown < members.len() / 8 => {
+                let Decoder { unknown, symbols, current, .. } = self;
+                for id in unknown.iter_in(&tail) {
+                    place_coefficient(&mut current.space, symbols.cell(id), generator.at(id));
                 }
                 return;
             }
@@ -197,33 +212,25 @@ impl<P: Payload> Decoder<P> {
             // takes as long as computing one. So the coefficients of the whole tail are computed.
             Coding::Seed(_) => generator.run(tail.clone(), &mut self.buffer),
         };
-        if self.current.space.takes_runs()
-            || unknown.len() >= (self.current.space.rows() + self.current.space.width()) / 4
-        {
+        if self.current.space.takes_runs() || unknown >= (self.current.space.rows() + self.current.space.width()) / 4 {
             return self.current.space.set_run(tail.start, coefficients);
         }
-        for id in &self.unknown[unknown] {
+        for id in self.unknown.iter_in(&tail) {
             let c = coefficients[(id - tail.start) as usize];
-            match self.cells.get((id - self.origin) as usize) {
-                Some(Cell::Pivot(place)) => self.current.space.set_pivot(place.at, c),
-                Some(Cell::Free(place)) => self.current.space.set_column(place.at, c),
-                _ => {}
-            }
+            place_coefficient(&mut self.current.space, self.symbols.cell(id), c);
         }
     }
 
     /// Writes coefficient `c` of symbol `id` into the working row, if `id` is unknown.
     fn set_coefficient(&mut self, id: u64, c: u8) {
-        match self.cell(id) {
-            Some(Cell::Pivot(place)) => self.current.space.set_pivot(place.at, c),
-            Some(Cell::Free(place)) => self.current.space.set_column(place.at, c),
-            _ => {}
-        }
+        let cell = self.cell(id);
+        place_coefficient(&mut self.current.space, cell, c);
     }
 
-    /// The number of unseen symbols in `ids`. Symbols above the highest heard of count as unseen.
-    fn unseen_in(&self, ids: &Range<u64>) -> usize {
-        within(&self.free, ids).len() + ids.end.saturating_sub(self.next().max(ids.start)) as usize
+    /// The number of unseen symbols in `ids`. Symbols above the highest heard of count as unseen. A
+    /// result above `most` may be too low, but is still above `most`.
+    fn unseen_in(&self, ids: &Range<u64>, most: u64) -> u64 {
+        self.free.count_in(ids, most) + ids.end.saturating_sub(self.next().max(ids.start))
     }
 
     /// Whether every member is either unknown or has a payload that is still held. A known member
@@ -239,6 +246,16 @@ impl<P: Payload> Decoder<P> {
         let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
         members.singles().iter().all(|id| usable(*id))
             && (tail.start..doubtful).all(usable)
-            && within(&self.gone, &(doubtful..tail.end)).is_empty()
+            && self.gone.first_in(&(doubtful..tail.end)).is_none()
+    }
+}
+
+/// Writes coefficient `c` of the symbol with the record `cell` into the working row of `space`, if
+/// the symbol is unknown.
+fn place_coefficient(space: &mut Echelon, cell: Option<Cell>, c: u8) {
+    match cell {
+        Some(Cell::Pivot(place)) => space.set_pivot(place.at, c),
+        Some(Cell::Free(place)) => space.set_column(place.at, c),
+        _ => {}
     }
 }

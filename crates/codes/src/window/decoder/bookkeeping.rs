@@ -3,7 +3,7 @@
 //! [`Cell`], records what the decoder knows about it.) `mod.rs` explains the other terms.
 
 use super::components::Component;
-use super::{Cell, Decoder, Place, remove_sorted};
+use super::{Cell, Decoder, Place};
 use crate::Payload;
 
 impl<P: Payload> Decoder<P> {
@@ -24,6 +24,7 @@ impl<P: Payload> Decoder<P> {
     /// Decodes the pivots of the unit rows `units`, which ascend.
     fn decode(&mut self, units: &[usize]) {
         let mut batch = std::mem::take(&mut self.batch);
+        self.counters.work_bytes += (units.len() * self.current.space.bytes()) as u64;
         let pivots = units.iter().map(|row| self.current.space.pivot(*row));
         match &self.current.longest {
             Some(longest) => batch.extend(pivots.map(|id| (id, longest.clone()))),
@@ -40,13 +41,12 @@ impl<P: Payload> Decoder<P> {
         space.retire(units, |slot| raws[slot] = None);
         self.renumber_rows();
         for (id, payload) in batch.drain(..) {
+            self.unknown.remove(id);
             self.make_known(id, payload.clone());
             self.decoded.push_back((id, payload));
             self.counters.decoded += 1;
         }
         self.batch = batch;
-        let (cells, origin) = (&self.cells, self.origin);
-        self.unknown.retain(|id| cells[(id - origin) as usize] != Cell::Known);
         self.free_unneeded();
     }
 
@@ -76,12 +76,7 @@ impl<P: Payload> Decoder<P> {
 
     /// Marks `id` as known, and stores its payload.
     pub(super) fn make_known(&mut self, id: u64, payload: P) {
-        self.set_cell(id, Cell::Known);
-        if let Some(at) = self.index(id)
-            && let Some(held) = self.payloads.get_mut(at)
-        {
-            *held = Some(payload);
-        }
+        self.symbols.make_known(id, payload);
         if id < self.released {
             self.late = self.late.min(id);
         }
@@ -91,7 +86,7 @@ impl<P: Payload> Decoder<P> {
     /// was added.
     pub(super) fn add_pivot(&mut self, added: Option<(u64, usize)>) {
         if let Some((pivot, row)) = added {
-            remove_sorted(&mut self.free, pivot);
+            self.free.remove(pivot);
             debug_assert_eq!(self.current.space.pivot(row), pivot);
             (row..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         }
@@ -100,6 +95,7 @@ impl<P: Payload> Decoder<P> {
     /// Removes the row at `place`.
     pub(super) fn remove_row(&mut self, place: Place) {
         self.select(place.component);
+        self.counters.work_bytes += self.current.space.rows() as u64;
         self.current.space.remove(place.at as usize);
         self.renumber_row(place.at as usize);
     }
@@ -144,12 +140,23 @@ impl<P: Payload> Decoder<P> {
     /// Adds records for all symbols up to and including `id`. The new symbols are unknown and
     /// unseen.
     pub(super) fn extend_to(&mut self, id: u64) {
-        for new in self.next()..id.saturating_add(1) {
-            self.cells.push_back(Cell::Untouched);
-            self.payloads.push_back(None);
-            self.unknown.push(new);
-            self.free.push(new);
+        let new = self.next()..id.saturating_add(1);
+        if !new.is_empty() {
+            self.symbols.extend(new.end);
+            self.unknown.append(new.clone());
+            self.free.append(new);
             self.heard = true;
+        }
+    }
+
+    /// Marks the pivots and columns of the current component as contained in no row. The caller
+    /// removes the rows.
+    pub(super) fn forget_rows(&mut self) {
+        self.forget_columns();
+        for row in 0..self.current.space.rows() {
+            let pivot = self.current.space.pivot(row);
+            self.set_cell(pivot, Cell::Untouched);
+            self.free.insert(pivot);
         }
     }
 
@@ -159,7 +166,7 @@ impl<P: Payload> Decoder<P> {
         let oldest = self.next_undecoded();
         let history = self.limits.history as u64;
         // The limit may be exceeded by a quarter, so that freeing happens rarely.
-        if oldest - self.origin.min(oldest) > history + history / 4 {
+        if oldest - self.symbols.origin().min(oldest) > history + history / 4 {
             self.keep = self.keep.max(oldest - history);
             self.release(true);
         }

@@ -15,7 +15,6 @@ use super::{Cell, Decoder};
 use crate::Payload;
 use crate::window::Members;
 use ripstop_gf256::CHUNK;
-use std::ops::Range;
 
 /// Rows that share unknown symbols, directly or through other rows. A component is never split,
 /// even when its rows no longer share unknown symbols.
@@ -71,6 +70,8 @@ pub(super) struct OtherComponents<P> {
     rows: usize,
     /// The number of bytes that the matrices of these components take.
     bytes: usize,
+    /// The number of stored repairs of these components.
+    slots: usize,
     /// The components that contain unknown members of the repair that is being handled. The current
     /// component may be among them.
     concerned: Vec<u32>,
@@ -84,6 +85,7 @@ impl<P: Payload> OtherComponents<P> {
             vacant: Vec::new(),
             rows: 0,
             bytes: 0,
+            slots: 0,
             concerned: Vec::new(),
         }
     }
@@ -91,6 +93,16 @@ impl<P: Payload> OtherComponents<P> {
     /// The total number of rows of these components.
     pub(super) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The number of bytes that the matrices of these components take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The number of stored repairs of these components.
+    pub(super) fn slots(&self) -> usize {
+        self.slots
     }
 }
 
@@ -109,16 +121,18 @@ impl<P: Payload> Decoder<P> {
             return;
         }
         self.drop_unused_payloads();
-        let OtherComponents { components, vacant, rows, bytes, .. } = &mut self.others;
+        let OtherComponents { components, vacant, rows, bytes, slots, .. } = &mut self.others;
         if self.current.space.rows() == 0 {
             vacant.push(self.current_id);
         }
         *rows += self.current.space.rows();
         *bytes += self.current.space.bytes();
+        *slots += self.current.space.slots_used();
         std::mem::swap(&mut self.current, &mut components[self.current_id as usize]);
         std::mem::swap(&mut self.current, &mut components[component as usize]);
         *rows -= self.current.space.rows();
         *bytes -= self.current.space.bytes();
+        *slots -= self.current.space.slots_used();
         self.current_id = component;
     }
 
@@ -137,35 +151,37 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Finds the components that contain unknown members of a repair, and checks the memory limit.
-    /// `unknown` gives the indices in `Decoder::unknown` of the members in the repair's tail.
+    /// `unknown` is the number of unknown members in the repair's tail.
     /// `unheard` is the number of members above the highest symbol heard of. Returns false if the
     /// memory of all rows would exceed [`Limits::matrix`](super::Limits::matrix) after these
     /// components are joined and the repair's row is added.
-    pub(super) fn find_concerned(&mut self, members: &Members, unknown: Range<usize>, unheard: usize) -> bool {
+    pub(super) fn find_concerned(&mut self, members: &Members, unknown: usize, unheard: usize) -> bool {
         let mut concerned = std::mem::take(&mut self.others.concerned);
         concerned.clear();
-        let first = unknown.clone().next().map(|at| self.unknown[at]);
+        let first = self.unknown.first_in(&members.tail());
+        let mut rows = 1;
         if self.others.rows == 0 && first.is_some_and(|id| self.is_in_row(id)) {
             // All rows are in the current component.
             concerned.push(self.current_id);
         } else if self.rows() > 0 {
-            for id in members.singles().iter().chain(&self.unknown[unknown.clone()]) {
-                let Some(Cell::Pivot(place) | Cell::Free(place)) = self.cell(*id) else { continue };
+            for id in members.singles().iter().copied().chain(self.unknown.iter_in(&members.tail())) {
+                let Some(Cell::Pivot(place) | Cell::Free(place)) = self.cell(id) else { continue };
                 if concerned.last() != Some(&place.component) && !concerned.contains(&place.component) {
                     concerned.push(place.component);
-                    if self.others.rows == 0 {
+                    rows += self.space_of(place.component).rows();
+                    if self.others.rows == 0 || rows > self.limits.rows {
                         break;
                     }
                 }
             }
         }
-        if self.limits.matrix == usize::MAX {
+        if self.limits.matrix == usize::MAX && self.limits.rows == usize::MAX {
             // There is no limit.
             self.others.concerned = concerned;
             return true;
         }
         let (mut rows, mut bytes) = (1, 0);
-        let mut width = 1 + members.singles().len() + unknown.len() + unheard;
+        let mut width = 1 + members.singles().len() + unknown + unheard;
         for space in concerned.iter().map(|component| self.space_of(*component)) {
             rows += space.rows();
             width += space.columns_used() + space.slots_used();
@@ -173,7 +189,7 @@ impl<P: Payload> Decoder<P> {
         }
         self.others.concerned = concerned;
         let others = self.others.bytes + self.current.space.bytes() - bytes;
-        others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
+        rows <= self.limits.rows && others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
     }
 
     /// Whether no row contains an unknown member of the repair that is being handled.
@@ -214,6 +230,8 @@ impl<P: Payload> Decoder<P> {
         let mut other = std::mem::replace(&mut self.others.components[number as usize], stand_in);
         self.others.rows -= other.space.rows();
         self.others.bytes -= other.space.bytes();
+        self.others.slots -= other.space.slots_used();
+        self.counters.work_bytes += other.space.bytes() as u64;
         self.current.space.reserve_columns(other.space.columns_used());
         let first = self.current.space.rows();
         let raws = &mut self.current.raws;
@@ -239,6 +257,6 @@ impl<P: Payload> Decoder<P> {
         }
         self.others.vacant.clear();
         self.others.vacant.extend((0..self.others.components.len() as u32).filter(|n| *n != self.current_id));
-        (self.others.rows, self.others.bytes) = (0, 0);
+        (self.others.rows, self.others.bytes, self.others.slots) = (0, 0, 0);
     }
 }

@@ -49,12 +49,12 @@ impl Known {
     /// Adds the symbols whose entry in `payloads` is not None. The first entry has the index `from`,
     /// which must be higher than the index of all symbols in the set.
     #[inline]
-    pub(super) fn push_held<P>(&mut self, from: usize, payloads: &[Option<P>]) {
+    pub(super) fn push_held<P>(&mut self, from: u32, payloads: &[Option<P>]) {
         let mut len = self.indices.len();
         self.indices.resize(len + payloads.len(), 0);
         // Each index is written, and overwritten by the next one if its payload is missing. A branch
         // would be mispredicted at each missing payload.
-        for (at, payload) in (from as u32..).zip(payloads) {
+        for (at, payload) in (from..).zip(payloads) {
             self.indices[len] = at;
             len += usize::from(payload.is_some());
         }

@@ -48,17 +48,18 @@ mod payloads;
 mod raw;
 mod recombine;
 mod simultaneous;
+mod symbols;
 #[cfg(test)]
 mod tests;
 
-use super::{Coding, Members};
+use super::{Coding, IdRanges, Members};
 use crate::Payload;
 use components::{Component, OtherComponents};
 pub use echelon::Pivots;
 pub use outcome::{Arrival, DecoderCounters};
 use payloads::PayloadWork;
 use std::collections::VecDeque;
-use std::ops::Range;
+use symbols::Symbols;
 
 /// Limits on a decoder's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,13 +84,26 @@ pub struct Limits {
     /// repair with more unseen members would wait for about as many other repairs. The work of each arrival grows
     /// with the square of the number of missing symbols.
     pub unseen: usize,
+    /// The largest number of members of a repair. Unit: symbols. To decode a symbol, the payloads of all known
+    /// members are combined, so this limit bounds the work for one decoded symbol.
+    pub members: usize,
+    /// The largest number of waiting rows that share unknown symbols, directly or through other rows. Unit: rows. A
+    /// repair that would join more rows is refused. The work to decode n such rows grows with the square of n.
+    pub rows: usize,
 }
 
 impl Default for Limits {
-    /// 16 384 identifiers ahead, a history of 16 384 identifiers, a matrix of 64 MB, and any number of unseen
-    /// members.
+    /// 16 384 identifiers ahead, a history of 16 384 identifiers, a matrix of 64 MB, and any number of members,
+    /// unseen members and rows.
     fn default() -> Limits {
-        Limits { ahead: 16_384, history: 16_384, matrix: 64_000_000, unseen: usize::MAX }
+        Limits {
+            ahead: 16_384,
+            history: 16_384,
+            matrix: 64_000_000,
+            unseen: usize::MAX,
+            members: usize::MAX,
+            rows: usize::MAX,
+        }
     }
 }
 
@@ -139,18 +153,16 @@ pub struct Decoder<P> {
     released: u64,
     /// The lowest symbol before `released` that became known after the last release; u64::MAX if there is none.
     late: u64,
-    /// The identifier of `cells[0]` and `payloads[0]`. There is no record of lower symbols.
-    origin: u64,
-    cells: VecDeque<Cell>,
-    payloads: VecDeque<Option<P>>,
+    /// What is known about each symbol, and the payloads.
+    symbols: Symbols<P>,
     /// Whether any symbol has been heard of.
     heard: bool,
-    /// Undecoded symbols that were not given up, ascending.
-    unknown: Vec<u64>,
-    /// Unseen symbols that were not given up, ascending.
-    free: Vec<u64>,
-    /// Symbols from `base` on that were given up one by one, ascending.
-    gone: Vec<u64>,
+    /// Undecoded symbols that were not given up.
+    unknown: IdRanges,
+    /// Unseen symbols that were not given up.
+    free: IdRanges,
+    /// Symbols from `base` on that were given up one by one.
+    gone: IdRanges,
     current: Component<P>,
     current_id: u32,
     /// All components except the current one.
@@ -160,6 +172,9 @@ pub struct Decoder<P> {
     /// Scratch memory, kept to avoid allocations.
     buffer: Vec<u8>,
     units: Vec<usize>,
+    ids: Vec<u64>,
+    /// The length of the longest payload that has arrived, bytes.
+    longest: usize,
     batch: Vec<(u64, P)>,
     payload_work: PayloadWork,
 }
@@ -180,19 +195,19 @@ impl<P: Payload> Decoder<P> {
             keep: first_id,
             released: first_id,
             late: u64::MAX,
-            origin: first_id,
-            cells: VecDeque::new(),
-            payloads: VecDeque::new(),
+            symbols: Symbols::new(first_id),
             heard: false,
-            unknown: Vec::new(),
-            free: Vec::new(),
-            gone: Vec::new(),
+            unknown: IdRanges::new(),
+            free: IdRanges::new(),
+            gone: IdRanges::new(),
             current: Component::new(pivots),
             current_id: 0,
             others: OtherComponents::new(pivots),
             decoded: VecDeque::new(),
             buffer: Vec::new(),
             units: Vec::new(),
+            ids: Vec::new(),
+            longest: 0,
             batch: Vec::new(),
             payload_work: PayloadWork::default(),
         }
@@ -200,6 +215,7 @@ impl<P: Payload> Decoder<P> {
 
     /// Accepts source symbol `id`, and returns the outcome.
     pub fn source(&mut self, id: u64, payload: P) -> Arrival {
+        self.longest = self.longest.max(payload.len());
         let arrival = self.take_source(id, payload);
         self.count(arrival)
     }
@@ -207,6 +223,7 @@ impl<P: Payload> Decoder<P> {
     /// Accepts a repair symbol, and returns the outcome. The payload is the combination of `members` with the
     /// coefficients of `coding`.
     pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        self.longest = self.longest.max(payload.len());
         let arrival = self.take_repair(members, coding, payload);
         self.count(arrival)
     }
@@ -237,7 +254,7 @@ impl<P: Payload> Decoder<P> {
 
     /// The payload of source symbol `id`, if the symbol is known and its payload is still held.
     pub fn get(&self, id: u64) -> Option<&P> {
-        self.payloads.get(self.index(id)?)?.as_ref()
+        self.symbols.get(id)
     }
 
     /// The window's start. Every identifier before it is decoded or given up.
@@ -248,12 +265,12 @@ impl<P: Payload> Decoder<P> {
     /// The lowest source symbol of the window that is not seen and not given up. A receiver that acknowledges degrees
     /// of freedom acknowledges this symbol (paper 001, section 2).
     pub fn next_unseen(&self) -> u64 {
-        self.free.first().copied().unwrap_or(self.next())
+        self.free.first().unwrap_or(self.next())
     }
 
     /// The lowest source symbol of the window that is not decoded and not given up.
     pub fn next_undecoded(&self) -> u64 {
-        self.unknown.first().copied().unwrap_or(self.next())
+        self.unknown.first().unwrap_or(self.next())
     }
 
     /// The highest source symbol heard of: it arrived, or a repair had it as a member. None before any symbol has
@@ -264,13 +281,13 @@ impl<P: Payload> Decoder<P> {
 
     /// The source symbols up to the highest that are not decoded and not given up, ascending.
     pub fn missing(&self) -> impl Iterator<Item = u64> + '_ {
-        self.unknown.iter().copied()
+        self.unknown.iter()
     }
 
-    /// The source symbols up to the highest that are not seen and not given up, ascending. Their number is
+    /// The source symbols up to the highest that are not seen and not given up. Their number is
     /// [`Decoder::deficit`].
-    pub fn unseen(&self) -> impl Iterator<Item = u64> + '_ {
-        self.free.iter().copied()
+    pub fn unseen(&self) -> &IdRanges {
+        &self.free
     }
 
     /// The number of rows that wait for more combinations. It equals the number of symbols that are seen but not
@@ -281,13 +298,32 @@ impl<P: Payload> Decoder<P> {
 
     /// The number of source symbols up to the highest that are not decoded and not given up.
     pub fn undecoded(&self) -> usize {
-        self.unknown.len()
+        self.unknown.len() as usize
     }
 
     /// The number of innovative combinations that are still needed to decode all symbols up to the highest. A
     /// combination is innovative when it does not follow from the combinations that have arrived.
     pub fn deficit(&self) -> usize {
-        self.free.len()
+        self.free.len() as usize
+    }
+
+    /// The bytes of memory that the decoder holds: payloads, records of symbols, stored repairs, rows. The figure is
+    /// approximate: each stored repair counts as long as the longest payload that has arrived.
+    pub fn bytes(&self) -> usize {
+        let raws = self.current.space.slots_used() + self.others.slots();
+        self.symbols.bytes() + raws * self.longest + self.current.space.bytes() + self.others.bytes()
+    }
+
+    /// Discards all waiting rows with their stored repairs. The symbols that were seen but not decoded become unseen.
+    /// A caller that is short of memory or time uses this. Returns the number of rows.
+    pub fn discard_rows(&mut self) -> usize {
+        let rows = self.rows();
+        if rows > 0 {
+            self.with_each(Self::forget_rows);
+            self.clear_rows();
+            self.free_unneeded();
+        }
+        rows
     }
 
     /// The counters since the decoder was made.
@@ -310,43 +346,54 @@ impl<P: Payload> Decoder<P> {
             self.restart(id);
             return;
         }
-        for _ in 0..unheard {
-            self.cells.push_back(Cell::GivenUp);
-            self.payloads.push_back(None);
+        if unheard > 0 {
+            // These symbols are untouched. Untouched symbols before the window's start count as given up.
+            self.symbols.extend(id);
             self.heard = true;
+        }
+        self.give_up_rows_before(id);
+        self.counters.given_up += self.unknown.remove_before(id);
+        self.free.remove_before(id);
+        self.gone.remove_before(id);
+        // `give_up` may have moved the start further already.
+        self.base = self.base.max(id);
+        self.free_unneeded();
+    }
+
+    /// Removes the unknown symbols before `id` from all rows. The work grows with the number of pages of records and
+    /// of rows, not with the number of symbols.
+    fn give_up_rows_before(&mut self, id: u64) {
+        if self.rows() == 0 {
+            return;
+        }
+        let mut passed = std::mem::take(&mut self.ids);
+        passed.clear();
+        for range in self.unknown.ranges_in(&(0..id)) {
+            self.symbols.in_rows(range, &mut passed);
         }
         if self.pivots == Pivots::Highest {
             // With highest pivots, a row whose pivot is at `id` or later may have columns before
             // `id`. These columns are removed one by one.
-            let passed = self.unknown[..self.unknown.partition_point(|u| *u < id)].to_vec();
-            for given_up in passed {
-                self.give_up(given_up);
+            for given_up in &passed {
+                self.give_up(*given_up);
+            }
+        } else {
+            // With lowest pivots, a row whose pivot is at `id` or later has no column before `id`.
+            // So the rows to remove are exactly the rows whose pivot is given up.
+            for given_up in &passed {
+                if let Some(Cell::Pivot(place)) = self.cell(*given_up) {
+                    self.remove_row(place);
+                }
+            }
+            for given_up in &passed {
+                if let Some(Cell::Free(place)) = self.cell(*given_up) {
+                    self.select(place.component);
+                    self.current.space.release_column(place.at);
+                }
+                self.set_cell(*given_up, Cell::GivenUp);
             }
         }
-        let passed = self.unknown.partition_point(|u| *u < id);
-        // With lowest pivots, a row whose pivot is at `id` or later has no column before `id`. So
-        // the rows to remove are exactly the rows whose pivot is given up.
-        for at in 0..passed {
-            let given_up = self.unknown[at];
-            if let Some(Cell::Pivot(place)) = self.cell(given_up) {
-                self.remove_row(place);
-            }
-        }
-        for at in 0..passed {
-            let given_up = self.unknown[at];
-            if let Some(Cell::Free(place)) = self.cell(given_up) {
-                self.select(place.component);
-                self.current.space.release_column(place.at);
-            }
-            self.set_cell(given_up, Cell::GivenUp);
-        }
-        self.counters.given_up += passed as u64;
-        self.unknown.drain(..passed);
-        self.free.drain(..self.free.partition_point(|f| *f < id));
-        self.gone.drain(..self.gone.partition_point(|g| *g < id));
-        // `give_up` may have moved the start further already.
-        self.base = self.base.max(id);
-        self.free_unneeded();
+        self.ids = passed;
     }
 
     /// Gives up source symbol `id` without moving the window. Knowledge about all other symbols is kept. Returns true
@@ -371,16 +418,18 @@ impl<P: Payload> Decoder<P> {
                 {
                     self.renumber_rows();
                     self.set_cell(pivot, Cell::Free(Place { at: again, ..place }));
-                    insert_sorted(&mut self.free, pivot);
+                    self.free.insert(pivot);
                 }
-                remove_sorted(&mut self.free, id);
+                self.free.remove(id);
             }
-            Some(Cell::Untouched) => remove_sorted(&mut self.free, id),
+            Some(Cell::Untouched) => {
+                self.free.remove(id);
+            }
             _ => return false,
         }
         self.set_cell(id, Cell::GivenUp);
-        remove_sorted(&mut self.unknown, id);
-        insert_sorted(&mut self.gone, id);
+        self.unknown.remove(id);
+        self.gone.insert(id);
         self.counters.given_up += 1;
         self.settle();
         self.free_unneeded();
@@ -400,9 +449,7 @@ impl<P: Payload> Decoder<P> {
         self.keep = id;
         self.released = id;
         self.late = u64::MAX;
-        self.origin = id;
-        self.cells.clear();
-        self.payloads.clear();
+        self.symbols.restart(id);
         self.unknown.clear();
         self.free.clear();
         self.gone.clear();
@@ -427,7 +474,7 @@ impl<P: Payload> Decoder<P> {
 
     /// The identifier after the highest symbol heard of.
     fn next(&self) -> u64 {
-        self.origin.saturating_add(self.cells.len() as u64)
+        self.symbols.end()
     }
 
     /// The first identifier that is too far ahead to be accepted.
@@ -435,28 +482,23 @@ impl<P: Payload> Decoder<P> {
         self.next_undecoded().saturating_add(self.limits.ahead as u64)
     }
 
-    /// The index of `id` in `cells` and `payloads`.
-    fn index(&self, id: u64) -> Option<usize> {
-        usize::try_from(id.checked_sub(self.origin)?).ok()
-    }
-
     /// What is known of `id`; None if there is no record of it.
     fn cell(&self, id: u64) -> Option<Cell> {
-        self.cells.get(self.index(id)?).copied()
+        match self.symbols.cell(id)? {
+            // Symbols that no packet touched before the window passed them have no record of their own.
+            Cell::Untouched if id < self.base => Some(Cell::GivenUp),
+            cell => Some(cell),
+        }
     }
 
     /// Replaces the record of `id`, if there is one.
     fn set_cell(&mut self, id: u64, cell: Cell) {
-        if let Some(at) = self.index(id)
-            && let Some(place) = self.cells.get_mut(at)
-        {
-            *place = cell;
-        }
+        self.symbols.set_cell(id, cell);
     }
 
     /// Whether `id` is so old that there is no record of it.
     fn is_past(&self, id: u64) -> bool {
-        id < self.origin
+        id < self.symbols.origin()
     }
 
     /// Whether `id` is heard of, but is not known and not given up.
@@ -467,34 +509,5 @@ impl<P: Payload> Decoder<P> {
     /// Whether a row contains `id` as an unknown symbol.
     fn is_in_row(&self, id: u64) -> bool {
         matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)))
-    }
-
-    /// The indices in `unknown` of the symbols in `ids`.
-    fn unknown_in(&self, ids: &Range<u64>) -> Range<usize> {
-        within(&self.unknown, ids)
-    }
-}
-
-/// The indices in the ascending list `sorted` of the values in `ids`.
-fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
-    let start = sorted.partition_point(|id| *id < ids.start);
-    let end = match sorted.last() {
-        Some(last) if *last >= ids.end => sorted.partition_point(|id| *id < ids.end),
-        _ => sorted.len(),
-    };
-    start..end.max(start)
-}
-
-/// Removes `id` from an ascending list, if the list contains `id`.
-fn remove_sorted(sorted: &mut Vec<u64>, id: u64) {
-    if let Ok(at) = sorted.binary_search(&id) {
-        sorted.remove(at);
-    }
-}
-
-/// Inserts `id` into an ascending list, unless the list contains `id`.
-fn insert_sorted(sorted: &mut Vec<u64>, id: u64) {
-    if let Err(at) = sorted.binary_search(&id) {
-        sorted.insert(at, id);
     }
 }

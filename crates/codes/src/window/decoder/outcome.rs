@@ -16,11 +16,14 @@ pub enum Arrival {
     /// The symbol lies too far ahead of the lowest undecoded symbol
     /// ([`Limits::ahead`](super::Limits::ahead)). The decoder is unchanged.
     Beyond,
-    /// A repair for which there is no memory: with its row, the waiting rows would take more than
-    /// [`Limits::matrix`](super::Limits::matrix). The decoder is unchanged.
+    /// A repair for which there is no room: with its row, the waiting rows would take more than
+    /// [`Limits::matrix`](super::Limits::matrix), or more than
+    /// [`Limits::rows`](super::Limits::rows) rows would share unknown symbols. The decoder is
+    /// unchanged.
     Full,
-    /// A repair whose tail ([`Members::tail`](crate::window::Members::tail)) has more unseen
-    /// members than [`Limits::unseen`](super::Limits::unseen). The decoder is unchanged.
+    /// A repair with more members than [`Limits::members`](super::Limits::members), or whose tail
+    /// ([`Members::tail`](crate::window::Members::tail)) has more unseen members than
+    /// [`Limits::unseen`](super::Limits::unseen). The decoder is unchanged.
     Wide,
     /// A repair that cannot be used: a member is no longer held (given up or freed), there is no
     /// member, or the coefficients do not fit. The decoder is unchanged.
@@ -65,4 +68,8 @@ pub struct DecoderCounters {
     /// The number of times that a repair joined two groups of rows that had no unknown symbol in
     /// common before.
     pub joined: u64,
+    /// The work so far: bytes of rows and payloads that were read to be combined. A payload counts
+    /// with the length of the longest payload that has arrived, so the number depends only on the
+    /// symbols that arrived. A caller that limits the computing time of a peer uses this number.
+    pub work_bytes: u64,
 }

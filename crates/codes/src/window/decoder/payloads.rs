@@ -151,7 +151,7 @@ impl<P: Payload> Decoder<P> {
         let raw = |slot: &usize| self.current.raws.get(*slot)?.as_ref().map(Raw::repair);
         let raws: Vec<Repair<'_, P>> = slots.iter().filter_map(raw).collect();
         let payloads = self.combine_raws(&mut work, transforms, &slots, &raws, also);
-        self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
+        self.count_combinations(work.combined());
         work.slots = slots;
         self.payload_work = work;
         payloads
@@ -222,7 +222,7 @@ impl<P: Payload> Decoder<P> {
         raws: &'a [Repair<'a, P>],
         known: &'a Known,
     ) -> impl Iterator<Item = &'a P> + Clone + use<'a, P> {
-        let known = known.indices().iter().filter_map(|at| self.payloads.get(*at as usize)?.as_ref());
+        let known = known.indices().iter().filter_map(|at| self.symbols.at(*at));
         raws.iter().map(|raw| raw.payload).chain(known)
     }
 
@@ -231,7 +231,7 @@ impl<P: Payload> Decoder<P> {
     fn find_known(&self, work: &mut PayloadWork, raws: &[Repair<'_, P>], also: &[(u64, u8)], end: u64) {
         let PayloadWork { spans, marks, known, .. } = work;
         spans.clear();
-        known.clear(self.origin);
+        known.clear(self.symbols.base());
         spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
         for raw in raws {
             raw.spans(|span| {
@@ -243,18 +243,17 @@ impl<P: Payload> Decoder<P> {
         }
         arrange(spans, marks);
         let end = end.min(self.next());
-        let mut done = self.origin;
-        let (front, back) = self.payloads.as_slices();
-        let split = front.len();
+        let mut done = self.symbols.origin();
         for span in spans {
-            let (start, stop) = (span.start.max(done), span.end.min(end));
-            if start < stop {
-                let (from, to) = ((start - self.origin) as usize, (stop - self.origin) as usize);
-                known.push_held(from.min(split), &front[from.min(split)..to.min(split)]);
-                known.push_held(from.max(split), &back[from.max(split) - split..to.max(split) - split]);
-            }
+            self.symbols.held_in(span.start.max(done)..span.end.min(end), |from, held| known.push_held(from, held));
             done = done.max(span.end);
         }
+    }
+
+    /// Counts `combinations` payloads that were multiplied by a coefficient and added to a sum.
+    pub(super) fn count_combinations(&mut self, combinations: u64) {
+        self.counters.payload_combinations += combinations;
+        self.counters.work_bytes += combinations * self.longest as u64;
     }
 
     /// Replaces the stored repairs of the current component by the payloads of its rows. There is
@@ -280,11 +279,11 @@ impl<P: Payload> Decoder<P> {
     /// same time, or `must` is true.
     pub(super) fn release(&mut self, must: bool) {
         let freed = self.released.min(self.late);
-        if freed >= self.keep && self.origin >= self.keep {
+        if freed >= self.keep && self.symbols.origin() >= self.keep {
             return;
         }
         if self.rows() > 0 && freed < self.keep {
-            if !must && self.keep - freed.max(self.origin) < FOLD {
+            if !must && self.keep - freed.max(self.symbols.origin()) < FOLD {
                 return;
             }
             // Payloads without content need no fold, but are freed at the same moments. So a
@@ -293,20 +292,14 @@ impl<P: Payload> Decoder<P> {
                 self.with_each(Self::fold);
             }
         }
-        for id in freed.max(self.origin)..self.keep.min(self.next()) {
-            let at = (id - self.origin) as usize;
-            self.payloads[at] = None;
-        }
+        self.symbols.free(freed..self.keep);
         self.released = self.released.max(self.keep);
         self.late = u64::MAX;
         // Cells before the lowest unknown symbol can be removed.
         let end = self.keep.min(self.next_undecoded());
-        while self.origin < end && self.cells.pop_front().is_some() {
-            self.payloads.pop_front();
-            self.origin += 1;
-        }
-        self.base = self.base.max(self.origin);
-        self.gone.drain(..self.gone.partition_point(|id| *id < self.origin));
+        self.symbols.drop_before(end);
+        self.base = self.base.max(self.symbols.origin());
+        self.gone.remove_before(self.symbols.origin());
     }
 
     /// Subtracts the known symbols before `keep` from the stored repairs of the current component.
@@ -314,32 +307,51 @@ impl<P: Payload> Decoder<P> {
         self.counters.folds += 1;
         let keep = self.keep;
         let mut work = std::mem::take(&mut self.payload_work);
-        for first in (0..self.current.raws.len()).step_by(FOLD_ROWS) {
-            let block = first..self.current.raws.len().min(first + FOLD_ROWS);
-            let raws: Vec<Repair<'_, P>> = self.current.raws[block.clone()].iter().flatten().map(Raw::repair).collect();
-            self.find_known(&mut work, &raws, &[], keep);
-            let mut folded = Vec::new();
-            let mut combined = 0;
-            if !work.known.is_empty() {
-                let mut factors = Matrix::zero(raws.len(), raws.len() + work.known.len());
-                for m in 0..raws.len() {
-                    factors.row_mut(m)[m] = 1;
-                }
-                work.their_coefficients(&raws, 0..0);
-                work.known_factors(&mut factors, raws.len());
-                folded = P::combine_listed(&factors, self.sources(&raws, &work.known));
-                combined = (factors.rows() * factors.columns()) as u64;
-            }
-            let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
-            self.counters.payload_combinations += combined;
-            let mut folded = folded.into_iter();
-            for (raw, rest) in self.current.raws[block].iter_mut().flatten().zip(rests) {
-                raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
-                raw.rest = rest;
-                raw.folded = raw.folded.max(keep);
-            }
+        let mut raws = std::mem::take(&mut self.current.raws);
+        self.counters.work_bytes += (raws.len() * size_of::<Raw<P>>()) as u64;
+        // Repairs from which nothing can be subtracted are skipped. So a repair costs work again
+        // only after more of its members have become known.
+        let due = |raw: &&mut Raw<P>| {
+            let (singles, tail) = raw.repair().parts();
+            singles.first().is_some_and(|id| *id < keep)
+                || !tail.is_empty() && tail.start < keep
+                || raw.rest.iter().any(|(id, _)| *id < keep && !self.is_unknown(*id))
+        };
+        let mut rest: Vec<&mut Raw<P>> = raws.iter_mut().flatten().filter(due).collect();
+        let mut combined = 0;
+        for block in rest.chunks_mut(FOLD_ROWS) {
+            combined += self.fold_block(&mut work, block);
         }
+        self.current.raws = raws;
+        self.count_combinations(combined);
         self.payload_work = work;
+    }
+
+    /// Subtracts the known symbols before `keep` from `block`, and returns the number of payloads
+    /// that were combined.
+    fn fold_block(&self, work: &mut PayloadWork, block: &mut [&mut Raw<P>]) -> u64 {
+        let raws: Vec<Repair<'_, P>> = block.iter().map(|raw| raw.repair()).collect();
+        self.find_known(work, &raws, &[], self.keep);
+        let mut folded = Vec::new();
+        let mut combined = 0;
+        if !work.known.is_empty() {
+            let mut factors = Matrix::zero(raws.len(), raws.len() + work.known.len());
+            for m in 0..raws.len() {
+                factors.row_mut(m)[m] = 1;
+            }
+            work.their_coefficients(&raws, 0..0);
+            work.known_factors(&mut factors, raws.len());
+            folded = P::combine_listed(&factors, self.sources(&raws, &work.known));
+            combined = (factors.rows() * factors.columns()) as u64;
+        }
+        let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
+        let mut folded = folded.into_iter();
+        for (raw, rest) in block.iter_mut().zip(rests) {
+            raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
+            raw.rest = rest;
+            raw.folded = raw.folded.max(self.keep);
+        }
+        combined
     }
 
     /// The new `rest` of `raw` after a fold: the symbols that the fold does not subtract. These are
@@ -351,8 +363,8 @@ impl<P: Payload> Decoder<P> {
         rest.extend(raw.rest.iter().filter(|(id, _)| *id >= self.keep || unknown(*id)));
         let (singles, tail) = raw.parts();
         let singles = singles.iter().copied().filter(|id| *id < self.keep && unknown(*id));
-        let tail = self.unknown_in(&(tail.start..tail.end.min(self.keep)));
-        for id in singles.chain(self.unknown[tail].iter().copied()) {
+        let tail = tail.start..tail.end.min(self.keep);
+        for id in singles.chain(self.unknown.iter_in(&tail)) {
             rest.extend(raw.coding.of(raw.members, id).map(|c| (id, c)));
         }
         rest.sort_unstable_by_key(|(id, _)| *id);

@@ -15,7 +15,7 @@ impl<P: Payload> Decoder<P> {
     /// factor from `draw`, which must not return 0. The number of members is not limited. None when
     /// nothing is known.
     pub(in crate::window) fn recombine_all(&mut self, mut draw: impl FnMut() -> u8) -> Option<(Members, Coding, P)> {
-        let start = self.base.max(self.origin);
+        let start = self.base.max(self.symbols.origin());
         // The combination's coefficients, one for each symbol from `start` on, in scratch memory.
         let mut sum = std::mem::take(&mut self.buffer);
         sum.clear();
@@ -66,7 +66,7 @@ impl<P: Payload> Decoder<P> {
         self.drop_unused_payloads();
         let mut transforms: BTreeMap<u32, Matrix> = BTreeMap::new();
         let mut known = Vec::new();
-        for id in ids.start.max(self.origin)..ids.end.min(self.next()) {
+        for id in ids.start.max(self.symbols.origin())..ids.end.min(self.next()) {
             if sum.len() >= MAX_SINGLES {
                 break;
             }

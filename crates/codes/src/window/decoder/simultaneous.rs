@@ -30,7 +30,8 @@ impl<P: Payload> Decoder<P> {
         let raws: Vec<Repair<'_, P>> = used.map(|(coding, p)| Repair::arrived(members, coding, p)).collect();
         let mut work = std::mem::take(&mut self.payload_work);
         let solved = self.solve(&mut work, &raws, &unknown);
-        self.counters.payload_combinations += solved.as_ref().map_or(0, |_| work.combined());
+        let combined = solved.as_ref().map_or(0, |_| work.combined());
+        self.count_combinations(combined);
         self.payload_work = work;
         let Some(payloads) = solved else {
             return self.one_by_one(members, repairs);
@@ -59,7 +60,8 @@ impl<P: Payload> Decoder<P> {
         let usable = P::CONTENT
             && last < self.horizon()
             && last >= self.base
-            && first >= self.origin
+            && first >= self.symbols.origin()
+            && members.len() <= self.limits.members
             && repairs.iter().all(|(coding, _)| coding.fits(members))
             && self.holds(members);
         if !usable {
@@ -67,17 +69,18 @@ impl<P: Payload> Decoder<P> {
         }
         let tail = members.tail();
         let known_to = self.next();
-        let heard = &self.unknown[self.unknown_in(&tail)];
         // All members above the highest symbol heard of are unknown. They are counted before they
         // are listed, because there may be very many.
         let unheard = tail.start.max(known_to)..tail.end;
-        if heard.len() > most || unheard.end.saturating_sub(unheard.start) > most as u64 {
+        if self.unknown.count_in(&tail, most as u64) > most as u64
+            || unheard.end.saturating_sub(unheard.start) > most as u64
+        {
             return None;
         }
         let singles = members.singles().iter().copied();
         let mut unknown: Vec<u64> = Vec::with_capacity(most);
         unknown.extend(singles.filter(|id| *id >= known_to || self.is_unknown(*id)));
-        unknown.extend_from_slice(heard);
+        unknown.extend(self.unknown.iter_in(&tail));
         unknown.extend(unheard);
         let untouched = |id: &u64| *id >= known_to || self.cell(*id) == Some(Cell::Untouched);
         (!unknown.is_empty() && unknown.len() <= most && unknown.iter().all(untouched)).then_some(unknown)
@@ -86,14 +89,12 @@ impl<P: Payload> Decoder<P> {
     /// Marks symbols that no row contains as decoded, and stores their payloads.
     fn learn(&mut self, decoded: impl Iterator<Item = (u64, P)>) {
         for (id, payload) in decoded {
+            self.unknown.remove(id);
+            self.free.remove(id);
             self.make_known(id, payload.clone());
             self.decoded.push_back((id, payload));
             self.counters.decoded += 1;
         }
-        let (cells, origin) = (&self.cells, self.origin);
-        let unknown = |id: &u64| cells[(id - origin) as usize] != Cell::Known;
-        self.unknown.retain(unknown);
-        self.free.retain(unknown);
         self.free_unneeded();
     }
 }
@@ -111,7 +112,7 @@ mod tests {
         let mut decoded: Vec<_> = std::iter::from_fn(|| decoder.poll_decoded()).collect();
         decoded.sort_by_key(|(id, _)| *id);
         let missing: Vec<u64> = decoder.missing().collect();
-        let unseen: Vec<u64> = decoder.unseen().collect();
+        let unseen: Vec<u64> = decoder.unseen().iter().collect();
         (decoded, missing, unseen, decoder.rows(), decoder.highest(), decoder.start())
     }
 

@@ -35,7 +35,7 @@ fn figure_1_of_paper_000() {
     assert_eq!(receive(&mut decoder, [1, 2, 2]), Arrival::Innovative);
     assert!(decoder.is_seen(2) && !decoder.is_seen(3) && !decoder.is_decoded(2));
     assert_eq!((decoder.next_unseen(), decoder.deficit()), (3, 1));
-    assert_eq!(decoder.unseen().collect::<Vec<_>>(), [3]);
+    assert_eq!(decoder.unseen().iter().collect::<Vec<_>>(), [3]);
     // The two combinations differ by a multiple of p2 + p3, so p1 is determined. The figure does
     // not mention this.
     assert_eq!(drain(&mut decoder), [(1, 11)]);
@@ -169,7 +169,7 @@ fn a_stalled_symbol_does_not_stall_the_others() {
 
 #[test]
 fn hostile_input_is_refused_before_it_costs_anything() {
-    let limits = Limits { ahead: 100, history: 50, matrix: 3 * 192, unseen: 90 };
+    let limits = Limits { ahead: 100, history: 50, matrix: 3 * 192, unseen: 90, ..Limits::default() };
     let mut decoder = Decoder::new(1000, limits);
     let payload = symbol(1);
     let by_seed = Coding::Seed(1);
@@ -210,11 +210,11 @@ fn hostile_input_is_refused_before_it_costs_anything() {
 
 #[test]
 fn memory_stays_bounded_without_any_help() {
-    let limits = Limits { ahead: 64, history: 64, matrix: 1 << 16, unseen: 64 };
+    let limits = Limits { ahead: 64, history: 64, matrix: 1 << 16, unseen: 64, ..Limits::default() };
     let mut decoder = Decoder::new(0, limits);
     for id in 0..10_000 {
         assert_eq!(decoder.source(id, symbol(id as u8)), Arrival::Innovative);
-        assert!(decoder.cells.len() <= 64 + 16 + 1);
+        assert!(decoder.symbols.end() - decoder.symbols.origin() <= 64 + 16 + 1);
     }
     assert!(decoder.get(9_999).is_some() && decoder.get(9_900).is_none());
     assert!(decoder.is_decoded(5) && decoder.is_decoded(9_999) && !decoder.is_decoded(10_000));
@@ -237,4 +237,85 @@ fn any_enough_repairs_decode() {
         }
         assert_eq!((drain(&mut decoder).len(), decoder.counters().redundant), (30, 10));
     }
+}
+
+#[test]
+fn a_jump_takes_memory_for_what_arrived() {
+    let limits = Limits { ahead: 1 << 16, history: 1 << 16, ..Limits::default() };
+    let mut decoder: Decoder<Symbol> = Decoder::new(0, limits);
+    let mut base = 0;
+    for _ in 0..500 {
+        assert_eq!(decoder.source(base + 65_535, symbol(1)), Arrival::Innovative);
+        assert_eq!(decoder.unseen().ranges().count(), 1);
+        assert_eq!(decoder.undecoded(), 65_535);
+        base += 65_536;
+        decoder.advance_to(base);
+        decoder.keep_from(base);
+    }
+    // A list of 1024 absent pages, and a few pages.
+    assert!(decoder.bytes() < 20_000, "{} bytes", decoder.bytes());
+    assert_eq!((decoder.undecoded(), decoder.counters().given_up, decoder.start()), (0, 500 * 65_535, base));
+    assert!(decoder.is_given_up(base - 2) || decoder.is_decoded(base - 2));
+}
+
+#[test]
+fn given_up_symbols_leave_their_rows_alone() {
+    for pivots in [Pivots::Lowest, Pivots::Highest] {
+        let encoder = encoder(0, 3000);
+        let mut decoder = Decoder::with_pivots(0, Limits::default(), pivots);
+        // One row spans symbols on both sides of the window's new start, another lies after it.
+        let members = |ids: &[u64]| Members::from_ids(ids).unwrap();
+        repair(&mut decoder, &encoder, members(&[10, 2000]), 1);
+        repair(&mut decoder, &encoder, members(&[2010, 2020]), 2);
+        decoder.source(2999, encoder.get(2999).unwrap().clone());
+        decoder.advance_to(1500);
+        assert_eq!((decoder.rows(), decoder.undecoded()), (1, 1499), "{pivots:?}");
+        assert_eq!(decoder.counters().given_up, 1500);
+        assert!(decoder.is_given_up(10) && decoder.is_given_up(700) && !decoder.is_given_up(1500));
+        decoder.source(2010, encoder.get(2010).unwrap().clone());
+        assert_eq!(drain(&mut decoder), [(2020, encoder.get(2020).unwrap().as_slice()[0])]);
+    }
+}
+
+#[test]
+fn the_limits_bound_the_work_of_a_repair() {
+    let encoder = encoder(0, 4000);
+    let limits = Limits { members: 1000, rows: 20, ..Limits::default() };
+    let mut decoder = Decoder::with_pivots(0, limits, Pivots::Highest);
+    for id in (0..3000).filter(|id| *id != 1500) {
+        decoder.source(id, encoder.get(id).unwrap().clone());
+    }
+    // A repair with one unknown member would combine all known members.
+    assert_eq!(repair(&mut decoder, &encoder, Members::range(0..3000), 1), Arrival::Wide);
+    assert_eq!(decoder.counters().work_bytes, 0);
+    assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..2000), 1), Arrival::Innovative);
+    let work = decoder.counters().work_bytes;
+    assert!((5_000..6_000).contains(&work), "{work} bytes for 1000 payloads of 5 bytes");
+    // Rows that share unknown symbols: at most 20.
+    let mut arrivals = Vec::new();
+    for first in 3000..3030 {
+        arrivals.push(repair(&mut decoder, &encoder, Members::range(first..first + 2), 3));
+    }
+    assert_eq!(arrivals[..20], [Arrival::Innovative; 20]);
+    assert_eq!(arrivals[20], Arrival::Full);
+    assert_eq!(decoder.rows(), 29, "the repairs after the refused one begin another component");
+}
+
+#[test]
+fn discarded_rows_can_be_received_again() {
+    let encoder = encoder(0, 100);
+    let mut decoder = Decoder::with_pivots(0, Limits::default(), Pivots::Highest);
+    for first in [0, 20, 40] {
+        for seed in 0..5 {
+            repair(&mut decoder, &encoder, Members::range(first..first + 10), seed);
+        }
+    }
+    let before = decoder.bytes();
+    assert_eq!((decoder.rows(), decoder.deficit(), decoder.discard_rows()), (15, 35, 15));
+    assert!(decoder.bytes() < before);
+    assert_eq!((decoder.rows(), decoder.deficit(), decoder.undecoded()), (0, 50, 50));
+    for seed in 0..10 {
+        assert_eq!(repair(&mut decoder, &encoder, Members::range(20..30), seed), Arrival::Innovative);
+    }
+    assert_eq!(drain(&mut decoder).len(), 10);
 }

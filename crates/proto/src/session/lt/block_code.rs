@@ -118,7 +118,13 @@ impl<P: Payload> BlockDecoder<P> {
         Some(match code {
             BlockCode::Lt(code) => BlockDecoder::Lt(Box::new(lt::Decoder::new(code, usize::from(k)).ok()?)),
             BlockCode::Rlnc => {
-                let limits = Limits { ahead: MAX_BLOCK, history: MAX_BLOCK, matrix: usize::MAX, unseen: usize::MAX };
+                let limits = Limits {
+                    ahead: MAX_BLOCK,
+                    history: MAX_BLOCK,
+                    matrix: usize::MAX,
+                    unseen: usize::MAX,
+                    ..Limits::default()
+                };
                 BlockDecoder::Rlnc { decoder: Box::new(Decoder::new(0, limits)), k }
             }
             BlockCode::Mds => BlockDecoder::Mds(Box::new(block::BlockDecoder::new(&mds(usize::from(k))?))),

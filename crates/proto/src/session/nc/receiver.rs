@@ -90,7 +90,7 @@ impl<P: Payload> NcReceiver<P> {
         // limit of its own. A full matrix would refuse all further combinations, even the
         // combinations that are needed to decode its rows. Decoding could then stop for ever.
         let ahead = config.ahead as usize;
-        let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
+        let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX, ..Limits::default() };
         Ok(NcReceiver {
             config,
             decoder: Decoder::new(0, limits),

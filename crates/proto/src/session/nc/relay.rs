@@ -75,7 +75,7 @@ impl<P: Payload> NcRelay<P> {
     pub fn new(config: NcConfig, factor: Factor, seed: Seed) -> Result<NcRelay<P>, NcConfigError> {
         config.check()?;
         let ahead = config.ahead as usize;
-        let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
+        let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX, ..Limits::default() };
         Ok(NcRelay {
             config,
             factor,
