@@ -341,7 +341,7 @@ impl<P: Payload> Decoder<P> {
         self.counters.given_up += unheard;
         if unheard > self.limits.ahead as u64 {
             // The window jumps beyond everything the decoder may hold, so a new window starts.
-            self.counters.given_up += self.unknown.len() as u64;
+            self.counters.given_up += self.unknown.len();
             self.heard = true;
             self.restart(id);
             return;

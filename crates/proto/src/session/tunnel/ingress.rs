@@ -74,6 +74,8 @@ pub(super) struct Ingress<P> {
     limit: usize,
     /// Packets in all buckets.
     packets: usize,
+    /// The bucket that holds the most bytes, while the queue is nearly full.
+    longest: Option<Longest>,
     /// Bytes that a bucket may send in one turn.
     quantum: i64,
     /// CoDel's target: the longest acceptable time in the queue.
@@ -117,6 +119,7 @@ impl<P> Ingress<P> {
             bytes: 0,
             limit,
             packets: 0,
+            longest: None,
             quantum: i64::from(quantum),
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
@@ -173,6 +176,9 @@ impl<P> Ingress<P> {
         while self.bytes + len > self.limit && self.bytes > 0 {
             self.drop_from_longest();
         }
+        if self.bytes < self.limit / 2 {
+            self.longest = None;
+        }
         let bucket = &mut self.buckets[usize::from(index)];
         let rate = bucket.rate.count(now, len);
         // Packets with `Order::Immediate` are not interactive. A bare acknowledgement, for
@@ -181,6 +187,9 @@ impl<P> Ingress<P> {
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now });
         bucket.bytes += len;
+        if let Some(longest) = &mut self.longest {
+            longest.set(index, bucket.bytes);
+        }
         self.bytes += len;
         self.packets += 1;
         if !bucket.active {
@@ -216,6 +225,9 @@ impl<P> Ingress<P> {
             };
             let len = head.meta.len as usize;
             bucket.bytes -= len;
+            if let Some(longest) = &mut self.longest {
+                longest.set(index, bucket.bytes);
+            }
             self.bytes -= len;
             self.packets -= 1;
             let sojourn = now.since(head.since);
@@ -260,16 +272,67 @@ impl<P> Ingress<P> {
         }
     }
 
+    /// Drops the first packets of the buckets that hold the most bytes, until the queue holds at
+    /// most `bytes`.
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        while self.bytes > bytes {
+            self.drop_from_longest();
+        }
+    }
+
     /// Drops the first packet of the bucket that holds the most bytes. The packet's sender notices
     /// the loss of the first packet sooner than the loss of the last packet.
     fn drop_from_longest(&mut self) {
-        let Some(longest) = self.buckets.iter_mut().max_by_key(|bucket| bucket.bytes) else { return };
-        if let Some(head) = longest.queue.pop_front() {
+        let buckets = &self.buckets;
+        let longest = self.longest.get_or_insert_with(|| Longest::of(|index| buckets[usize::from(index)].bytes));
+        let index = longest.first();
+        let bucket = &mut self.buckets[usize::from(index)];
+        if let Some(head) = bucket.queue.pop_front() {
             let len = head.meta.len as usize;
-            longest.bytes -= len;
+            bucket.bytes -= len;
+            longest.set(index, bucket.bytes);
             self.bytes -= len;
             self.packets -= 1;
             self.drops.full += 1;
+        }
+    }
+}
+
+/// Finds the bucket that holds the most bytes: a binary tree of comparisons over all buckets.
+///
+/// A change takes 10 comparisons. The tree is made when the queue is full for the first time, and
+/// dropped when the queue is half empty, so that a queue that is seldom full has no work with it.
+#[derive(Debug)]
+struct Longest {
+    /// For each node of the tree, the largest number of bytes of a bucket below the node, and the
+    /// bucket. Node n has the children 2n and 2n + 1; node 1 is the root. The buckets are the nodes
+    /// from [`BUCKETS`] on. Of two equal buckets, the later one counts as longer.
+    nodes: Vec<(usize, u16)>,
+}
+
+impl Longest {
+    /// Makes the tree. `bytes` gives the bytes of each bucket.
+    fn of(bytes: impl Fn(u16) -> usize) -> Longest {
+        let mut nodes = vec![(0, 0); BUCKETS];
+        nodes.extend((0..BUCKETS as u16).map(|index| (bytes(index), index)));
+        for node in (1..BUCKETS).rev() {
+            nodes[node] = nodes[2 * node].max(nodes[2 * node + 1]);
+        }
+        Longest { nodes }
+    }
+
+    /// The bucket that holds the most bytes.
+    fn first(&self) -> u16 {
+        self.nodes[1].1
+    }
+
+    /// Records that the bucket `index` now holds `bytes` bytes.
+    fn set(&mut self, index: u16, bytes: usize) {
+        let mut node = BUCKETS + usize::from(index);
+        self.nodes[node].0 = bytes;
+        while node > 1 {
+            node /= 2;
+            self.nodes[node] = self.nodes[2 * node].max(self.nodes[2 * node + 1]);
         }
     }
 }
@@ -430,6 +493,34 @@ mod tests {
         assert_eq!(q.drops().full, 2);
         assert!(q.pop(ms(20_000), DEADLINE).is_none());
         assert_eq!(q.drops().expired, 10);
+    }
+
+    #[test]
+    fn a_full_queue_drops_from_the_longest_bucket() {
+        let mut q = Ingress::new(100_000, 1500);
+        let mut random = ripstop_base::Seed::new(1).stream("longest");
+        for step in 0..20_000u64 {
+            if random.chance(0.7) {
+                let before: Vec<usize> = q.buckets.iter().map(|bucket| bucket.bytes).collect();
+                let longest = before.iter().copied().max().unwrap_or(0);
+                let drops = q.drops().full;
+                let len = 50 + random.below(1400) as u32;
+                q.push(ms(step), (), meta(random.below(300).pow(2), len), 0.0);
+                if q.drops().full == drops + 1 {
+                    let shorter = q.buckets.iter().zip(&before).find(|(now, before)| now.bytes < **before);
+                    // A bucket of equal length may have taken the new packet's place.
+                    assert!(shorter.is_none_or(|(_, before)| *before == longest), "step {step}");
+                }
+            } else {
+                q.pop(ms(step), DEADLINE);
+            }
+            assert!(q.backlog().1 <= 100_000);
+        }
+        assert!(q.drops().full > 1_000, "{:?}", q.drops());
+        q.shrink_to(5_000);
+        assert!((3_000..=5_000).contains(&q.backlog().1));
+        q.shrink_to(0);
+        assert!(q.is_empty() && q.pop(ms(20_000), DEADLINE).is_none());
     }
 
     #[test]

@@ -11,8 +11,14 @@ use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
 use crate::wire::Gap;
 use ripstop_base::Time;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use ripstop_codes::window::IdRanges;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+
+/// Number of entries of delivered packets that may stay in the list of arrivals, besides as many as
+/// packets wait. Half the value cleans the list more often while few packets wait. Double the value
+/// takes 1.5 kB more.
+const FEW_ARRIVALS: usize = 64;
 
 /// An inner packet for the user.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,10 +52,13 @@ pub(super) struct InOrder<P> {
     /// For each missing symbol, the flow buckets whose first waiting packet waits for this symbol.
     blocked: BTreeMap<u64, Vec<u16>>,
     /// Time of arrival, flow bucket and symbol of each waiting packet, in order of arrival. The
-    /// entry of a packet that has been delivered is removed when it reaches the front.
+    /// first entry is of a packet that waits. Entries of packets that have been delivered are
+    /// removed when they reach the front, or when they are more than half of the entries.
     arrivals: VecDeque<(Time, u16, u64)>,
     /// Number of waiting packets in all flows.
     waiting: usize,
+    /// Bytes of the waiting packets.
+    bytes: usize,
     /// Packets to deliver now.
     ready: VecDeque<Delivered<P>>,
     counts: OrderCounts,
@@ -62,14 +71,13 @@ struct Flow<P> {
     last: Option<u64>,
     /// The last symbol delivered with [`Order::Immediate`].
     last_immediate: Option<u64>,
-    /// Waiting packets, ascending by symbol.
-    waiting: VecDeque<Waiting<P>>,
+    /// Waiting packets, by symbol.
+    waiting: BTreeMap<u64, Waiting<P>>,
 }
 
 /// A packet that waits for an earlier packet.
 #[derive(Debug)]
 struct Waiting<P> {
-    id: u64,
     gap: Gap,
     packet: Delivered<P>,
 }
@@ -77,10 +85,11 @@ struct Waiting<P> {
 impl<P> InOrder<P> {
     pub(super) fn new() -> InOrder<P> {
         InOrder {
-            flows: (0..BUCKETS).map(|_| Flow { last: None, last_immediate: None, waiting: VecDeque::new() }).collect(),
+            flows: (0..BUCKETS).map(|_| Flow { last: None, last_immediate: None, waiting: BTreeMap::new() }).collect(),
             blocked: BTreeMap::new(),
             arrivals: VecDeque::new(),
             waiting: 0,
+            bytes: 0,
             ready: VecDeque::new(),
             counts: OrderCounts::default(),
         }
@@ -88,7 +97,7 @@ impl<P> InOrder<P> {
 
     /// Takes the packet of symbol `id`, which has just become known. `missing` holds all symbols
     /// that are still missing, without `id`.
-    pub(super) fn arrive(&mut self, now: Time, id: u64, gap: Gap, packet: Delivered<P>, missing: &BTreeSet<u64>) {
+    pub(super) fn arrive(&mut self, now: Time, id: u64, gap: Gap, packet: Delivered<P>, missing: &IdRanges) {
         let index = bucket_of(packet.meta.flow);
         let flow = &mut self.flows[usize::from(index)];
         if packet.meta.order == Order::Immediate {
@@ -102,9 +111,8 @@ impl<P> InOrder<P> {
         } else if flow.last.is_some_and(|last| last > id) {
             self.counts.late += 1;
         } else {
-            let at = flow.waiting.partition_point(|other| other.id < id);
-            flow.waiting.insert(at, Waiting { id, gap, packet });
-            self.waiting += 1;
+            self.bytes += packet.meta.len as usize;
+            self.waiting += usize::from(flow.waiting.insert(id, Waiting { gap, packet }).is_none());
             self.release(index, missing);
             if self.flows[usize::from(index)].last.is_none_or(|last| last < id) {
                 self.counts.held += 1;
@@ -116,38 +124,50 @@ impl<P> InOrder<P> {
 
     /// Lets the flows that waited for symbol `id` go on. Either the symbol's packet has been passed
     /// to `arrive`, or the symbol was given up or is malformed.
-    pub(super) fn resolve(&mut self, id: u64, missing: &BTreeSet<u64>) {
+    pub(super) fn resolve(&mut self, id: u64, missing: &IdRanges) {
         for index in self.blocked.remove(&id).unwrap_or_default() {
             self.release(index, missing);
+        }
+        self.forget_arrivals();
+    }
+
+    /// Lets the flows that waited for symbols before `base` go on, because these symbols were given
+    /// up. `missing` holds no symbol before `base`.
+    pub(super) fn resolve_before(&mut self, base: u64, missing: &IdRanges) {
+        while let Some(first) = self.blocked.first_entry().filter(|entry| *entry.key() < base) {
+            for index in first.remove() {
+                self.release(index, missing);
+            }
+        }
+        self.forget_arrivals();
+    }
+
+    /// Delivers all waiting packets, although earlier packets are missing.
+    pub(super) fn release_all(&mut self) {
+        while let Some((_, index, id)) = self.arrivals.pop_front() {
+            if !self.has_left(index, id) {
+                self.skip_to(index, id);
+            }
         }
     }
 
     /// Delivers packets that have waited longer than `deadline`, although earlier packets are
     /// missing.
-    pub(super) fn expire(&mut self, now: Time, deadline: Duration, missing: &BTreeSet<u64>) {
+    pub(super) fn expire(&mut self, now: Time, deadline: Duration, missing: &IdRanges) {
         while let Some((since, index, id)) = self.arrivals.front().copied() {
-            if self.has_left(index, id) {
-                self.arrivals.pop_front();
-                continue;
-            }
             if now.since(since) <= deadline {
                 return;
             }
             self.arrivals.pop_front();
-            self.counts.skipped += 1;
-            while self.flows[usize::from(index)].waiting.front().is_some_and(|first| first.id <= id) {
-                self.deliver_first(index);
-            }
+            self.skip_to(index, id);
             self.release(index, missing);
+            self.forget_arrivals();
         }
     }
 
     /// When [`InOrder::expire`] must be called next. `None`: no packet waits.
     pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
-        self.arrivals
-            .iter()
-            .find(|(_, index, id)| !self.has_left(*index, *id))
-            .map(|(since, _, _)| *since + deadline + Duration::from_nanos(1))
+        self.arrivals.front().map(|(since, _, _)| *since + deadline + Duration::from_nanos(1))
     }
 
     /// Removes and returns the next packet for the user.
@@ -158,6 +178,11 @@ impl<P> InOrder<P> {
     /// Number of packets that wait for an earlier packet.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// Bytes of the packets that wait for an earlier packet.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.arrivals.len() * size_of::<(Time, u16, u64)>()
     }
 
     /// The counts so far.
@@ -172,17 +197,16 @@ impl<P> InOrder<P> {
 
     /// Delivers the waiting packets of the flow bucket `index` up to the first packet that must
     /// wait. Records which missing symbol this packet waits for.
-    fn release(&mut self, index: u16, missing: &BTreeSet<u64>) {
+    fn release(&mut self, index: u16, missing: &IdRanges) {
         loop {
             let flow = &self.flows[usize::from(index)];
-            let Some(first) = flow.waiting.front() else { return };
-            let bracket = first.gap.predecessors(first.id);
+            let Some((id, first)) = flow.waiting.first_key_value() else { return };
+            let bracket = first.gap.predecessors(*id);
             let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
             // Wait for the highest missing symbol in the range. When that symbol is known, there
             // are two cases. Either that symbol is the flow's previous symbol, or the flow waits
             // for the next lower missing symbol.
-            let blocker = if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
-            if let Some(id) = blocker {
+            if let Some(id) = missing.last_in(&(from..bracket.end)) {
                 let waiters = self.blocked.entry(id).or_default();
                 if !waiters.contains(&index) {
                     waiters.push(index);
@@ -193,12 +217,34 @@ impl<P> InOrder<P> {
         }
     }
 
+    /// Delivers the waiting packets of the flow bucket `index` up to symbol `id`, although earlier
+    /// packets are missing.
+    fn skip_to(&mut self, index: u16, id: u64) {
+        self.counts.skipped += 1;
+        while self.flows[usize::from(index)].waiting.first_key_value().is_some_and(|(first, _)| *first <= id) {
+            self.deliver_first(index);
+        }
+    }
+
+    /// Removes the entries of delivered packets from `arrivals`: those at the front, and all of
+    /// them if there are many.
+    fn forget_arrivals(&mut self) {
+        while self.arrivals.front().is_some_and(|(_, index, id)| self.has_left(*index, *id)) {
+            self.arrivals.pop_front();
+        }
+        if self.arrivals.len() > 2 * self.waiting + FEW_ARRIVALS {
+            let flows = &self.flows;
+            self.arrivals.retain(|(_, index, id)| flows[usize::from(*index)].last.is_none_or(|last| last < *id));
+        }
+    }
+
     /// Delivers the first waiting packet of the flow bucket `index`.
     fn deliver_first(&mut self, index: u16) {
         let flow = &mut self.flows[usize::from(index)];
-        if let Some(first) = flow.waiting.pop_front() {
-            flow.last = Some(first.id);
+        if let Some((id, first)) = flow.waiting.pop_first() {
+            flow.last = Some(id);
             self.waiting -= 1;
+            self.bytes -= first.packet.meta.len as usize;
             self.counts.delivered += 1;
             self.ready.push_back(first.packet);
         }
@@ -214,6 +260,12 @@ mod tests {
 
     fn packet(id: u64, flow: u64, order: Order) -> Delivered<u64> {
         Delivered { payload: id, meta: Meta { flow, order, len: 100 } }
+    }
+
+    fn ids(ids: &[u64]) -> IdRanges {
+        let mut ranges = IdRanges::new();
+        ids.iter().for_each(|id| ranges.append(*id..*id + 1));
+        ranges
     }
 
     fn drain(out: &mut InOrder<u64>) -> Vec<u64> {
@@ -233,7 +285,7 @@ mod tests {
     #[test]
     fn a_flow_waits_for_its_own_losses_only() {
         let mut out = InOrder::new();
-        let missing = BTreeSet::from([1]);
+        let missing = ids(&[1]);
         let (a, b) = (1, 2);
         // Symbols 0 to 3 belong to the flows a, b, a, b. Symbol 1 is lost.
         let sent = sent(&[a, b, a, b]);
@@ -243,7 +295,7 @@ mod tests {
         }
         assert_eq!(drain(&mut out), [0, 2], "flow a must be delivered (its symbol 0 is known), and flow b must wait");
         let (flow, gap) = sent[1];
-        out.arrive(Time::ZERO, 1, gap, packet(1, flow, Order::InOrder), &BTreeSet::new());
+        out.arrive(Time::ZERO, 1, gap, packet(1, flow, Order::InOrder), &IdRanges::new());
         assert_eq!(drain(&mut out), [1, 3]);
         assert_eq!(out.counts().held, 1);
         assert_eq!(out.waiting(), 0);
@@ -252,7 +304,7 @@ mod tests {
     #[test]
     fn a_flow_goes_on_without_a_packet_after_the_deadline() {
         let mut out = InOrder::new();
-        let missing = BTreeSet::from([0]);
+        let missing = ids(&[0]);
         let ms = Time::from_millis;
         out.arrive(ms(10), 1, Gap::ADJACENT, packet(1, 1, Order::InOrder), &missing);
         out.arrive(ms(20), 2, Gap::ADJACENT, packet(2, 1, Order::InOrder), &missing);
@@ -261,7 +313,7 @@ mod tests {
         out.expire(at, DEADLINE, &missing);
         assert_eq!(drain(&mut out), [1, 2], "both packets must be delivered, in order");
         assert_eq!(out.expires(DEADLINE), None);
-        out.arrive(ms(2_000), 0, Gap::NONE, packet(0, 1, Order::InOrder), &BTreeSet::new());
+        out.arrive(ms(2_000), 0, Gap::NONE, packet(0, 1, Order::InOrder), &IdRanges::new());
         assert_eq!(drain(&mut out), []);
         assert_eq!(out.counts(), OrderCounts { delivered: 2, held: 2, skipped: 1, late: 1, superseded: 0 });
     }
@@ -269,9 +321,9 @@ mod tests {
     #[test]
     fn acknowledgements_neither_wait_nor_go_back() {
         let mut out = InOrder::new();
-        let missing = BTreeSet::from([0, 1]);
+        let missing = ids(&[0, 1]);
         out.arrive(Time::ZERO, 2, Gap::NONE, packet(2, 1, Order::Immediate), &missing);
-        out.arrive(Time::ZERO, 1, Gap::NONE, packet(1, 1, Order::Immediate), &BTreeSet::from([0]));
+        out.arrive(Time::ZERO, 1, Gap::NONE, packet(1, 1, Order::Immediate), &ids(&[0]));
         assert_eq!(drain(&mut out), [2]);
         assert_eq!(out.counts().superseded, 1);
     }
@@ -287,14 +339,14 @@ mod tests {
                 let far = (random.below(12) as usize).min(i);
                 ids.swap(i, i - far);
             }
-            let lost: BTreeSet<u64> = (0..200).filter(|_| random.chance(0.05)).collect();
-            let mut missing = BTreeSet::new();
+            let lost: std::collections::BTreeSet<u64> = (0..200).filter(|_| random.chance(0.05)).collect();
+            let mut missing = IdRanges::new();
             let mut end = 0;
             let mut out = InOrder::new();
             for id in ids.iter().filter(|id| !lost.contains(id)) {
-                missing.extend(end..*id);
+                missing.append(end..*id);
                 end = end.max(id + 1);
-                missing.remove(id);
+                missing.remove(*id);
                 let (flow, gap) = sent[*id as usize];
                 out.arrive(Time::ZERO, *id, gap, packet(*id, flow, Order::InOrder), &missing);
             }
@@ -309,5 +361,22 @@ mod tests {
                 assert!(before < Some(id), "run {run}: {before:?} before {id}");
             }
         }
+    }
+
+    #[test]
+    fn arrivals_of_delivered_packets_are_forgotten() {
+        let mut out = InOrder::new();
+        // Flow 1 waits for symbol 0. Flow 2 waits for one symbol again and again.
+        out.arrive(Time::ZERO, 1, Gap::ADJACENT, packet(1, 1, Order::InOrder), &ids(&[0]));
+        for id in (2..20_000).step_by(2) {
+            out.arrive(Time::ZERO, id + 1, Gap::ADJACENT, packet(id + 1, 2, Order::InOrder), &ids(&[0, id]));
+            out.arrive(Time::ZERO, id, Gap::from_distance(1), packet(id, 2, Order::InOrder), &ids(&[0]));
+            assert!(out.arrivals.len() <= 2 * out.waiting() + FEW_ARRIVALS + 1, "{} entries", out.arrivals.len());
+        }
+        assert_eq!(out.waiting(), 1);
+        assert_eq!(drain(&mut out).len(), 19_998);
+        assert!(out.bytes() < 10_000);
+        out.release_all();
+        assert_eq!((drain(&mut out), out.bytes(), out.expires(DEADLINE)), (vec![1], 0, None));
     }
 }

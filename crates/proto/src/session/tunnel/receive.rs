@@ -11,9 +11,7 @@ use super::received_numbers::ReceivedNumbers;
 use super::report_timer::ReportTimer;
 use crate::wire::{Feedback, Gap, Window};
 use ripstop_base::Time;
-use ripstop_codes::window::{Arrival, Coding, Decoder, Limits, Members, Pivots};
-use std::collections::BTreeSet;
-use std::ops::Range;
+use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
 use std::time::Duration;
 
 /// Limit on the number of ranges of unseen symbols that a report lists. If there are more ranges,
@@ -35,6 +33,21 @@ const UNSEEN_RANGES: usize = 512;
 /// allows up to four times the computing time. Half the value discards repairs that could have
 /// recovered long runs of losses.
 const MAX_UNSEEN: usize = 128;
+/// The decoder discards a repair with more than this number of members. Unit: symbols.
+///
+/// To recover one symbol, the payloads of all known members are combined. So the limit bounds the
+/// work for one recovered symbol: 1.5 MB of payloads, about 60 us. An honest sender makes repairs
+/// of at most [`SPAN`](crate::control::redundancy::SPAN) = 256 members. Half the value still
+/// accepts all of them. Double the value doubles the work that a hostile packet can cause.
+const MAX_MEMBERS: usize = 1024;
+/// The decoder discards a repair if more than this number of stored repairs would depend on each
+/// other. Unit: repairs.
+///
+/// The work to decode n such repairs grows with n squared: n = 1024 take about 1.5 GB of combined
+/// payloads, 60 ms. Repairs of separate losses do not depend on each other. With half the value,
+/// proactive repairs on paths of more than 10 000 packets per round trip may be discarded. Double
+/// the value lets one packet cause four times the work.
+const MAX_ROWS: usize = 1024;
 /// The *reach* is a number of symbols. The receiver keeps every known symbol that is among the
 /// latest `reach` symbols, because a later repair may span this symbol. This constant is the reach
 /// until the sender announces one. The constant is also the smallest reach that the receiver uses,
@@ -62,13 +75,19 @@ pub struct ReceiveCounts {
     pub repairs: u64,
     /// Repairs that added no information.
     pub redundant: u64,
-    /// Repairs that span a symbol that the receiver no longer keeps. Sources and repairs with a
-    /// symbol more than `Receiver::limit` beyond `Receiver::end` count too.
+    /// Repairs that span a symbol that the receiver no longer keeps.
     pub unusable: u64,
-    /// Repairs discarded because they span too many unseen symbols.
+    /// Sources, repairs and window announcements refused because they name a symbol beyond the
+    /// coding window: more than [`TunnelConfig::window_symbols`](super::TunnelConfig) after the
+    /// lowest missing symbol.
+    pub beyond: u64,
+    /// Repairs discarded because they span too many symbols, or too many unseen symbols.
     pub wide: u64,
-    /// Repairs discarded because the memory for stored repairs was full.
+    /// Repairs discarded because the memory for stored repairs was full, or because too many stored
+    /// repairs would depend on each other.
     pub full: u64,
+    /// Stored repairs discarded because the process was short of memory.
+    pub discarded: u64,
     /// Symbols that were given up before they were received or recovered.
     pub given_up: u64,
     /// Symbols that did not hold a valid inner packet.
@@ -88,10 +107,11 @@ pub(super) struct Receiver<P: InnerPacket> {
     received_bytes: u64,
     decoder: Decoder<P>,
     /// Symbols before `end` that are not received, not recovered and not given up.
-    missing: BTreeSet<u64>,
+    missing: IdRanges,
     /// One past the highest symbol known to exist.
     end: u64,
-    /// A symbol is accepted if it lies at most this number of symbols beyond `end`.
+    /// The length of the coding window, symbols. A symbol is accepted if it lies less than this
+    /// number of symbols after the lowest missing symbol.
     limit: u64,
     order: InOrder<P>,
     reporter: ReportTimer,
@@ -121,10 +141,17 @@ impl<P: InnerPacket> Receiver<P> {
             // symbols first, which is right because later packets wait for these symbols.
             decoder: Decoder::with_pivots(
                 0,
-                Limits { ahead: limit as usize, history: limit as usize, matrix, unseen: MAX_UNSEEN },
+                Limits {
+                    ahead: limit as usize,
+                    history: limit as usize,
+                    matrix,
+                    unseen: MAX_UNSEEN,
+                    members: MAX_MEMBERS,
+                    rows: MAX_ROWS,
+                },
                 Pivots::Highest,
             ),
-            missing: BTreeSet::new(),
+            missing: IdRanges::new(),
             end: 0,
             limit,
             order: InOrder::new(),
@@ -156,18 +183,19 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Takes a source symbol.
     pub(super) fn source(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
-        if !self.extend(id + 1) {
-            self.counts.unusable += 1;
+        if !self.extend(id.saturating_add(1)) {
+            self.counts.beyond += 1;
             return;
         }
         self.counts.sources += 1;
         match self.decoder.source(id, payload.clone()) {
             Arrival::Innovative => {
-                self.missing.remove(&id);
+                self.missing.remove(id);
                 self.deliver(now, id, gap, payload);
             }
             Arrival::Old | Arrival::Duplicate | Arrival::Redundant => {}
-            Arrival::Beyond | Arrival::Full | Arrival::Wide | Arrival::Unusable => self.counts.unusable += 1,
+            Arrival::Beyond => self.counts.beyond += 1,
+            Arrival::Full | Arrival::Wide | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);
         self.free();
@@ -177,8 +205,8 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn repair(&mut self, now: Time, members: &Members, coding: &Coding, payload: P) {
         self.counts.repairs += 1;
         let end = members.last().map_or(0, |last| last.saturating_add(1));
-        if members.is_empty() || !self.extend(end) {
-            self.counts.unusable += 1;
+        if !self.extend(end) {
+            self.counts.beyond += 1;
             return;
         }
         let arrival = self.decoder.repair(members, coding, payload);
@@ -188,7 +216,8 @@ impl<P: InnerPacket> Receiver<P> {
             Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
             Arrival::Wide => self.counts.wide += 1,
             Arrival::Full => self.counts.full += 1,
-            Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
+            Arrival::Beyond => self.counts.beyond += 1,
+            Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);
     }
@@ -202,10 +231,10 @@ impl<P: InnerPacket> Receiver<P> {
         // at that time.
         self.deadline = Some(window.deadline.min(Duration::from_secs(60)).mul_f64(1.25));
         // A base further ahead than the largest window cannot be right.
-        if window.base > self.end + self.limit {
+        if window.base > self.end.saturating_add(self.limit) {
+            self.counts.beyond += 1;
             return;
         }
-        self.extend(window.base);
         self.advance(now, window.base);
     }
 
@@ -238,8 +267,8 @@ impl<P: InnerPacket> Receiver<P> {
         self.counts.reports += 1;
         self.counts.repeats += u64::from(self.reporter.count == 0);
         let acked_from = self.reporter.acked_from(largest);
-        let next_undecoded = self.missing.first().copied().unwrap_or(self.end);
-        let unseen = ranges(self.decoder.unseen(), UNSEEN_RANGES);
+        let next_undecoded = self.first_missing();
+        let unseen = self.decoder.unseen().ranges().take(UNSEEN_RANGES).collect();
         let report = Feedback {
             largest,
             largest_at_us: self.reporter.largest_at.as_nanos() / 1_000,
@@ -287,28 +316,55 @@ impl<P: InnerPacket> Receiver<P> {
     /// Three numbers: missing symbols, repairs held for missing symbols, and packets that wait for
     /// earlier packets.
     pub(super) fn backlog(&self) -> (usize, usize, usize) {
-        (self.missing.len(), self.decoder.rows(), self.order.waiting())
+        (self.missing.len() as usize, self.decoder.rows(), self.order.waiting())
+    }
+
+    /// The work so far, bytes of payloads and rows that were combined
+    /// ([`DecoderCounters::work_bytes`](ripstop_codes::window::DecoderCounters::work_bytes)).
+    pub(super) fn work(&self) -> u64 {
+        self.decoder.counters().work_bytes
+    }
+
+    /// Memory that the receiver holds, bytes: the decoder, and packets that wait to be delivered.
+    /// Most packets that wait share their bytes with the decoder's history.
+    pub(super) fn bytes(&self) -> usize {
+        self.decoder.bytes() + self.order.bytes()
+    }
+
+    /// Frees memory: discards the stored repairs, and the known symbols that only a late repair
+    /// could span. Delivers the packets that wait for earlier packets. The sender repairs the
+    /// missing symbols again.
+    pub(super) fn shrink(&mut self) {
+        self.counts.discarded += self.decoder.discard_rows() as u64;
+        self.decoder.keep_from(self.end);
+        self.freed_to = self.freed_to.max(self.end);
+        self.order.release_all();
     }
 
     /// Records that all symbols before `end` exist. Symbols that were not known to exist count as
-    /// missing from now on. Returns false if `end` is more than `Receiver::limit` beyond
-    /// `Receiver::end`.
+    /// missing from now on. Returns false if `end` is more than `Receiver::limit` beyond the lowest
+    /// missing symbol.
     fn extend(&mut self, end: u64) -> bool {
-        if end > self.end + self.limit {
+        if end > self.first_missing().saturating_add(self.limit) {
             return false;
         }
         if end > self.end {
-            self.missing.extend(self.end..end);
+            self.missing.append(self.end..end);
             self.end = end;
         }
         true
+    }
+
+    /// The lowest missing symbol, or [`Receiver::end`] if no symbol is missing.
+    fn first_missing(&self) -> u64 {
+        self.missing.first().unwrap_or(self.end)
     }
 
     /// Delivers the symbols that the decoder has recovered.
     fn take_decoded(&mut self, now: Time) {
         while let Some((id, payload)) = self.decoder.poll_decoded() {
             self.counts.recovered += 1;
-            self.missing.remove(&id);
+            self.missing.remove(id);
             let gap = payload.gap();
             self.deliver(now, id, gap, payload);
         }
@@ -327,15 +383,10 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Gives up the missing symbols before `base`: the sender will not send or repair them again.
     fn advance(&mut self, now: Time, base: u64) {
-        let gone: Vec<u64> = self.missing.range(..base).copied().collect();
-        self.counts.given_up += gone.len() as u64;
-        for id in &gone {
-            self.missing.remove(id);
-        }
+        self.counts.given_up += self.missing.remove_before(base) + base.saturating_sub(self.end);
+        self.end = self.end.max(base);
         self.decoder.advance_to(base);
-        for id in gone {
-            self.order.resolve(id, &self.missing);
-        }
+        self.order.resolve_before(base, &self.missing);
         self.take_decoded(now);
     }
 
@@ -351,16 +402,6 @@ impl<P: InnerPacket> Receiver<P> {
     }
 }
 
-/// Joins ascending numbers into ranges. Returns the lowest ranges, at most `most`.
-fn ranges(ids: impl Iterator<Item = u64>, most: usize) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for id in ids {
-        let full = ranges.len() == most;
-        match ranges.last_mut() {
-            Some(range) if range.end == id => range.end += 1,
-            _ if full => break,
-            _ => ranges.push(id..id + 1),
-        }
-    }
-    ranges
-}
+#[cfg(test)]
+#[path = "receive/tests.rs"]
+mod tests;

@@ -38,13 +38,10 @@ impl ReceivedNumbers {
     pub(super) fn insert(&mut self, number: u64) -> bool {
         self.gaps += u64::from(number > self.largest.map_or(0, |largest| largest + 1));
         match self.largest {
-            Some(largest) if number + REMEMBERED_NUMBERS <= largest => return false,
+            Some(largest) if number.saturating_add(REMEMBERED_NUMBERS) <= largest => return false,
             Some(largest) if number > largest => {
                 let skipped = (number - largest).min(REMEMBERED_NUMBERS);
-                for n in number + 1 - skipped..=number {
-                    let (word, bit) = ReceivedNumbers::slot(n);
-                    self.bits[word] &= !bit;
-                }
+                self.clear(number + 1 - skipped, skipped);
                 self.largest = Some(number);
             }
             Some(_) => {}
@@ -56,9 +53,31 @@ impl ReceivedNumbers {
         fresh
     }
 
+    /// Clears the bits of `count` numbers from `from` on, at most [`REMEMBERED_NUMBERS`]. Whole words
+    /// are cleared at a time.
+    fn clear(&mut self, from: u64, count: u64) {
+        let (mut at, mut left) = (from, count);
+        while left > 0 {
+            let part = (64 - at % 64).min(left);
+            self.bits[ReceivedNumbers::slot(at).0] &= !(u64::MAX >> (64 - part) << (at % 64));
+            at = at.wrapping_add(part);
+            left -= part;
+        }
+    }
+
+    /// How many of the numbers from `number` down to a multiple of 64 have the same bit as `number`,
+    /// and whether this bit is 1. At least 1.
+    fn run_down(&self, number: u64) -> (u64, bool) {
+        let (word, _) = ReceivedNumbers::slot(number);
+        let aligned = self.bits[word] << (63 - number % 64);
+        let arrived = aligned >> 63 == 1;
+        let run = if arrived { aligned.leading_ones() } else { aligned.leading_zeros() };
+        (u64::from(run).min(number % 64 + 1), arrived)
+    }
+
+    #[cfg(test)]
     fn contains(&self, number: u64) -> bool {
-        let (word, bit) = ReceivedNumbers::slot(number);
-        self.bits[word] & bit != 0
+        self.run_down(number).1
     }
 
     /// The numbers that arrived, from the largest down to `from`, as ranges from high to low.
@@ -66,11 +85,16 @@ impl ReceivedNumbers {
         let Some(largest) = self.largest else { return Vec::new() };
         let from = from.max((largest + 1).saturating_sub(REMEMBERED_NUMBERS));
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        for number in (from..=largest).rev().filter(|n| self.contains(*n)) {
+        let mut end = largest + 1;
+        while end > from {
+            let (run, arrived) = self.run_down(end - 1);
+            let start = (end - run).max(from);
             match ranges.last_mut() {
-                Some(range) if range.start == number + 1 => range.start = number,
-                _ => ranges.push(number..number + 1),
+                Some(range) if arrived && range.start == end => range.start = start,
+                _ if arrived => ranges.push(start..end),
+                _ => {}
             }
+            end = start;
         }
         ranges
     }
@@ -89,5 +113,25 @@ mod tests {
         assert_eq!(numbers.ranges_down(0), vec![99_999..100_001; 1]);
         assert!(numbers.insert(100_000 + REMEMBERED_NUMBERS - 1));
         assert!(!numbers.contains(100_001) && numbers.contains(100_000));
+    }
+
+    #[test]
+    fn behaves_like_a_set_of_numbers() {
+        for run in 0..100 {
+            let mut random = ripstop_base::Seed::new(3).run(run).stream("numbers");
+            let (mut numbers, mut set) = (ReceivedNumbers::new(), std::collections::BTreeSet::new());
+            let mut largest = 0;
+            for _ in 0..200 {
+                let far = if random.chance(0.02) { 40_000 } else { 200 };
+                let number = (largest + random.below(far)).saturating_sub(100);
+                let old = number + REMEMBERED_NUMBERS <= largest;
+                assert_eq!(numbers.insert(number), !old && set.insert(number), "run {run}: {number}");
+                largest = largest.max(number);
+            }
+            let from = largest.saturating_sub(random.below(20_000));
+            let lowest = (largest + 1).saturating_sub(REMEMBERED_NUMBERS).max(from);
+            let listed: Vec<u64> = numbers.ranges_down(from).into_iter().rev().flatten().collect();
+            assert_eq!(listed, set.range(lowest..).copied().collect::<Vec<_>>(), "run {run}");
+        }
     }
 }

@@ -7,7 +7,9 @@
 use crate::control::rate::{GainClass, RateSample, Report};
 use crate::wire::Feedback;
 use ripstop_base::Time;
+use ripstop_codes::window::IdRanges;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Packet threshold of loss detection, datagrams (RFC 9002, section 6.1.1).
@@ -17,6 +19,14 @@ use std::time::Duration;
 /// 3. With half the value, more reordered datagrams are declared lost. With double the value, losses are detected
 /// later, and more losses at the end of a burst are left to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
+
+/// Limit on the number of datagrams in the history whose fates are known.
+///
+/// A peer that repeats an old report would otherwise keep the history from forgetting. An honest peer's reports let the
+/// history forget each datagram about a second after it left, so the limit matters above 200 000 datagrams a second.
+/// Half the value takes notice of fewer late arrivals on faster paths. Double the value lets a hostile peer hold twice
+/// the memory: one entry takes about 130 bytes.
+const MAX_SETTLED: u64 = 200_000;
 
 /// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel that supplied this
 /// content.
@@ -67,6 +77,8 @@ struct Record {
     sent: Time,
     /// Bytes of all datagrams sent, up to and including this one.
     passed: u64,
+    /// Sum of the times at which this and all earlier datagrams left, ns.
+    sent_sum: u128,
     /// The datagram with the highest number that was known to have arrived when this datagram left. The rate sample
     /// of this datagram begins with that datagram.
     base: Option<Base>,
@@ -104,10 +116,14 @@ pub(super) struct SentHistory {
     /// Number of the first datagram in `records`.
     first: u64,
     records: VecDeque<Record>,
+    /// The datagrams in `records` that are known to have arrived.
+    arrived: IdRanges,
     /// Bytes in flight, reports excluded.
     in_flight: u64,
     /// Bytes of all datagrams sent so far.
     passed: u64,
+    /// Sum of the times at which all datagrams left, ns.
+    sent_sum: u128,
     /// The datagram with the highest number that the peer has reported as received.
     largest: Option<Base>,
     /// The datagram with the highest number in the first report.
@@ -150,8 +166,10 @@ impl SentHistory {
         SentHistory {
             first: 0,
             records: VecDeque::new(),
+            arrived: IdRanges::new(),
             in_flight: 0,
             passed: 0,
+            sent_sum: 0,
             largest: None,
             origin: None,
             ce: 0,
@@ -182,6 +200,7 @@ impl SentHistory {
         }
         let app_limited = self.limited.is_some();
         self.passed += u64::from(bytes);
+        self.sent_sum += u128::from(now.as_nanos());
         if content != Content::Feedback {
             self.in_flight += u64::from(bytes);
             self.asking += u32::from(content.asks());
@@ -196,6 +215,7 @@ impl SentHistory {
             bytes,
             sent: now,
             passed: self.passed,
+            sent_sum: self.sent_sum,
             base: self.largest,
         });
     }
@@ -224,8 +244,8 @@ impl SentHistory {
         self.ce = self.ce.max(feedback.ce);
         // The report lists ranges from high to low. Outcomes are passed on in ascending order.
         for range in feedback.acked.iter().rev() {
-            for number in range.start.max(self.first)..range.end.min(feedback.largest + 1) {
-                self.receive(number, &mut report, &mut outcome);
+            for news in self.not_arrived(range.start..range.end.min(feedback.largest + 1)) {
+                news.for_each(|number| self.receive(number, &mut report, &mut outcome));
             }
         }
         self.take_largest(now, feedback, &mut report);
@@ -257,6 +277,7 @@ impl SentHistory {
         self.in_flight = 0;
         self.asking = 0;
         self.settle(settle);
+        self.bound();
     }
 
     /// Bytes in flight.
@@ -312,12 +333,26 @@ impl SentHistory {
         (self.lost, self.spurious)
     }
 
+    /// The datagrams in `numbers` that are in the history and are not known to have arrived. A report repeats the
+    /// numbers of earlier reports; only the news takes work.
+    fn not_arrived(&self, numbers: Range<u64>) -> Vec<Range<u64>> {
+        let (mut at, end) = (numbers.start.max(self.first), numbers.end.min(self.next()));
+        let mut news = Vec::new();
+        for known in self.arrived.ranges_in(&(at..end)) {
+            news.push(at..known.start);
+            at = known.end;
+        }
+        news.push(at..end);
+        news
+    }
+
     /// Records that datagram `number` was received.
     ///
     /// If the datagram had been declared lost, `reordering` grows by half. The new value is at least 1.5 ms and at
     /// most a round trip. If the datagram's fate was unknown, `reordering` shrinks by 0.05 %.
     fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
+        self.arrived.insert(number);
         match record.fate {
             Fate::Received => {}
             Fate::Unknown => {
@@ -410,22 +445,23 @@ impl SentHistory {
     /// meaning.
     fn one_way_delay(&self, feedback: &Feedback) -> Option<f64> {
         let batch = feedback.batch;
-        let (mut count, mut sent) = (0u32, 0.0);
+        let (mut count, mut sent) = (0u64, 0i128);
         let largest = self.records.get(feedback.largest.checked_sub(self.first)? as usize)?;
         if batch.count > 0 {
             for range in &feedback.acked {
-                for number in range.start.max(batch.lowest).max(self.first)..range.end {
-                    let Some(record) = self.records.get((number - self.first) as usize) else { break };
-                    count += 1;
-                    sent += record.sent.signed_since(largest.sent) as f64;
+                let (start, end) = (range.start.max(batch.lowest).max(self.first), range.end.min(self.next()));
+                if start < end {
+                    count += end - start;
+                    sent += (self.sent_before(end) - self.sent_before(start)) as i128;
                 }
             }
         }
         // The batch holds the arrivals since the last report. After reordering, numbers that
         // arrived before the last report may lie between the batch's numbers. Then only the delay
         // of the datagram with the highest number is used.
-        let mean_before = if count == batch.count && count > 0 {
-            f64::from(batch.mean_before_us) / 1e6 + sent / f64::from(count) / 1e9
+        let mean_before = if count == u64::from(batch.count) && count > 0 {
+            let sent = sent - i128::from(count) * i128::from(largest.sent.as_nanos());
+            f64::from(batch.mean_before_us) / 1e6 + sent as f64 / count as f64 / 1e9
         } else {
             0.0
         };
@@ -477,8 +513,15 @@ impl SentHistory {
         }
     }
 
+    /// Sum of the times at which the datagrams before `number` left, ns. `number` is in the history, or is the next
+    /// number.
+    fn sent_before(&self, number: u64) -> u128 {
+        let record = self.records.get((number - self.first) as usize);
+        record.map_or(self.sent_sum, |record| record.sent_sum - u128::from(record.sent.as_nanos()))
+    }
+
     /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4 srtt, 1 s) after it
-    /// left, because it may still arrive. The datagram in `largest` stays too.
+    /// left, because it may still arrive. The datagram in `largest` stays too. At most [`MAX_SETTLED`] stay.
     fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {
@@ -493,5 +536,14 @@ impl SentHistory {
                 _ => break,
             }
         }
+        self.bound();
+    }
+
+    /// Removes the oldest settled datagrams above [`MAX_SETTLED`].
+    fn bound(&mut self) {
+        while self.settled_to.saturating_sub(self.first) > MAX_SETTLED && self.records.pop_front().is_some() {
+            self.first += 1;
+        }
+        self.arrived.remove_before(self.first);
     }
 }

@@ -9,8 +9,8 @@ use super::ingress::{BUCKETS, Class, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
 use crate::wire::{Feedback, Gap};
 use ripstop_base::Time;
-use ripstop_codes::window::Encoder;
-use std::collections::{BTreeSet, VecDeque};
+use ripstop_codes::window::{Encoder, IdRanges};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What the sender knows about a source symbol.
@@ -50,7 +50,7 @@ pub(super) struct Sources<P> {
     /// Number of symbols in flight.
     in_flight: u32,
     /// Symbols whose datagram is lost and that are not known to be decoded.
-    lost: BTreeSet<u64>,
+    lost: IdRanges,
     /// Symbols of interactive flows, ascending. All symbols before `tail` have been removed.
     interactive: VecDeque<u64>,
     /// For each flow bucket (see `ingress.rs`), the number of the bucket's last symbol that must be
@@ -68,7 +68,7 @@ impl<P: InnerPacket> Sources<P> {
             sources: VecDeque::new(),
             tail: 0,
             in_flight: 0,
-            lost: BTreeSet::new(),
+            lost: IdRanges::new(),
             interactive: VecDeque::new(),
             last_of_flow: vec![None; BUCKETS],
             given_up: 0,
@@ -156,7 +156,7 @@ impl<P: InnerPacket> Sources<P> {
     /// Records that the datagram of symbol `id` was received, perhaps after it was declared lost.
     pub(super) fn received(&mut self, id: u64) {
         self.settle(id, State::Known);
-        self.lost.remove(&id);
+        self.lost.remove(id);
     }
 
     /// Records that the datagram of symbol `id` is lost.
@@ -188,17 +188,17 @@ impl<P: InnerPacket> Sources<P> {
         };
         let mut ranges = feedback.unseen.iter().peekable();
         let mut holes = Vec::new();
-        for id in &self.lost {
-            while ranges.peek().is_some_and(|range| range.end <= *id) {
+        for id in self.lost.iter() {
+            while ranges.peek().is_some_and(|range| range.end <= id) {
                 ranges.next();
             }
             // The receiver cannot list a symbol that it does not know to exist.
-            let unseen = *id >= feedback.end || ranges.peek().is_some_and(|range| range.contains(id));
+            let unseen = id >= feedback.end || ranges.peek().is_some_and(|range| range.contains(&id));
             if unseen {
-                holes.push(*id);
-            } else if *id >= known_to && beyond > 0 {
+                holes.push(id);
+            } else if id >= known_to && beyond > 0 {
                 beyond -= 1;
-                holes.push(*id);
+                holes.push(id);
             }
         }
         holes
@@ -229,7 +229,7 @@ impl<P: InnerPacket> Sources<P> {
 
     /// Number of symbols whose datagram is lost and that are not known to be decoded.
     pub(super) fn lost_count(&self) -> usize {
-        self.lost.len()
+        self.lost.len() as usize
     }
 
     fn get(&self, id: u64) -> Option<&Source> {
@@ -266,7 +266,7 @@ impl<P: InnerPacket> Sources<P> {
         if source.state == State::InFlight {
             self.in_flight -= 1;
         }
-        self.lost.remove(&self.first);
+        self.lost.remove(self.first);
         self.first += 1;
         self.encoder.forget_to(self.first);
         self.tail = self.tail.max(self.first);

@@ -1,0 +1,100 @@
+//! Attacks of an authenticated peer on the receiver: each packet is well-formed. Memory and work
+//! must stay in proportion to what arrived.
+
+use super::*;
+use crate::session::tunnel::inner::Meta;
+use crate::session::tunnel::inner::Order;
+use crate::wire::Window;
+use ripstop_codes::Length;
+
+const LIMIT: u32 = 1 << 16;
+const MATRIX: usize = 128_000_000;
+
+impl InnerPacket for Length {
+    fn set_gap(&mut self, _gap: Gap) {}
+    fn gap(&self) -> Gap {
+        Gap::ADJACENT
+    }
+    fn meta(&self) -> Option<Meta> {
+        Some(Meta { flow: 1, order: Order::InOrder, len: self.0 as u32 - 1 })
+    }
+}
+
+fn receiver() -> Receiver<Length> {
+    Receiver::new(LIMIT, MATRIX)
+}
+
+fn window(base: u64) -> Window {
+    Window { base, reach: 1024, report_every: Duration::from_millis(10), deadline: Duration::from_secs(1) }
+}
+
+#[test]
+fn sources_far_ahead_take_no_memory() {
+    let mut receiver = receiver();
+    // Each source is as far ahead of the highest symbol as the old check allowed.
+    let mut id = 0;
+    for _ in 0..500 {
+        id += u64::from(LIMIT) - 1;
+        receiver.source(Time::ZERO, id, Gap::ADJACENT, Length(60));
+    }
+    assert_eq!(receiver.counts.beyond, 499, "only the first source is within the window");
+    assert!(receiver.backlog().0 < LIMIT as usize);
+    assert!(receiver.bytes() < 20_000, "{} bytes", receiver.bytes());
+    assert_eq!(receiver.missing.ranges().count(), 1);
+    // Repairs far ahead.
+    for last in [1 << 17, 1 << 40, u64::MAX] {
+        receiver.repair(Time::ZERO, &Members::one(last), &Coding::Seed(1), Length(60));
+    }
+    assert_eq!(receiver.counts.beyond, 502);
+    assert!(receiver.bytes() < 20_000);
+}
+
+#[test]
+fn a_window_that_jumps_takes_no_work_per_symbol() {
+    let mut receiver = receiver();
+    let mut base = 0;
+    for _ in 0..2_000 {
+        base += 65_500;
+        receiver.window(Time::ZERO, &window(base));
+        assert_eq!((receiver.end(), receiver.backlog().0), (base, 0));
+        assert!(receiver.bytes() < 20_000);
+    }
+    assert_eq!(receiver.counts.given_up, base);
+    receiver.window(Time::ZERO, &window(base + u64::from(LIMIT) + 1));
+    assert_eq!((receiver.end(), receiver.counts.beyond), (base, 1));
+}
+
+#[test]
+fn a_repair_over_the_whole_window_is_refused() {
+    let mut receiver = receiver();
+    let big = Window { reach: LIMIT, ..window(0) };
+    receiver.window(Time::ZERO, &big);
+    for id in (0..40_000).filter(|id| *id != 20_000) {
+        receiver.source(Time::ZERO, id, Gap::NONE, Length(1400));
+    }
+    receiver.repair(Time::ZERO, &Members::range(0..40_000), &Coding::Seed(1), Length(1400));
+    assert_eq!((receiver.counts.wide, receiver.work(), receiver.backlog().0), (1, 0, 1));
+    // A repair as an honest sender makes it recovers the symbol.
+    receiver.repair(Time::ZERO, &Members::range(19_900..20_156), &Coding::Seed(1), Length(1400));
+    assert_eq!((receiver.counts.recovered, receiver.backlog().0), (1, 0));
+}
+
+#[test]
+fn stored_repairs_that_depend_on_each_other_are_bounded() {
+    let mut receiver = receiver();
+    // A chain: each repair has one symbol in common with the next one.
+    for id in 0..5_000 {
+        receiver.repair(Time::ZERO, &Members::range(id..id + 2), &Coding::Seed(1), Length(1400));
+    }
+    let (_, rows, _) = receiver.backlog();
+    assert!(receiver.counts.full > 0 && rows > 4_000, "{:?}", receiver.counts);
+    assert!(receiver.bytes() < 20_000_000, "{} bytes", receiver.bytes());
+    // The first symbol decodes the first chain.
+    let before = receiver.work();
+    receiver.source(Time::ZERO, 0, Gap::NONE, Length(1400));
+    assert!(receiver.counts.recovered <= MAX_ROWS as u64);
+    assert!(receiver.work() - before < 2_000_000_000, "{}", receiver.work() - before);
+    receiver.shrink();
+    assert_eq!(receiver.backlog().1, 0);
+    assert_eq!(receiver.counts.discarded + receiver.counts.recovered, rows as u64);
+}
