@@ -337,11 +337,13 @@ impl PacketLoop {
         }
     }
 
-    /// Sets the device's MTU to the smallest of the peers' known inner MTUs. While no inner MTU is known, the
-    /// configured MTU is used. A device with an IPv6 address gets at least 1280 bytes.
+    /// Sets the device's MTU to the largest of the peers' known inner MTUs, so that no peer can shrink the packets to
+    /// the others. The endpoint drops a packet that is too long for its peer, and tells the packet's sender the peer's
+    /// MTU. While no inner MTU is known, the configured MTU is used. A device with an IPv6 address gets at least 1280
+    /// bytes.
     fn update_device_mtu(&mut self) {
-        let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
-        let mtu = device_mtu(&self.config, least.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
+        let largest = self.peers.iter().filter_map(|peer| peer.mtu).max();
+        let mtu = device_mtu(&self.config, largest.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
         if mtu == self.mtu {
             return;
         }

@@ -19,6 +19,20 @@ pub struct EndpointConfig {
     /// How many inner packets may wait for each peer until the first handshake with the peer is
     /// complete. If a further packet comes, the oldest waiting packet is dropped.
     pub waiting_packets: usize,
+    /// The largest number of bytes that the sessions of all peers may hold. When they hold more, the
+    /// session that holds most above its fair share is shrunk first.
+    ///
+    /// The default of 1 GB holds the windows of 10 sessions at 1 Gbit/s and 400 ms. With half the
+    /// value, fewer such sessions fit. Double the value suits a host with more memory.
+    pub memory: usize,
+    /// The work that the packets of all peers may cause per second. Unit: bytes combined
+    /// ([`Tunnel::work`](crate::session::tunnel::Tunnel::work)). When the peers cause more, repairs
+    /// and reports of the peers above their fair share are dropped.
+    ///
+    /// A core combines about 20 GB/s, so the default of 8 GB/s is about two fifths of a core. Decoding at
+    /// 1 Gbit/s and 10 % loss takes at most 3 GB/s. Half the value drops repairs on faster paths.
+    /// Double the value leaves less of a slow core to the other peers.
+    pub work_per_second: u64,
 }
 
 impl Default for EndpointConfig {
@@ -28,6 +42,8 @@ impl Default for EndpointConfig {
             tunnel: TunnelConfig::default(),
             clamp_mss: true,
             waiting_packets: 128,
+            memory: 1_000_000_000,
+            work_per_second: 8_000_000_000,
         }
     }
 }
@@ -143,12 +159,22 @@ pub struct EndpointCounters {
     pub inner_no_route: u64,
     /// TCP SYNs whose MSS was lowered.
     pub mss_clamped: u64,
+    /// Dropped packets from the inside that were too long for their peer.
+    pub inner_too_long: u64,
+    /// ICMP messages to the senders of such packets.
+    pub too_big_sent: u64,
     /// Dropped packets from a peer whose source address is not in the peer's allowed IPs.
     pub wrong_source: u64,
     /// Dropped authentic datagrams with a malformed body.
     pub body_malformed: u64,
     /// Dropped datagrams that did not fit the buffer or could not be sealed.
     pub unsendable: u64,
+    /// Repairs and reports dropped because their peer was above its fair share of the work
+    /// ([`EndpointConfig::work_per_second`]).
+    pub over_work: u64,
+    /// How many times a session was shrunk because all sessions together held too much memory
+    /// ([`EndpointConfig::memory`]).
+    pub shrunk: u64,
 }
 
 /// The state of one peer.
@@ -170,4 +196,12 @@ pub struct PeerStatus {
     /// Source symbols (inner packets) that were not known to be decoded when a restart ended their
     /// session.
     pub lost_in_restarts: u64,
+    /// Memory that the session holds because of packets, bytes.
+    pub memory: usize,
+    /// Work that the packets of the present session have caused, bytes combined.
+    pub work: u64,
+    /// Repairs and reports dropped because the peer was above its fair share of the work.
+    pub over_work: u64,
+    /// How many times the session was shrunk because memory was short.
+    pub shrunk: u64,
 }

@@ -24,6 +24,7 @@
 //! The check of the source drops packets whose source is not in the peer's allowed IPs.
 //! [`crate::secure`] explains *seal*, *open* and *epoch*.
 
+mod budget;
 mod config;
 mod mtu;
 mod peer_path;
@@ -32,11 +33,12 @@ mod routes;
 pub use config::{AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
-use crate::inner::{Inner, clamp_mss};
+use crate::inner::{Inner, clamp_mss, too_big};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PrivateKey, PublicKey, SecureEvent};
-use crate::session::tunnel::Delivered;
+use crate::session::tunnel::{Delivered, InnerPacket};
 use crate::session::{Session, Transmit};
-use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, TAG_LEN, emit_body, parse_body};
+use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
+use budget::{MemoryBudget, WorkBudget};
 use peer_path::PeerPath;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -58,6 +60,8 @@ pub struct Endpoint {
     /// Inner packets that the caller has not taken yet.
     delivered: VecDeque<(PeerId, Delivered<Symbol>)>,
     events: VecDeque<EndpointEvent>,
+    memory: MemoryBudget,
+    work: WorkBudget,
     counters: EndpointCounters,
 }
 
@@ -77,6 +81,8 @@ impl Endpoint {
             for_keys,
         );
         Endpoint {
+            memory: MemoryBudget::new(config.memory),
+            work: WorkBudget::new(config.work_per_second),
             config,
             secure,
             entropy,
@@ -129,6 +135,10 @@ impl Endpoint {
 
     /// Processes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is
     /// changed in place.
+    ///
+    /// The MTUs of peers differ. A packet that is too long for its peer is dropped, and its sender
+    /// gets an ICMP message with the peer's MTU ([`too_big`]). [`Endpoint::poll_deliver`] returns
+    /// this message.
     pub fn handle_inner(&mut self, now: Time, packet: &mut [u8]) {
         let (destination, len) = match Inner::parse(packet) {
             Ok(inner) => (inner.destination, inner.bytes.len()),
@@ -143,14 +153,25 @@ impl Endpoint {
         };
         let Some(path) = get(&mut self.paths, peer) else { return };
         let packet = &mut packet[..len];
-        if self.config.clamp_mss && clamp_mss(packet, path.inner_mtu(&self.config).min(65_535) as u16) {
+        let mtu = path.inner_mtu(&self.config).min(65_535) as u16;
+        if self.config.clamp_mss && clamp_mss(packet, mtu) {
             self.counters.mss_clamped += 1;
+        }
+        if len > usize::from(mtu) {
+            self.counters.inner_too_long += 1;
+            if path.may_answer(now)
+                && let Some(answer) = too_big(packet, mtu).and_then(|answer| self::answer(&answer))
+            {
+                self.counters.too_big_sent += 1;
+                self.delivered.push_back((peer, answer));
+            }
         }
         let symbol = Symbol::from_parts(&[&[0], packet]);
         if !path.handle_inner(now, symbol, &self.config) {
             // There is no session yet. The packet waits, and a handshake starts.
             self.secure.connect(now, peer);
         }
+        self.account(peer);
         self.mark_ready(peer);
     }
 
@@ -165,6 +186,7 @@ impl Endpoint {
                 // starts first, and then takes the datagram.
                 self.handle_secure_events(now);
                 self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, ce);
+                self.account(peer);
                 self.mark_ready(peer);
             }
             Incoming::Handshake { peer } => {
@@ -220,6 +242,7 @@ impl Endpoint {
                         path.is_ready = false;
                     }
                     self.collect(now, peer);
+                    self.account(peer);
                     self.reschedule(peer);
                 }
             }
@@ -228,7 +251,8 @@ impl Endpoint {
     }
 
     /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the
-    /// packet's bytes.
+    /// packet's bytes. An ICMP message of this end about a packet that was too long for a peer
+    /// counts as a packet of this peer.
     pub fn poll_deliver(&mut self) -> Option<(PeerId, Delivered<Symbol>)> {
         self.delivered.pop_front()
     }
@@ -259,6 +283,11 @@ impl Endpoint {
     /// The peers, in the order in which they were added.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> + '_ {
         self.paths.iter().flatten().map(|path| path.id)
+    }
+
+    /// Memory that the sessions of all peers hold because of packets, bytes.
+    pub fn memory(&self) -> usize {
+        self.memory.total()
     }
 
     /// The counters, summed over all peers.
@@ -303,7 +332,17 @@ impl Endpoint {
         }
         let Some(near) = path.expand() else { return };
         match parse_body(kind, body, &near) {
-            Ok(packet) => path.handle_packet(now, number, packet, bytes, ce),
+            Ok(packet) => {
+                let costly = matches!(packet, Packet::Repair { .. } | Packet::Feedback(_));
+                if costly && !self.work.allows(now, &mut path.work) {
+                    path.over_work += 1;
+                    self.counters.over_work += 1;
+                    return;
+                }
+                path.handle_packet(now, number, packet, bytes, ce);
+                let work = path.tunnel.as_ref().map_or(0, |tunnel| tunnel.work());
+                self.work.charge(now, &mut path.work, work);
+            }
             // The datagram is authentic, so the peer itself made the malformed body.
             Err(_) => self.counters.body_malformed += 1,
         }
@@ -389,6 +428,41 @@ impl Endpoint {
         }
     }
 
+    /// Updates the memory budget after a change of a peer's session. Shrinks sessions if the budget
+    /// is used up.
+    fn account(&mut self, peer: PeerId) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        let held = path.held();
+        self.memory.note(std::mem::replace(&mut path.memory, held), held);
+        if self.memory.is_exceeded() {
+            self.shrink_sessions();
+        } else if self.memory.recovered() {
+            self.paths.iter_mut().flatten().filter_map(|path| path.tunnel.as_mut()).for_each(|t| t.lift_limit());
+        }
+    }
+
+    /// Shrinks the sessions that hold most above their fair share, until the total is 7/8 of the
+    /// budget or no session is above its share.
+    fn shrink_sessions(&mut self) {
+        let sessions = self.paths.iter().flatten().filter(|path| path.tunnel.is_some()).count();
+        let share = self.memory.share(sessions);
+        let mut above: Vec<(usize, PeerId)> =
+            self.paths.iter().flatten().filter(|path| path.memory > share).map(|path| (path.memory, path.id)).collect();
+        above.sort_unstable();
+        for (_, peer) in above.into_iter().rev() {
+            if !self.memory.is_above_aim() {
+                break;
+            }
+            let Some(path) = get(&mut self.paths, peer) else { continue };
+            path.shrink(share);
+            self.counters.shrunk += 1;
+            let held = path.held();
+            self.memory.note(std::mem::replace(&mut path.memory, held), held);
+            self.mark_ready(peer);
+        }
+        self.memory.checked();
+    }
+
     fn mark_ready(&mut self, peer: PeerId) {
         if let Some(path) = get(&mut self.paths, peer)
             && !std::mem::replace(&mut path.is_ready, true)
@@ -419,6 +493,13 @@ pub fn inner_packet(delivered: &Delivered<Symbol>) -> &[u8] {
     // The first byte of the symbol is not part of the packet. The tunnel has checked `len` against
     // the symbol, so the range lies within the symbol.
     bytes.get(1..1 + delivered.meta.len as usize).unwrap_or(&[])
+}
+
+/// An ICMP message of this end, in the form of a packet for the inside.
+fn answer(message: &[u8]) -> Option<Delivered<Symbol>> {
+    let payload = Symbol::from_parts(&[&[0], message]);
+    let meta = payload.meta()?;
+    Some(Delivered { payload, meta })
 }
 
 /// The length of the IP and UDP headers of datagrams to or from `address`, bytes.

@@ -2,6 +2,7 @@
 //! session, and the search for the path's MTU. Keep-alives, and handshakes with a silent peer, are
 //! here too.
 
+use super::budget::PeerWork;
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
@@ -19,6 +20,15 @@ use std::time::Duration;
 /// finds a restarted peer up to 2.5 s sooner, and doubles the number of handshakes on a path that
 /// is down.
 const HANDSHAKE_PAUSE: Duration = Duration::from_secs(5);
+
+/// Largest rate of ICMP messages about packets that are too long for one peer. Unit: messages per
+/// second. Path MTU discovery needs one message for each destination. Half the value delays the
+/// discovery when many flows start at the same time. Double the value lets a host that ignores the
+/// messages cause twice as many.
+const ANSWERS_PER_SECOND: f64 = 50.0;
+/// Largest number of such messages at the same time. Half and double the value act like those of
+/// [`ANSWERS_PER_SECOND`].
+const ANSWERS: f64 = 50.0;
 
 /// The state of one peer.
 pub(super) struct PeerPath {
@@ -49,6 +59,14 @@ pub(super) struct PeerPath {
     sessions: u64,
     waited_in_vain: u64,
     lost_in_restarts: u64,
+    /// How many ICMP messages may be sent, and the time of this count.
+    answers: (f64, Time),
+    /// The session's memory as counted in the budget of the endpoint, bytes.
+    pub(super) memory: usize,
+    /// The peer's part of the budget of work.
+    pub(super) work: PeerWork,
+    pub(super) over_work: u64,
+    pub(super) shrunk: u64,
 }
 
 impl PeerPath {
@@ -69,6 +87,11 @@ impl PeerPath {
             sessions: 0,
             waited_in_vain: 0,
             lost_in_restarts: 0,
+            answers: (ANSWERS, now),
+            memory: 0,
+            work: PeerWork::new(now),
+            over_work: 0,
+            shrunk: 0,
         }
     }
 
@@ -123,6 +146,7 @@ impl PeerPath {
         events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: fresh.inner_mtu() });
         events.push_back(EndpointEvent::Connected { peer: self.id, again });
         self.tunnel = Some(fresh);
+        self.work.restart();
         self.epoch = Some(epoch);
         self.sessions += 1;
     }
@@ -225,6 +249,28 @@ impl PeerPath {
         [tunnel.poll_timeout(), probe, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
     }
 
+    /// Memory that the session holds, bytes.
+    pub(super) fn held(&self) -> usize {
+        self.tunnel.as_ref().map_or(0, Tunnel::memory)
+    }
+
+    /// Frees memory of the session. Its coding window then holds at most `share` bytes.
+    pub(super) fn shrink(&mut self, share: usize) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.shrink(share);
+            self.shrunk += 1;
+        }
+    }
+
+    /// Whether an ICMP message about a packet that is too long may be sent. If so, counts it.
+    pub(super) fn may_answer(&mut self, now: Time) -> bool {
+        let (left, at) = self.answers;
+        let left = (left + ANSWERS_PER_SECOND * now.since(at).as_secs_f64()).min(ANSWERS);
+        let may = left >= 1.0;
+        self.answers = (if may { left - 1.0 } else { left }, now.max(at));
+        may
+    }
+
     /// The largest inner packet, bytes.
     pub(super) fn inner_mtu(&self, config: &EndpointConfig) -> u32 {
         self.tunnel.as_ref().map_or_else(|| config.tunnel.inner_mtu(), Tunnel::inner_mtu)
@@ -239,6 +285,10 @@ impl PeerPath {
             waiting: self.waiting.len(),
             waited_in_vain: self.waited_in_vain,
             lost_in_restarts: self.lost_in_restarts,
+            memory: self.held(),
+            work: self.tunnel.as_ref().map_or(0, Tunnel::work),
+            over_work: self.over_work,
+            shrunk: self.shrunk,
         }
     }
 

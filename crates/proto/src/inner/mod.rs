@@ -4,6 +4,7 @@
 //! - [`Inner::parse`] validates a packet and reads the fields that identify the packet's flow.
 //! - [`clamp_mss`] lowers the MSS in TCP SYNs so that segments fit into the tunnel.
 //! - [`mark_congestion`] sets the ECN mark.
+//! - [`too_big`] makes the ICMP answer to a packet that is too long for the tunnel.
 //!
 //! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
 //! twice as long, and does not find the flow (`benches/wire.rs`). A general parser also rejects
@@ -13,9 +14,11 @@
 
 mod ecn;
 mod mss;
+mod too_big;
 
 pub use ecn::mark_congestion;
 pub use mss::clamp_mss;
+pub use too_big::too_big;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thiserror::Error;

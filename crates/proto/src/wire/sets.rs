@@ -183,9 +183,17 @@ impl Runs {
             if (numbers..numbers.next_multiple_of(8)).any(bit) {
                 return Err(Malformed::Form(field));
             }
-            (0..numbers).for_each(|i| {
-                set.push(bit(i), 1, usize::MAX);
-            });
+            let mut at = 0;
+            while at < numbers {
+                let length = run_length(bytes, at, numbers);
+                let member = bit(at);
+                if at == 0 && !member {
+                    set.lengths.push(0);
+                    set.runs_bytes = 1;
+                }
+                set.append(false, length);
+                at += length;
+            }
         } else {
             let count = r.varint(field)?;
             let mut left = numbers;
@@ -205,6 +213,22 @@ impl Runs {
         }
         if set.is_bitmap() == bitmap { Ok(set) } else { Err(Malformed::Form(field)) }
     }
+}
+
+/// How many of the bits from bit `at` on are equal to bit `at`. Only the first `end` bits count.
+fn run_length(bytes: &[u8], at: u32, end: u32) -> u32 {
+    let mut length = 0;
+    let ones = bytes[at as usize / 8] << (at % 8) & 0x80 != 0;
+    while at + length < end {
+        let from = at + length;
+        let byte = bytes[from as usize / 8] << (from % 8);
+        let run = if ones { byte.leading_ones() } else { byte.leading_zeros() }.min(8 - from % 8);
+        length += run;
+        if run < 8 - from % 8 {
+            break;
+        }
+    }
+    length.min(end - at)
 }
 
 #[cfg(test)]

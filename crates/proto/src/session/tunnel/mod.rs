@@ -32,6 +32,7 @@
 //! * A *probe* is a datagram that is sent to obtain a report. Most probes carry only padding.
 
 mod announcement;
+mod bounds;
 mod config;
 mod feedback;
 mod ingress;
@@ -330,7 +331,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Whether the coding window has room for one more source symbol.
     fn window_open(&self) -> bool {
-        self.sources.len() < self.config.window_symbols as usize
+        self.sources.len() < self.config.window_symbols as usize && self.sources.is_within_limit()
     }
 
     /// Whether a datagram may be ready to leave as soon as the pacer allows it.

@@ -110,6 +110,9 @@ pub(super) enum Outcome {
     Late(Content),
 }
 
+/// The memory of one datagram in the history, bytes.
+pub(super) const RECORD_BYTES: usize = size_of::<Record>();
+
 /// The sent-packet history: all datagrams whose fate may still change.
 #[derive(Debug)]
 pub(super) struct SentHistory {
@@ -190,6 +193,11 @@ impl SentHistory {
     /// The number that the next datagram will have.
     pub(super) fn next(&self) -> u64 {
         self.first + self.records.len() as u64
+    }
+
+    /// The number of datagrams in the history.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
     }
 
     /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing waits to be sent

@@ -58,6 +58,12 @@ pub(super) struct Sources<P> {
     last_of_flow: Vec<Option<u64>>,
     /// Number of symbols given up.
     given_up: u64,
+    /// Bytes of the symbols in the window.
+    held_bytes: usize,
+    /// Limit on `held_bytes`. No limit is the normal state.
+    limit: usize,
+    /// Number of lost symbols that reports were compared with.
+    compared: u64,
 }
 
 impl<P: InnerPacket> Sources<P> {
@@ -72,6 +78,9 @@ impl<P: InnerPacket> Sources<P> {
             interactive: VecDeque::new(),
             last_of_flow: vec![None; BUCKETS],
             given_up: 0,
+            held_bytes: 0,
+            limit: usize::MAX,
+            compared: 0,
         }
     }
 
@@ -90,6 +99,7 @@ impl<P: InnerPacket> Sources<P> {
         self.encoder.push(payload.clone());
         self.sources.push_back(Source { state: State::InFlight, bytes: payload.len() as u32, sent: now, covered: 0 });
         self.in_flight += 1;
+        self.held_bytes += payload.len();
         if queued.class == Class::Interactive {
             self.interactive.push_back(id);
         }
@@ -188,6 +198,7 @@ impl<P: InnerPacket> Sources<P> {
         };
         let mut ranges = feedback.unseen.iter().peekable();
         let mut holes = Vec::new();
+        self.compared += self.lost.len();
         for id in self.lost.iter() {
             while ranges.peek().is_some_and(|range| range.end <= id) {
                 ranges.next();
@@ -232,6 +243,26 @@ impl<P: InnerPacket> Sources<P> {
         self.lost.len() as usize
     }
 
+    /// Bytes of the symbols in the window.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Limits the bytes of the symbols in the window.
+    pub(super) fn set_limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
+    /// Whether the limit on the bytes of the symbols leaves room for more symbols.
+    pub(super) fn is_within_limit(&self) -> bool {
+        self.held_bytes < self.limit
+    }
+
+    /// Number of lost symbols that reports were compared with so far.
+    pub(super) fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn get(&self, id: u64) -> Option<&Source> {
         self.sources.get(usize::try_from(id.checked_sub(self.first)?).ok()?)
     }
@@ -263,6 +294,7 @@ impl<P: InnerPacket> Sources<P> {
     /// Removes the first symbol, which is decoded or given up.
     fn drop_first(&mut self) {
         let Some(source) = self.sources.pop_front() else { return };
+        self.held_bytes -= source.bytes as usize;
         if source.state == State::InFlight {
             self.in_flight -= 1;
         }

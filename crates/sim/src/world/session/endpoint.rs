@@ -1,6 +1,6 @@
 //! A whole endpoint as a node: handshakes, keys, path MTU discovery, and sealed bytes on the links.
 
-use super::inner_packet::{inner_packet, label_of};
+use super::inner_packet::{inner_packet, is_icmp, label_of};
 use super::{Input, Packed, SessionEnd, SessionNode};
 use crate::world::World;
 use crate::world::fabric::Fabric;
@@ -142,7 +142,11 @@ impl SessionNode for EndpointNode {
         Some(Packed { route, back, hop: 0, body: Body::Sealed(Box::new(packet)) })
     }
 
+    /// An endpoint's own ICMP messages end here: the sources of a scenario do not change their packets' size.
     fn leave(&mut self, (_, delivered): (PeerId, Delivered<Symbol>), fabric: &mut Fabric) -> Option<Handoff> {
+        if is_icmp(&delivered.payload) {
+            return None;
+        }
         let (flow, body) = fabric.under_way.deliver(label_of(&delivered.payload))?;
         Some(Handoff::Leave { flow, body })
     }

@@ -58,6 +58,11 @@ pub(super) fn label_of(symbol: &Symbol) -> Option<Label> {
     (inner_packet(label, address(12)?, address(16)?) == bytes).then_some(label)
 }
 
+/// Whether a delivered packet is an ICMP message. The packets of [`inner_packet`] are not.
+pub(super) fn is_icmp(symbol: &Symbol) -> bool {
+    unframe(symbol.as_slice()).is_ok_and(|(_, bytes)| bytes.get(9) == Some(&1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
