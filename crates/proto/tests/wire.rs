@@ -247,6 +247,7 @@ fn datagrams_are_those_of_the_vectors() {
                     next_number: field("next_number"),
                     inner_mtu: field("inner_mtu") as u16,
                     capabilities: field("capabilities") as u32,
+                    stamp: field("stamp"),
                 };
                 assert_eq!(hello.to_bytes()[..], bytes);
                 assert_eq!(Hello::parse(&bytes), Ok(hello));

@@ -19,12 +19,12 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use ripstop_base::Time;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
-use ripstop_proto::secure::PeerId;
+use ripstop_proto::secure::{PeerId, SecureConfig};
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The largest number of read calls in one turn, counted separately for the socket and the device.
 /// A call brings up to 64 KB from the device and up to 512 KB from the socket. Twice the value
@@ -124,7 +124,8 @@ impl PacketLoop {
         tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
         routes::install(config, namespace, tun.name());
         let now = shared.worker.now();
-        let settings = EndpointConfig { tunnel: config.tunnel.clone(), ..EndpointConfig::default() };
+        let secure = SecureConfig { wall_clock: wall_clock(now), ..SecureConfig::default() };
+        let settings = EndpointConfig { tunnel: config.tunnel.clone(), secure, ..EndpointConfig::default() };
         let mut endpoint = Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
         let resolver = Resolver::new(shared.worker.wakeup().clone());
         let mut peers = Vec::new();
@@ -440,6 +441,12 @@ impl ReadBuffers {
             sizes: vec![0; IDEAL_BATCH_SIZE],
         }
     }
+}
+
+/// The wall clock (UTC since 1970) at the time zero of the thread's clock, on which it is `now`.
+fn wall_clock(now: Time) -> Duration {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    wall.saturating_sub(now.since(Time::ZERO))
 }
 
 /// How long to wait; None: there is no time limit. `due` is the time until the next time-out. If there may be `more`

@@ -26,6 +26,11 @@ pub struct SecureConfig {
     /// The extensions that this end understands, as bits. The handshake announces this value to the
     /// peer. No bit is defined yet.
     pub capabilities: u32,
+    /// The wall clock (UTC since 1970) at the time zero of the caller's clock. Initiations carry this
+    /// time, so that a peer refuses recorded initiations also after a restart of either end. Only
+    /// the order matters: a wrong clock costs one more round trip, when it has gone back since the
+    /// last run.
+    pub wall_clock: Duration,
     /// The age at which a key is renewed by a new handshake. The end that started the key's
     /// handshake renews the key when this end seals a datagram with a key of this age. The other
     /// end renews the key when the key is 15 s older, if the key has not been renewed by then. So
@@ -64,6 +69,7 @@ impl Default for SecureConfig {
             suite: Suite::preferred(),
             inner_mtu: 1436,
             capabilities: 0,
+            wall_clock: Duration::ZERO,
             rekey_after: Duration::from_secs(120),
             reject_after: Duration::from_secs(180),
             rekey_messages: 1 << 27,
@@ -202,7 +208,7 @@ pub enum Rejected {
     /// The initiation is authentic, but its sender is not a configured peer.
     #[error("handshake from {0}, which is no peer")]
     UnknownPeer(PublicKey),
-    /// The initiation was received before, or the peer sent it before the current session began.
+    /// The initiation was received before, or an initiation with a larger stamp was received.
     #[error("replay of an initiation")]
     HandshakeReplayed,
     /// A response or cookie reply that answers no handshake under way.
@@ -312,6 +318,12 @@ pub struct SecureCounters {
     pub renewed: u64,
     /// Completed handshakes that began a new epoch.
     pub epochs: u64,
+    /// Initiations refused because their stamp was not new, and answered with the stamp to exceed.
+    /// The initiation was a replay, or the peer's wall clock has gone back.
+    pub stamps_named: u64,
+    /// Handshakes started again because the peer named a stamp to exceed: this end's wall clock has
+    /// gone back.
+    pub stamps_corrected: u64,
     /// Completed handshakes that were not used because of a *crossing*: both ends had started a
     /// handshake at the same time. Both handshakes succeeded, and the ends use the handshake that
     /// this end started.

@@ -9,8 +9,8 @@
 //! - follows peers that *roam*, that is, change their address,
 //! - and renews keys.
 //!
-//! The caller passes in the time and the random bytes ([`Entropy`]). The module reads no clock, so
-//! a host with a wrong system time can still connect.
+//! The caller passes in the time, the wall clock and the random bytes ([`Entropy`]). The module reads
+//! no clock. A host with a wrong wall clock can still connect.
 //!
 //! # How to drive it
 //!
@@ -36,8 +36,15 @@
 //!
 //! The initiator uses the keys as soon as the response authenticates. The initiator must then send
 //! a datagram ([`SecureEvent::Established`]). The responder uses the keys as soon as a datagram
-//! authenticates under them. So a replayed initiation has no effect, and the responder needs no
-//! clock to detect the replay.
+//! authenticates under them. So a replayed initiation never changes a session.
+//!
+//! Each initiation carries a *stamp*, which is larger than all earlier stamps of the same peer. The
+//! responder keeps the largest stamp of each peer, and refuses initiations with smaller stamps. A
+//! responder that has restarted has forgotten the stamps. A replay may then take a place among the
+//! pending handshakes, but the peer's next initiation has a larger stamp and takes precedence. If
+//! the peer's wall clock has gone back, its stamps are too small. The responder then answers with
+//! the stamp to exceed, in a response that only the peer can read. The peer starts again with a
+//! larger stamp.
 //!
 //! When a key has a certain age, or has sealed a certain number of datagrams, a new handshake
 //! renews the key. The superseded keys still open datagrams that are in flight. If both ends start

@@ -160,7 +160,7 @@ mod tests {
     use ripstop_base::Seed;
 
     const HELLO: Hello =
-        Hello { instance: [1; 8], peer_instance: [2; 8], next_number: 3, inner_mtu: 1400, capabilities: 0 };
+        Hello { instance: [1; 8], peer_instance: [2; 8], next_number: 3, inner_mtu: 1400, capabilities: 0, stamp: 4 };
 
     #[test]
     fn our_keys_are_what_snow_would_use() {

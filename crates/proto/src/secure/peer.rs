@@ -29,13 +29,23 @@ const MOST_KEYS: usize = 4;
 /// The largest number of pending handshakes of a peer. In a pending handshake, this end has
 /// answered the peer's initiation, and waits for the first datagram under the new keys. The limit
 /// bounds the memory that replayed initiations can fill.
+///
+/// A new pending handshake has a larger stamp than all others ([`Hello::stamp`]). It displaces the
+/// one with the smallest stamp. So neither strangers nor replays displace the handshake of the
+/// peer's newest initiation, however old or young it is. With half the value, a peer whose first
+/// initiations are reordered by more than 15 s needs one more round trip. Double the value takes
+/// more memory.
 const MOST_PENDING: usize = 4;
 /// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
-/// end detects repeated and replayed initiations without a curve multiplication.
+/// end detects repeated and replayed initiations without a curve multiplication. Half the value
+/// lets an attacker with more than 32 recorded initiations cause curve multiplications, which the
+/// limit on handshakes per second bounds. Double the value takes 2 kB more for each peer.
 const MOST_SPENT: usize = 64;
-/// How many former instances of the peer are kept. An initiation with a former instance can only be
-/// a replay. With this value, replays are detected across 16 restarts of the peer.
-const MOST_RETIRED: usize = 16;
+
+/// The largest stamp that the wall clock alone can give, nanoseconds since 1970: the year 2262. A
+/// wall clock that is far wrong must leave room for larger stamps. Half the value would end in the
+/// year 2116.
+const MOST_WALL_CLOCK: u64 = 1 << 63;
 
 /// The state of a peer.
 pub(crate) struct Peer {
@@ -51,7 +61,7 @@ pub(crate) struct Peer {
     pub(crate) epoch: Option<Epoch>,
     /// Established keys. The first entry seals datagrams. All entries open datagrams.
     pub(crate) keys: Vec<Session>,
-    /// Handshakes that the peer started and this end answered.
+    /// Handshakes that the peer started and this end answered, in the order of their stamps.
     pub(crate) pending: Vec<Pending>,
     /// Handshakes that this end started; the newest is the last.
     pub(crate) attempts: Vec<Attempt>,
@@ -62,8 +72,11 @@ pub(crate) struct Peer {
     pub(crate) unreachable: bool,
     /// The ephemeral keys of answered initiations, the oldest first ([`MOST_SPENT`]).
     pub(crate) spent: VecDeque<[u8; 32]>,
-    /// The peer's former instances, the oldest first ([`MOST_RETIRED`]).
-    retired: VecDeque<[u8; 8]>,
+    /// The stamp of this end's newest initiation to the peer, or a larger stamp that the peer named;
+    /// 0 before the first initiation.
+    pub(crate) stamp: u64,
+    /// The largest stamp in an authentic initiation of the peer; 0 before the first initiation.
+    pub(crate) newest: u64,
     /// The time under which the peer is in the table of timers; [`Time::NEVER`] if the peer is not
     /// in the table.
     pub(crate) timer: Time,
@@ -126,6 +139,8 @@ pub(crate) struct Attempt {
     pub(crate) suite: Suite,
     pub(crate) state: Box<HandshakeState>,
     pub(crate) message: [u8; INITIATION_LEN],
+    /// The stamp of the initiation ([`Hello::stamp`]).
+    pub(crate) stamp: u64,
     pub(crate) made: Time,
 }
 
@@ -221,7 +236,8 @@ impl Peer {
             cookie: None,
             unreachable: false,
             spent: VecDeque::new(),
-            retired: VecDeque::new(),
+            stamp: 0,
+            newest: 0,
             timer: Time::NEVER,
             epochs: 0,
         }
@@ -302,20 +318,6 @@ impl Peer {
         self.heard(from, true, shared);
     }
 
-    /// Whether an initiation with the payload `hello` can only be a replay.
-    pub(crate) fn is_stale(&self, hello: &Hello) -> bool {
-        if self.retired.contains(&hello.instance) {
-            return true;
-        }
-        let Some(epoch) = &self.epoch else { return false };
-        let first = self.keys.first().and_then(|session| session.first_opened);
-        // If the peer has sent a datagram under the current key, the peer knows this end's
-        // instance. The peer's next initiation then names this instance, and announces a number
-        // above the number of that datagram.
-        epoch.instance == hello.instance
-            && first.is_some_and(|first| hello.peer_instance != self.instance || hello.next_number <= first)
-    }
-
     /// The receiver index of this end's current keys, if an initiation that arrives now may have
     /// crossed the handshake of these keys. A crossing is possible if this end started that
     /// handshake, and no datagram of the peer has come under the keys. In this case the peer may
@@ -325,8 +327,10 @@ impl Peer {
         ours.map(|ours| ours.index)
     }
 
-    /// Stores a handshake that the peer started and this end has answered.
+    /// Stores a handshake that the peer started and this end has answered. Its stamp is the largest
+    /// so far.
     pub(crate) fn answer(&mut self, pending: Pending, shared: &mut Shared) {
+        self.newest = pending.hello.stamp;
         self.spent.push_back(pending.ephemeral);
         shared.recent.insert(pending.ephemeral, self.id);
         if self.spent.len() > MOST_SPENT
@@ -335,21 +339,17 @@ impl Peer {
             shared.recent.remove(&oldest);
         }
         if self.pending.len() == MOST_PENDING {
-            // An initiation that was recorded before this end started, and is replayed now, names
-            // an instance that is not the peer's current instance. Drop such a handshake first, so
-            // that replays do not displace the peer's own handshakes.
-            let known = self.epoch.as_ref().map(|epoch| epoch.instance);
-            let other = self.pending.iter().position(|pending| Some(pending.hello.instance) != known);
-            let dropped = self.pending.remove(other.unwrap_or(0));
+            // The first handshake has the smallest stamp.
+            let dropped = self.pending.remove(0);
             shared.index.release(dropped.session.index);
         }
         self.pending.push(pending);
     }
 
-    /// The payload of a handshake message to the peer. `instance` is the peer's instance, if the
-    /// peer's message named it. If `instance` is None, the payload names the peer's instance of the
-    /// current epoch.
-    pub(crate) fn hello(&self, instance: Option<[u8; 8]>, shared: &Shared) -> Hello {
+    /// The payload of a handshake message to the peer, with the stamp `stamp`. `instance` is the
+    /// peer's instance, if the peer's message named it. If `instance` is None, the payload names the
+    /// peer's instance of the current epoch.
+    pub(crate) fn hello(&self, instance: Option<[u8; 8]>, stamp: u64, shared: &Shared) -> Hello {
         let known = self.epoch.as_ref().filter(|epoch| instance.is_none_or(|i| i == epoch.instance));
         Hello {
             instance: self.instance,
@@ -357,7 +357,18 @@ impl Peer {
             next_number: known.map_or(0, |epoch| epoch.next),
             inner_mtu: shared.config.inner_mtu,
             capabilities: shared.config.capabilities,
+            stamp,
         }
+    }
+
+    /// The stamp of a new initiation: the wall clock in nanoseconds, or the last stamp plus one,
+    /// whichever is larger. A wall clock that went back does not delay the handshake for long: the
+    /// peer then names the stamp to exceed.
+    pub(crate) fn next_stamp(&mut self, now: Time, shared: &Shared) -> u64 {
+        let wall = shared.config.wall_clock.saturating_add(now.since(Time::ZERO));
+        let wall = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).min(MOST_WALL_CLOCK);
+        self.stamp = wall.max(self.stamp.saturating_add(1));
+        self.stamp
     }
 
     /// The cookie with which this end makes mac2 in messages to the peer. None if there is no
@@ -404,12 +415,7 @@ impl Peer {
     fn begin(&mut self, epoch: Epoch, shared: &mut Shared) {
         self.epochs = epoch.id;
         let instance = epoch.instance;
-        if let Some(old) = self.epoch.replace(epoch) {
-            if self.retired.len() == MOST_RETIRED {
-                self.retired.pop_front();
-            }
-            self.retired.push_back(old.instance);
-        }
+        self.epoch = Some(epoch);
         self.keys.drain(..).for_each(|session| shared.index.release(session.index));
         self.pending.retain(|pending| {
             let same = pending.hello.instance == instance;

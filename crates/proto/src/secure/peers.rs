@@ -284,10 +284,11 @@ impl Peers {
                 .map_err(|_| Rejected::HandshakeForged)?;
         let id = self.by_key.get(&opened.peer).copied().ok_or(Rejected::UnknownPeer(opened.peer))?;
         let peer = get(&mut self.peers, id).ok_or(Rejected::UnknownPeer(opened.peer))?;
-        if peer.is_stale(&opened.hello) {
+        if opened.hello.stamp <= peer.newest {
+            shared.name_stamp(suite, opened, from, message.sender, peer);
             return Err(Rejected::HandshakeReplayed);
         }
-        let hello = peer.hello(Some(opened.hello.instance), shared);
+        let hello = peer.hello(Some(opened.hello.instance), opened.hello.stamp, shared);
         let (noise, keys) = noise::respond(suite, opened.state, &hello).map_err(|_| Rejected::HandshakeForged)?;
         let index = shared.index.allocate(&mut *shared.entropy, id);
         let response = Response { sender: index, receiver: message.sender, noise: &noise }.to_bytes();
@@ -317,9 +318,14 @@ impl Peers {
         let attempt = &mut peer.attempts[at];
         let (hello, keys) =
             noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| Rejected::HandshakeForged)?;
+        let attempt = peer.attempts.remove(at);
+        if hello.stamp != attempt.stamp {
+            shared.index.release(attempt.index);
+            shared.exceed(now, hello.stamp, peer);
+            return Ok(Incoming::Handshake { peer: id });
+        }
         // The session keeps the attempt's index, so this index must not be released with those of
         // the other attempts.
-        let attempt = peer.attempts.remove(at);
         let life = (now, shared.config.reject_after);
         let session = Session::new((attempt.index, message.sender), keys, attempt.suite, true, life);
         peer.answered(now, from, session, &hello, shared);
@@ -375,7 +381,8 @@ impl Shared {
 
     /// Makes a new initiation and sends it. Responses to earlier initiations are still accepted.
     fn initiate(&mut self, now: Time, peer: &mut Peer) -> bool {
-        let hello = peer.hello(None, self);
+        let stamp = peer.next_stamp(now, self);
+        let hello = peer.hello(None, stamp, self);
         let suite = self.config.suite;
         let index = self.index.allocate(&mut *self.entropy, peer.id);
         let prologue: [u8; INITIATION_HEADER_LEN] = Initiation::header(suite as u8, index);
@@ -386,7 +393,7 @@ impl Shared {
             return false;
         };
         let message = Initiation { suite: suite as u8, sender: index, noise: &noise }.to_bytes();
-        peer.attempts.push(Attempt { index, suite, state: Box::new(state), message, made: now });
+        peer.attempts.push(Attempt { index, suite, state: Box::new(state), message, stamp, made: now });
         self.counters.initiations += 1;
         self.send_initiation(now, peer);
         true
@@ -461,6 +468,33 @@ impl Shared {
         self.transmits.push_back(SecureTransmit { to: from, contents: pending.response.to_vec() });
         self.counters.responses_repeated += 1;
         Ok(Incoming::Handshake { peer: peer.id })
+    }
+
+    /// Answers an authentic initiation whose stamp is not new. The answer is a response that tells
+    /// the peer the largest stamp so far, and makes no keys. If the initiation is a replay, nobody can
+    /// read the answer. If the peer's wall clock went back, the peer starts again with a larger stamp.
+    fn name_stamp(&mut self, suite: Suite, opened: noise::Opened, from: SocketAddr, sender: u32, peer: &Peer) {
+        // A response with the initiation's own stamp would accept the initiation.
+        let stamp = peer.newest.max(opened.hello.stamp.saturating_add(1));
+        if stamp == opened.hello.stamp {
+            return;
+        }
+        let hello = peer.hello(Some(opened.hello.instance), stamp, self);
+        let Ok((noise, _)) = noise::respond(suite, opened.state, &hello) else { return };
+        let mut response = Response { sender: 0, receiver: sender, noise: &noise }.to_bytes();
+        peer.macs.sign(&mut response, None);
+        self.transmits.push_back(SecureTransmit { to: from, contents: response.to_vec() });
+        self.counters.stamps_named += 1;
+    }
+
+    /// Starts a new handshake with a larger stamp than `stamp`, which the peer named. Does nothing if
+    /// this end has already sent such a stamp.
+    fn exceed(&mut self, now: Time, stamp: u64, peer: &mut Peer) {
+        if stamp > peer.stamp {
+            peer.stamp = stamp;
+            self.counters.stamps_corrected += 1;
+            self.initiate(now, peer);
+        }
     }
 
     /// Decides whether a handshake message is processed. Under load, a message without a valid

@@ -10,7 +10,7 @@
 use super::bytes::{Malformed, Reader, Writer};
 
 /// The version of the protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The length of a message authentication code, and of a cookie, bytes.
 pub const MAC_LEN: usize = 16;
 /// The length of the header of an initiation, bytes. The header is the Noise prologue: it is
@@ -176,11 +176,16 @@ pub struct Hello {
     /// One bit for each extension that the sender understands. No extension is defined yet: ends
     /// send 0 and ignore all bits.
     pub capabilities: u32,
+    /// The order of initiations. In an initiation: larger than in all earlier initiations of this
+    /// sender to this peer, also across restarts if the sender's wall clock is right. In a
+    /// response: the stamp of the answered initiation. If the initiation is refused because the
+    /// responder has received a larger stamp, the response carries that larger stamp.
+    pub stamp: u64,
 }
 
 impl Hello {
     /// The length of the payload, bytes.
-    pub const LEN: usize = 8 + 8 + 8 + 2 + 4;
+    pub const LEN: usize = 8 + 8 + 8 + 2 + 4 + 8;
 
     /// The payload's bytes.
     pub fn to_bytes(&self) -> [u8; Hello::LEN] {
@@ -192,6 +197,7 @@ impl Hello {
             w.uint::<8>(self.next_number);
             w.uint::<2>(u64::from(self.inner_mtu));
             w.uint::<4>(u64::from(self.capabilities));
+            w.uint::<8>(self.stamp);
             w.finish();
         }
         bytes
@@ -209,6 +215,7 @@ impl Hello {
             next_number: u64::from_be_bytes(r.array("next number")?),
             inner_mtu: u16::from_be_bytes(r.array("inner MTU")?),
             capabilities: u32::from_be_bytes(r.array("capabilities")?),
+            stamp: u64::from_be_bytes(r.array("stamp")?),
         };
         r.end()?;
         Ok(hello)
