@@ -38,6 +38,16 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Make a pre-shared key, which two hosts share
+    ///
+    /// Prints the key on standard output. With --out, writes the key to a file that only the file's owner may read.
+    /// Both hosts set the same key as `preshared-key` of the other host.
+    #[command(after_help = EXAMPLES)]
+    Psk {
+        /// Write the key to this file. The file must not exist yet
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Print the public key of a private key
     #[command(after_help = EXAMPLES)]
     Show {
@@ -53,6 +63,7 @@ enum Command {
 const EXAMPLES: &str = "\
 Examples:
   ripstop keys new --out key      write a private key to the file `key`, print the public key
+  ripstop keys psk --out shared   write a key that two hosts share to the file `shared`
   ripstop keys show key           print the public key again
   ripstop keys show ripstop.toml  print the public key of a configuration's private key";
 
@@ -74,6 +85,7 @@ struct Report<'a> {
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::New { out, json } => new(out.as_deref(), *json),
+        Command::Psk { out } => psk(out.as_deref()),
         Command::Show { file, json } => show(&public_in(file)?, *json),
     }
 }
@@ -81,7 +93,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 fn new(out: Option<&Path>, json: bool) -> Outcome<()> {
     let key = daemon::generate_key().map_err(|error| Failure::work("making a key", error))?;
     if let Some(path) = out {
-        write(path, &key)?;
+        write(path, &key.to_base64())?;
         return show(&key.public(), json);
     }
     let text = key.to_base64();
@@ -93,6 +105,14 @@ fn new(out: Option<&Path>, json: bool) -> Outcome<()> {
     output::print(&line)
 }
 
+fn psk(out: Option<&Path>) -> Outcome<()> {
+    let key = daemon::generate_preshared_key().map_err(|error| Failure::work("making a key", error))?.to_base64();
+    match out {
+        Some(path) => write(path, &key),
+        None => output::print(&Zeroizing::new(format!("{}\n", *key))),
+    }
+}
+
 fn show(public: &PublicKey, json: bool) -> Outcome<()> {
     if json {
         return output::json(&Report { public_key: public.to_string(), private_key: None });
@@ -102,14 +122,14 @@ fn show(public: &PublicKey, json: bool) -> Outcome<()> {
 
 /// Writes the key to a new file that only the file's owner may read. An existing file is never overwritten, because
 /// a lost key cannot be recovered.
-fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
+fn write(path: &Path, key: &str) -> Outcome<()> {
     let shown = path.display();
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::flag("--out", format!("{shown} exists already; name a new file")),
             _ => Failure::flag("--out", format!("{shown} cannot be created: {error}")),
         })?;
-    let line = Zeroizing::new(format!("{}\n", *key.to_base64()));
+    let line = Zeroizing::new(format!("{key}\n"));
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).or_else(|error| {
         // A device or a pipe cannot be synchronised. This is not an error. After any other error the file is
         // removed, because a partly written key is useless.
@@ -133,7 +153,7 @@ fn public_in(file: &Path) -> Outcome<PublicKey> {
             text.trim().parse().map_err(|error| Failure::Config(format!("standard input: {error}")))?;
         return Ok(key.public());
     }
-    let not_a_key = match daemon::read_key(file) {
+    let not_a_key = match daemon::read_key::<PrivateKey>(file) {
         Ok(key) => return Ok(key.public()),
         Err(error) => error,
     };

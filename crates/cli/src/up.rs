@@ -22,6 +22,9 @@ pub(crate) struct Flags {
     /// Check the configuration and exit
     #[arg(long)]
     check: bool,
+    /// Start although other users have access to a file with a secret key
+    #[arg(long)]
+    allow_insecure_key: bool,
     /// How much to log
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Level::Info)]
     log: Level,
@@ -59,7 +62,7 @@ enum Level {
 /// # Errors
 /// The configuration is invalid, the system does not allow a step, or the tunnel failed.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
-    let config = DaemonConfig::load(&flags.config)?;
+    let config = load(flags)?;
     if flags.check {
         return check(flags, &config);
     }
@@ -78,6 +81,20 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let error = daemon.error();
     daemon.stop();
     error.map_or(Ok(()), |error| Err(Failure::work("the tunnel failed", error)))
+}
+
+/// Reads the configuration. Refuses secret keys to which other users have access, unless a flag allows them.
+fn load(flags: &Flags) -> Outcome<DaemonConfig> {
+    let mut config = DaemonConfig::load(&flags.config)?;
+    for path in config.exposed_keys.drain(..) {
+        let shown = path.display();
+        let problem = format!("{shown} holds a secret key, and other users have access to it; run `chmod 600 {shown}`");
+        if !flags.allow_insecure_key {
+            return Err(Failure::Config(format!("{problem}. --allow-insecure-key starts the tunnel nevertheless")));
+        }
+        config.warnings.push(problem);
+    }
+    Ok(config)
 }
 
 /// Prints a summary of a valid configuration.

@@ -78,6 +78,19 @@ fn an_invalid_key_is_refused_and_not_printed() {
 }
 
 #[test]
+fn a_shared_key_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shared");
+    let printed = run(&["keys", "psk"]);
+    assert!(stdout(&printed).trim().len() == 44 && stderr(&printed).is_empty());
+    let kept = ripstop().args(["keys", "psk", "--out"]).arg(&path).output().unwrap();
+    assert!(kept.status.success() && stdout(&kept).is_empty(), "{}", stderr(&kept));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.trim().len() == 44 && text != stdout(&printed));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn programs_get_one_object() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("key");

@@ -89,7 +89,7 @@ impl Site {
             "[interface]\nprivate-key-file = \"{name}.key\"\naddress = [\"10.77.0.{number}/24\", \"fd77::{number}/64\"]\n\
              status = \"{name}.sock\"\n[[peer]]\n{peer}"
         );
-        fs::write(self.file(&format!("{name}.toml")), text).unwrap();
+        private(&self.file(&format!("{name}.toml")), &text);
     }
 
     /// Starts the daemon of a host and waits until its status socket answers.
@@ -215,7 +215,7 @@ fn the_usual_socket_is_found_without_a_name() {
     with_namespaces(TEST, || {
         let site = Site::new();
         let config = fs::read_to_string(site.file("left.toml")).unwrap();
-        fs::write(site.file("left.toml"), config.replace("status = \"left.sock\"", "")).unwrap();
+        private(&site.file("left.toml"), &config.replace("status = \"left.sock\"", ""));
         let mut command = Command::new("unshare");
         command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", USUAL]);
         command.arg(env!("CARGO_BIN_EXE_ripstop")).arg(site.file("left.toml"));
@@ -289,13 +289,20 @@ fn a_device_taken_away_is_an_error() {
     });
 }
 
+/// Writes a file that only its owner may read.
+fn private(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
 /// Changes the example configuration in one place. Returns the message of `ripstop up` about the changed configuration.
 fn said(directory: &Path, from: &str, to: &str) -> String {
     let example =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     assert!(example.contains(from), "{from}");
     let path = directory.join("test.toml");
-    fs::write(&path, example.replace(from, to)).unwrap();
+    private(&path, &example.replace(from, to));
     let output = ripstop().arg("up").arg(&path).output().unwrap();
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{}", stderr(&output));
     stderr(&output)
@@ -336,13 +343,18 @@ fn a_valid_configuration_is_summarised_with_its_warnings() {
     fs::write(&path, example.replace("# mtu = 1500", "mtu = 1300")).unwrap();
     let check = || ripstop().arg("up").arg(&path).arg("--check").output().unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    let output = check();
+    let refused = check();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("other users have access") && stderr(&refused).contains("chmod 600"));
+    let mut allowed = ripstop();
+    let output = allowed.arg("up").arg(&path).args(["--check", "--allow-insecure-key"]).output().unwrap();
     assert!(output.status.success());
     let (out, err) = (stdout(&output), stderr(&output));
     assert!(out.contains("is valid: rip0 with 10.77.0.1/24 and fd77::1/64, 2 peers, public key "), "{out}");
     assert!(err.contains("warning: ") && err.contains("chmod 600") && err.contains("IPv6 needs 1280"), "{err}");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    assert!(!stderr(&check()).contains("chmod"));
+    let output = check();
+    assert!(output.status.success() && !stderr(&output).contains("chmod"), "{}", stderr(&output));
 }
 
 #[test]
@@ -352,7 +364,7 @@ fn without_privilege_it_says_what_to_do() {
     let path = directory.path().join("test.toml");
     let example =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
-    fs::write(&path, example.replace("# port = 5182", "port = 0")).unwrap();
+    private(&path, &example.replace("# port = 5182", "port = 0"));
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ripstop"), "up"]).arg(&path);
     match command.output() {

@@ -260,6 +260,7 @@ fn end(name: &str, peer: &str, place: ([u8; 4], &str)) -> Endpoint {
     let mut end = Endpoint::new(key(name), config, entropy("keys"), entropy("sessions"));
     let peer = PeerConfig {
         public: key(peer).public(),
+        preshared: None,
         endpoint: Some(address(place)),
         allowed_ips: vec![
             place.0.map(|byte| byte.to_string()).join(".").parse().expect("the text is a valid address prefix"),

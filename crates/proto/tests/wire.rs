@@ -44,6 +44,8 @@ enum Written {
     Feedback(Box<WrittenFeedback>),
     Probe { padding: u16 },
     Close,
+    Challenge { token: u64 },
+    Answer { token: u64 },
 }
 
 #[derive(Deserialize)]
@@ -124,6 +126,8 @@ fn typed(written: &Written) -> Packet<Symbol> {
         })),
         Written::Probe { padding } => Packet::Probe { padding: *padding },
         Written::Close => Packet::Close,
+        Written::Challenge { token } => Packet::Challenge { token: *token },
+        Written::Answer { token } => Packet::Answer { token: *token },
     }
 }
 
@@ -178,7 +182,7 @@ fn bodies_are_those_of_the_vectors() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 7, "each kind must have a vector");
+    assert_eq!(kinds.len(), 9, "each kind must have a vector");
 }
 
 #[test]

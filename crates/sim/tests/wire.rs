@@ -31,7 +31,10 @@ impl Checked {
             TunnelPacket::Repair { .. } => &mut self.repairs,
             TunnelPacket::Feedback(_) => &mut self.reports,
             TunnelPacket::Window(_) => &mut self.windows,
-            TunnelPacket::Probe { .. } | TunnelPacket::Close => &mut self.probes,
+            TunnelPacket::Probe { .. }
+            | TunnelPacket::Close
+            | TunnelPacket::Challenge { .. }
+            | TunnelPacket::Answer { .. } => &mut self.probes,
         } += 1;
         self.changed.extend(packet.check_carried(None).err());
     }

@@ -38,11 +38,12 @@ use crate::worker::{Worker, wakeup};
 use nix::sys::eventfd::EventFd;
 use packet_loop::PacketLoop;
 use ripstop_proto::endpoint::AddPeerError;
-use ripstop_proto::secure::Entropy;
+use ripstop_proto::secure::{Entropy, PresharedKey, PrivateKey};
 use status_server::StatusServer;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use zeroize::Zeroizing;
 
 /// Why a daemon could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -173,9 +174,22 @@ impl Entropy for System {
 
 /// A new private key, made from random bytes of the operating system.
 ///
-/// # Errors The system gives no random bytes.
-pub fn generate_key() -> io::Result<ripstop_proto::secure::PrivateKey> {
-    let mut bytes = zeroize::Zeroizing::new([0; 32]);
+/// # Errors
+/// The system gives no random bytes.
+pub fn generate_key() -> io::Result<PrivateKey> {
+    Ok(PrivateKey::from_bytes(*random_bytes()?))
+}
+
+/// A new pre-shared key, made from random bytes of the operating system.
+///
+/// # Errors
+/// The system gives no random bytes.
+pub fn generate_preshared_key() -> io::Result<PresharedKey> {
+    Ok(PresharedKey::from_bytes(*random_bytes()?))
+}
+
+fn random_bytes() -> io::Result<Zeroizing<[u8; 32]>> {
+    let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes)?;
-    Ok(ripstop_proto::secure::PrivateKey::from_bytes(*bytes))
+    Ok(bytes)
 }

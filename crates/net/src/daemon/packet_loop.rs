@@ -135,6 +135,7 @@ impl PacketLoop {
                 now,
                 &PeerConfig {
                     public: peer.public,
+                    preshared: peer.preshared.clone(),
                     endpoint: address,
                     allowed_ips: peer.allowed_ips.clone(),
                     keepalive: peer.keepalive,

@@ -118,6 +118,19 @@ impl Page {
             ("handshakes_total", "Handshakes completed, in either role", totals.handshakes_completed),
             ("keys_renewed_total", "Keys renewed", totals.keys_renewed),
             ("roamed_total", "Changes of a peer's address", totals.roamed),
+            ("paths_challenged_total", "Challenges sent to new addresses of peers", totals.paths_challenged),
+            ("paths_proven_total", "New addresses that a peer has proven", totals.paths_proven),
+            ("paths_refused_total", "New addresses without an answer to the challenges", totals.paths_refused),
+            ("cookies_sent_total", "Cookies sent, because too many handshakes came", totals.cookies_sent),
+            (
+                "replies_limited_total",
+                "Answers to handshakes not sent, because too many were due",
+                totals.replies_limited,
+            ),
+            ("replies_dropped_total", "Answers to handshakes dropped at a blocked socket", totals.replies_dropped),
+            ("stamps_named_total", "Recorded handshakes refused and answered", totals.stamps_named),
+            ("stamps_corrected_total", "Handshakes repeated with a larger stamp", totals.stamps_corrected),
+            ("preshared_mismatches_total", "Handshakes with different pre-shared keys", totals.preshared_mismatches),
         ];
         for (name, help, value) in counters {
             self.head(name, help, "counter");

@@ -102,6 +102,24 @@ pub struct Totals {
     pub keys_renewed: u64,
     /// Changes of a peer's address.
     pub roamed: u64,
+    /// Challenges sent to addresses from which datagrams of a peer came.
+    pub paths_challenged: u64,
+    /// Challenged addresses that the peer has proven.
+    pub paths_proven: u64,
+    /// Challenged addresses from which no answer came: the address was forged.
+    pub paths_refused: u64,
+    /// Cookies sent, because too many handshakes came at the same time.
+    pub cookies_sent: u64,
+    /// Answers to handshakes not sent: too many were due, to one network or to all.
+    pub replies_limited: u64,
+    /// Answers to handshakes dropped, because the socket was blocked.
+    pub replies_dropped: u64,
+    /// Recorded handshakes refused and answered with the stamp to exceed.
+    pub stamps_named: u64,
+    /// Handshakes repeated because this host's wall clock had gone back.
+    pub stamps_corrected: u64,
+    /// Handshakes that failed because the hosts do not have the same pre-shared key.
+    pub preshared_mismatches: u64,
 }
 
 /// The status of one peer.
@@ -309,6 +327,15 @@ impl Totals {
             handshakes_completed: secure.established,
             keys_renewed: secure.renewed,
             roamed: secure.roamed,
+            paths_challenged: secure.paths_challenged,
+            paths_proven: secure.paths_proven,
+            paths_refused: secure.paths_refused,
+            cookies_sent: secure.cookies_given,
+            replies_limited: secure.replies_limited,
+            replies_dropped: secure.replies_dropped,
+            stamps_named: secure.stamps_named,
+            stamps_corrected: secure.stamps_corrected,
+            preshared_mismatches: secure.preshared_mismatches,
         }
     }
 }

@@ -109,11 +109,13 @@ fn config(
         status: None,
         peers: vec![PeerSettings {
             public: peer,
+            preshared: None,
             endpoint: endpoint.map(|host| HostPort { host: host.to_string(), port: PORT }),
             allowed_ips: IpPrefix::new(inside, if inside.is_ipv4() { 32 } else { 128 }).into_iter().collect(),
             keepalive: None,
             name: "peer".to_owned(),
         }],
         warnings: Vec::new(),
+        exposed_keys: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! The public types of an endpoint: settings, events, counters, status.
 
 use super::routes::IpPrefix;
-use crate::secure::{self, PeerId, PublicKey};
+use crate::secure::{self, PeerId, PresharedKey, PresharedMismatch, PublicKey};
 use crate::session::tunnel::{Status, TunnelConfig};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -53,6 +53,9 @@ impl Default for EndpointConfig {
 pub struct PeerConfig {
     /// The peer's public key.
     pub public: PublicKey,
+    /// The key that this end shares with the peer in addition to the static keys. Both ends must have
+    /// the same key, or none.
+    pub preshared: Option<PresharedKey>,
     /// The peer's address. None: the peer must start the handshake, and this end learns the peer's
     /// address from the handshake.
     pub endpoint: Option<SocketAddr>,
@@ -94,7 +97,7 @@ pub enum EndpointEvent {
     Unreachable {
         /// The peer.
         peer: PeerId,
-        /// How long ago the first unanswered initiation was sent.
+        /// How long ago the first unanswered initiation was sent, or the peer was last heard.
         silent_for: Duration,
     },
     /// A peer that was reported as unreachable has answered.
@@ -125,6 +128,13 @@ pub enum EndpointEvent {
     Closed {
         /// The peer.
         peer: PeerId,
+    },
+    /// Handshakes with the peer fail, because the ends do not have the same pre-shared key.
+    PresharedMismatch {
+        /// The peer.
+        peer: PeerId,
+        /// How the keys differ.
+        mismatch: PresharedMismatch,
     },
     /// The size of the largest inner packet to the peer has changed.
     Mtu {

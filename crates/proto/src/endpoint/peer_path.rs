@@ -6,7 +6,7 @@ use super::budget::PeerWork;
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{Tunnel, TunnelEvent};
+use crate::session::tunnel::{PathPacket, Tunnel, TunnelEvent};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
 use ripstop_base::Time;
@@ -176,6 +176,18 @@ impl PeerPath {
     pub(super) fn handle_packet(&mut self, now: Time, number: u64, packet: Packet<Symbol>, bytes: u32, ce: bool) {
         let Some(tunnel) = &mut self.tunnel else { return };
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
+    }
+
+    /// Sends a packet about the path soon.
+    pub(super) fn request_path_packet(&mut self, packet: PathPacket) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.request_path_packet(packet);
+        }
+    }
+
+    /// Whether a packet about the path waits to be sent.
+    pub(super) fn has_path_packet(&self) -> bool {
+        self.tunnel.as_ref().is_some_and(Tunnel::has_path_packet)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {

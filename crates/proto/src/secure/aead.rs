@@ -11,6 +11,7 @@
 //! overwrites the key bytes that it passed to [`Key::new`].
 
 use crate::wire::TAG_LEN;
+use crate::wire::handshake::PRESHARED;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use std::fmt;
 
@@ -37,19 +38,29 @@ impl Suite {
         if aes { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 }
     }
 
-    pub(crate) fn from_byte(byte: u8) -> Option<Suite> {
-        match byte {
-            1 => Some(Suite::Aes256Gcm),
-            2 => Some(Suite::ChaCha20Poly1305),
-            _ => None,
-        }
+    /// The suite with the code `byte` of an initiation, and whether the handshake uses a pre-shared
+    /// key ([`PRESHARED`]).
+    pub(crate) fn from_byte(byte: u8) -> Option<(Suite, bool)> {
+        let suite = match byte & !PRESHARED {
+            1 => Suite::Aes256Gcm,
+            2 => Suite::ChaCha20Poly1305,
+            _ => return None,
+        };
+        Some((suite, byte & PRESHARED != 0))
     }
 
-    /// The name of the suite's Noise protocol.
-    pub fn noise_name(self) -> &'static str {
-        match self {
-            Suite::Aes256Gcm => "Noise_IK_25519_AESGCM_BLAKE2s",
-            Suite::ChaCha20Poly1305 => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
+    /// The suite's code in an initiation.
+    pub(crate) fn to_byte(self, preshared: bool) -> u8 {
+        self as u8 | if preshared { PRESHARED } else { 0 }
+    }
+
+    /// The name of the suite's Noise protocol. `preshared`: the protocol uses a pre-shared key.
+    pub fn noise_name(self, preshared: bool) -> &'static str {
+        match (self, preshared) {
+            (Suite::Aes256Gcm, false) => "Noise_IK_25519_AESGCM_BLAKE2s",
+            (Suite::ChaCha20Poly1305, false) => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
+            (Suite::Aes256Gcm, true) => "Noise_IKpsk2_25519_AESGCM_BLAKE2s",
+            (Suite::ChaCha20Poly1305, true) => "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s",
         }
     }
 }

@@ -61,6 +61,14 @@ pub struct SecureConfig {
     /// How many handshake messages per second from one address (for IPv6, one /64) this end
     /// processes while it is under load. These messages must carry a valid cookie.
     pub handshakes_per_address: u32,
+    /// How many answers per second this end sends to senders that may be forged: cookies, repeated
+    /// responses, and responses that name a stamp. An answer has at most 158 bytes with IP and UDP
+    /// headers, and is shorter than the message that caused it. 2000 answers take 2.5 Mbit/s at
+    /// most. With half the value, a peer waits twice as long for its cookie during a flood.
+    pub replies_per_second: u32,
+    /// How many of these answers per second this end sends to one network (an IPv4 /24, an IPv6
+    /// /48). The limit keeps this end from flooding a network whose addresses an attacker forges.
+    pub replies_per_prefix: u32,
 }
 
 impl Default for SecureConfig {
@@ -79,6 +87,8 @@ impl Default for SecureConfig {
             unreachable_after: Duration::from_secs(5),
             handshakes_per_second: 100,
             handshakes_per_address: 10,
+            replies_per_second: 2_000,
+            replies_per_prefix: 100,
         }
     }
 }
@@ -120,7 +130,7 @@ pub enum SecureEvent {
     Unreachable {
         /// The peer.
         peer: PeerId,
-        /// How long ago the first unanswered initiation was sent.
+        /// How long ago the first unanswered initiation was sent, or the peer was last heard.
         silent_for: Duration,
     },
     /// A peer that was reported as unreachable has answered.
@@ -128,8 +138,8 @@ pub enum SecureEvent {
         /// The peer.
         peer: PeerId,
     },
-    /// The peer's datagrams now come from another address. This end's datagrams now go to the new
-    /// address.
+    /// The peer has proven that it receives at another address. This end's datagrams now go to the
+    /// new address.
     Roamed {
         /// The peer.
         peer: PeerId,
@@ -137,6 +147,23 @@ pub enum SecureEvent {
         from: Option<SocketAddr>,
         /// The new address.
         to: SocketAddr,
+    },
+    /// A datagram of the peer came from an address that is not proven. The caller must send a
+    /// challenge with this token to [`super::Peers::challenged_address`], and pass the token in the
+    /// peer's answer to [`super::Peers::handle_answer`]. The challenge is repeated.
+    ChallengeDue {
+        /// The peer.
+        peer: PeerId,
+        /// The token.
+        token: u64,
+    },
+    /// A handshake failed because the ends do not have the same pre-shared key. The event is
+    /// reported once for each kind of mismatch, until a handshake succeeds.
+    PresharedMismatch {
+        /// The peer.
+        peer: PeerId,
+        /// How the keys differ.
+        mismatch: PresharedMismatch,
     },
 }
 
@@ -163,6 +190,17 @@ pub enum Incoming {
     },
     /// The datagram was dropped and counted.
     Rejected(Rejected),
+}
+
+/// How the pre-shared keys of the two ends differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PresharedMismatch {
+    /// Only the peer has a pre-shared key for this end.
+    OnlyPeer,
+    /// Only this end has a pre-shared key for the peer.
+    OnlyThisEnd,
+    /// The peer's response does not authenticate: probably the two keys differ.
+    Differ,
 }
 
 /// Why a received datagram was dropped.
@@ -214,11 +252,14 @@ pub enum Rejected {
     /// A response or cookie reply that answers no handshake under way.
     #[error("answer to a handshake that is not under way")]
     Unsolicited,
+    /// Only one of the ends has a pre-shared key for the other.
+    #[error("only one of the ends has a pre-shared key")]
+    Preshared,
 }
 
 impl Rejected {
     /// Names of the reasons, in the order of [`SecureCounters::rejected`].
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "malformed",
         "no_session",
         "forged",
@@ -233,6 +274,7 @@ impl Rejected {
         "unknown_peer",
         "handshake_replayed",
         "unsolicited",
+        "preshared",
     ];
 
     /// The reason's position in [`Rejected::NAMES`].
@@ -252,6 +294,7 @@ impl Rejected {
             Rejected::UnknownPeer(_) => 11,
             Rejected::HandshakeReplayed => 12,
             Rejected::Unsolicited => 13,
+            Rejected::Preshared => 14,
         }
     }
 }
@@ -287,6 +330,8 @@ pub enum SealError {
 /// A handshake datagram to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecureTransmit {
+    /// The peer; None if the datagram answers a sender that may be a stranger.
+    pub peer: Option<PeerId>,
     /// The destination.
     pub to: SocketAddr,
     /// The datagram's bytes.
@@ -330,8 +375,22 @@ pub struct SecureCounters {
     pub crossed: u64,
     /// Cookies sent to peers or strangers.
     pub cookies_given: u64,
+    /// Answers not sent, because too many answers were due to all senders or to one network
+    /// ([`SecureConfig::replies_per_second`], [`SecureConfig::replies_per_prefix`]).
+    pub replies_limited: u64,
+    /// Answers dropped, because too many answers waited to be sent.
+    pub replies_dropped: u64,
+    /// Handshakes that failed because the ends do not have the same pre-shared key.
+    pub preshared_mismatches: u64,
     /// Cookies received.
     pub cookies_received: u64,
     /// How many times a peer has moved to another address.
     pub roamed: u64,
+    /// Challenges sent to addresses from which datagrams of a peer came.
+    pub paths_challenged: u64,
+    /// Challenged addresses that the peer has proven.
+    pub paths_proven: u64,
+    /// Challenged addresses from which no answer came: the source address was forged, or the path
+    /// works in one direction only.
+    pub paths_refused: u64,
 }

@@ -96,6 +96,52 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
+/// A pre-shared key: a secret that two peers share in addition to their static keys. An attacker who
+/// records the traffic and later breaks X25519 cannot read the traffic without this key.
+///
+/// When the key is dropped, its memory is overwritten with zeros. `Debug` does not print the key.
+#[derive(Clone)]
+pub struct PresharedKey(Zeroizing<[u8; 32]>);
+
+impl PresharedKey {
+    /// A new random key.
+    pub fn generate(entropy: &mut dyn Entropy) -> PresharedKey {
+        PresharedKey(Zeroizing::new(array(entropy)))
+    }
+
+    /// The key with the given bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> PresharedKey {
+        PresharedKey(Zeroizing::new(bytes))
+    }
+
+    /// The key as text, for files that only their owners read.
+    pub fn to_base64(&self) -> Zeroizing<String> {
+        Zeroizing::new(Base64::encode_string(&*self.0))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Whether the keys are equal. Runs in constant time.
+    pub fn same(&self, other: &PresharedKey) -> bool {
+        self.0.iter().zip(other.0.iter()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    }
+}
+
+impl FromStr for PresharedKey {
+    type Err = KeyError;
+    fn from_str(s: &str) -> Result<PresharedKey, KeyError> {
+        decode(s).map(PresharedKey)
+    }
+}
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey(..)")
+    }
+}
+
 fn decode(text: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
     // 44 characters without padding decode to 33 bytes. The buffer has room for 33 bytes, so the
     // decoder accepts such a text, and the check of the length below refuses it.
@@ -130,6 +176,11 @@ mod tests {
         assert_eq!(public.parse(), Ok(key.public()));
         assert_eq!(format!(" {public}\n").parse(), Ok(key.public()));
         assert!(!format!("{key:?}").contains(&text[..8]));
+        let shared = PresharedKey::generate(&mut Seed::new(2).stream("key"));
+        let text = shared.to_base64();
+        assert!(text.parse::<PresharedKey>().unwrap().same(&shared));
+        assert!(!shared.same(&PresharedKey::from_bytes([0; 32])));
+        assert!(!format!("{shared:?}").contains(&text[..8]));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! - *seals* datagrams (encrypts and authenticates them) and *opens* them (checks and decrypts
 //!   them), in place,
 //! - refuses replayed datagrams,
-//! - follows peers that *roam*, that is, change their address,
+//! - follows peers that *roam*, that is, change their address, as soon as they have proven the new
+//!   address,
 //! - and renews keys.
 //!
 //! The caller passes in the time, the wall clock and the random bytes ([`Entropy`]). The module reads
@@ -19,7 +20,8 @@
 //! 1. Give one input: call [`Peers::handle_datagram`], [`Peers::handle_timeout`],
 //!    [`Peers::connect`] or [`Peers::seal`].
 //! 2. Take all outputs: call [`Peers::poll_transmit`] and [`Peers::poll_event`] until they return
-//!    `None`.
+//!    `None`. A caller with data to send calls [`Peers::poll_initiation`] before the data, and
+//!    [`Peers::poll_reply`] after the data.
 //! 3. Wait for the next input, or until the time that [`Peers::poll_timeout`] returns.
 //!
 //! A received datagram costs one look-up of its receiver index, one replay check and one AEAD call.
@@ -59,6 +61,7 @@
 //! epochs.
 
 mod aead;
+mod answering;
 mod config;
 mod entropy;
 mod index;
@@ -66,18 +69,21 @@ mod key;
 mod load;
 mod mac;
 mod noise;
+mod paths;
 mod peer;
 mod peers;
 mod replay;
+mod replies;
 #[cfg(test)]
 mod tests;
 
 pub use aead::{Key, Suite};
 pub use config::{
-    Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit, silence_limit,
+    Incoming, PresharedMismatch, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit,
+    silence_limit,
 };
 pub use entropy::Entropy;
-pub use key::{KeyError, PrivateKey, PublicKey};
+pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};
 pub use peers::Peers;
 pub use replay::{REPLAY_WINDOW, ReplayWindow, Seen};
 

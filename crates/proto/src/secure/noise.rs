@@ -1,4 +1,5 @@
-//! The two messages of the Noise IK handshake, with entropy as an argument.
+//! The two messages of the Noise IK and IKpsk2 handshakes, with entropy as an argument. IKpsk2 mixes
+//! a pre-shared key into the second message.
 //!
 //! The crate `snow` implements the handshake. `snow` needs random bytes only for the ephemeral key,
 //! and asks a *resolver* for these bytes. The resolver here gives `snow` 32 bytes of the caller's
@@ -7,7 +8,7 @@
 
 use super::aead::{Key, Suite};
 use super::entropy::{Entropy, array};
-use super::key::{PrivateKey, PublicKey};
+use super::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::wire::handshake::{Hello, NOISE_1_LEN, NOISE_2_LEN};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
@@ -28,12 +29,14 @@ pub(crate) struct Keys {
 pub(crate) fn initiate(
     suite: Suite,
     own: &PrivateKey,
-    peer: &PublicKey,
+    (peer, preshared): (&PublicKey, Option<&PresharedKey>),
     prologue: &[u8],
     hello: &Hello,
     entropy: &mut dyn Entropy,
 ) -> Result<(HandshakeState, [u8; NOISE_1_LEN]), Error> {
-    let mut state = builder(suite, own, prologue, entropy)?.remote_public_key(peer.as_bytes())?.build_initiator()?;
+    let builder = builder((suite, preshared.is_some()), own, prologue, entropy)?;
+    let mut state = builder.remote_public_key(peer.as_bytes())?.build_initiator()?;
+    mix(&mut state, preshared)?;
     let mut message = [0; NOISE_1_LEN];
     let len = state.write_message(&hello.to_bytes(), &mut message)?;
     debug_assert_eq!(len, NOISE_1_LEN);
@@ -47,9 +50,10 @@ pub(crate) struct Opened {
     pub(crate) hello: Hello,
 }
 
-/// Decrypts message 1. Costs two curve multiplications.
+/// Decrypts message 1 of a handshake with or without a pre-shared key. Costs two curve
+/// multiplications.
 pub(crate) fn open_initiation(
-    suite: Suite,
+    suite: (Suite, bool),
     own: &PrivateKey,
     prologue: &[u8],
     message: &[u8; NOISE_1_LEN],
@@ -68,8 +72,10 @@ pub(crate) fn open_initiation(
 pub(crate) fn respond(
     suite: Suite,
     mut state: HandshakeState,
+    preshared: Option<&PresharedKey>,
     hello: &Hello,
 ) -> Result<([u8; NOISE_2_LEN], Keys), Error> {
+    mix(&mut state, preshared)?;
     let mut message = [0; NOISE_2_LEN];
     let len = state.write_message(&hello.to_bytes(), &mut message)?;
     debug_assert_eq!(len, NOISE_2_LEN);
@@ -102,14 +108,19 @@ fn split(suite: Suite, state: &mut HandshakeState) -> Keys {
     }
 }
 
+/// Gives the handshake its pre-shared key, which message 2 mixes into the keys.
+fn mix(state: &mut HandshakeState, preshared: Option<&PresharedKey>) -> Result<(), Error> {
+    preshared.map_or(Ok(()), |key| state.set_psk(2, key.as_bytes()))
+}
+
 fn builder<'a>(
-    suite: Suite,
+    (suite, preshared): (Suite, bool),
     own: &'a PrivateKey,
     prologue: &'a [u8],
     entropy: &mut dyn Entropy,
 ) -> Result<Builder<'a>, Error> {
     let resolver = Resolver { ephemeral: Zeroizing::new(array(entropy)) };
-    let params = suite.noise_name().parse()?;
+    let params = suite.noise_name(preshared).parse()?;
     Builder::with_resolver(params, Box::new(resolver)).local_private_key(own.as_bytes())?.prologue(prologue)
 }
 
@@ -168,10 +179,10 @@ mod tests {
             let mut entropy = Seed::new(1).stream("noise");
             let (a, b) = (PrivateKey::generate(&mut entropy), PrivateKey::generate(&mut entropy));
             let prologue = Initiation::header(suite as u8, 77);
-            let (mut ours, first) = initiate(suite, &a, &b.public(), &prologue, &HELLO, &mut entropy).unwrap();
+            let (mut ours, first) = initiate(suite, &a, (&b.public(), None), &prologue, &HELLO, &mut entropy).unwrap();
             // The other end calls `snow` directly, and has an ephemeral key of its own.
             let resolver = Resolver { ephemeral: Zeroizing::new([5; 32]) };
-            let mut theirs = Builder::with_resolver(suite.noise_name().parse().unwrap(), Box::new(resolver))
+            let mut theirs = Builder::with_resolver(suite.noise_name(false).parse().unwrap(), Box::new(resolver))
                 .local_private_key(b.as_bytes())
                 .unwrap()
                 .prologue(&prologue)
@@ -205,11 +216,74 @@ mod tests {
         let mut entropy = Seed::new(2).stream("noise");
         let suite = Suite::ChaCha20Poly1305;
         let (a, b) = (PrivateKey::generate(&mut entropy), PrivateKey::generate(&mut entropy));
-        let (_, message) = initiate(suite, &a, &b.public(), b"one", &HELLO, &mut entropy).unwrap();
-        assert!(open_initiation(suite, &b, b"two", &message, &mut entropy).is_err());
-        assert!(open_initiation(suite, &a, b"one", &message, &mut entropy).is_err());
-        assert!(open_initiation(Suite::Aes256Gcm, &b, b"one", &message, &mut entropy).is_err());
-        assert!(open_initiation(suite, &b, b"one", &message, &mut entropy).is_ok());
+        let (_, message) = initiate(suite, &a, (&b.public(), None), b"one", &HELLO, &mut entropy).unwrap();
+        let mut opens = |suite, preshared, own: &PrivateKey, prologue: &[u8]| {
+            open_initiation((suite, preshared), own, prologue, &message, &mut entropy).is_ok()
+        };
+        assert!(!opens(suite, false, &b, b"two"));
+        assert!(!opens(suite, false, &a, b"one"));
+        assert!(!opens(suite, true, &b, b"one"));
+        assert!(!opens(Suite::Aes256Gcm, false, &b, b"one"));
+        assert!(opens(suite, false, &b, b"one"));
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
+    }
+
+    /// Checks one published vector: the handshake's messages, its hash, and the datagrams under its
+    /// keys. The test uses this module's resolver, and `Key` for the datagrams.
+    fn check_vector(vector: &str) {
+        let field = |name: &str| vector.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let key = |name: &str| -> [u8; 32] { hex(field(name).unwrap()).try_into().unwrap() };
+        let name = field("protocol_name").unwrap();
+        let preshared = field("init_psk").map(|_| PresharedKey::from_bytes(key("init_psk")));
+        let suite = [Suite::Aes256Gcm, Suite::ChaCha20Poly1305]
+            .into_iter()
+            .find(|suite| suite.noise_name(preshared.is_some()) == name)
+            .expect("a protocol of this module");
+        let end = |who: &str| {
+            let resolver = Resolver { ephemeral: Zeroizing::new(key(&format!("{who}_ephemeral"))) };
+            let (own, prologue) = (key(&format!("{who}_static")), hex(field(&format!("{who}_prologue")).unwrap()));
+            let builder = Builder::with_resolver(name.parse().unwrap(), Box::new(resolver));
+            let builder = builder.local_private_key(&own).unwrap().prologue(&prologue).unwrap();
+            let mut state = match who {
+                "init" => builder.remote_public_key(&key("init_remote_static")).unwrap().build_initiator().unwrap(),
+                _ => builder.build_responder().unwrap(),
+            };
+            mix(&mut state, preshared.as_ref()).unwrap();
+            state
+        };
+        let (mut initiator, mut responder) = (end("init"), end("resp"));
+        let messages = vector.lines().filter_map(|line| line.strip_prefix("message ")?.split_once(' '));
+        let messages: Vec<(Vec<u8>, Vec<u8>)> = messages.map(|(plain, sealed)| (hex(plain), hex(sealed))).collect();
+        assert_eq!(messages.len(), 6);
+        let (mut made, mut read) = ([0; 300], [0; 300]);
+        for (n, (payload, ciphertext)) in messages[..2].iter().enumerate() {
+            let (from, to) = if n == 0 { (&mut initiator, &mut responder) } else { (&mut responder, &mut initiator) };
+            let len = from.write_message(payload, &mut made).unwrap();
+            assert_eq!(made[..len], ciphertext[..], "{name}, message {n}");
+            let len = to.read_message(ciphertext, &mut read).unwrap();
+            assert_eq!(read[..len], payload[..]);
+        }
+        assert_eq!(initiator.get_handshake_hash(), hex(field("handshake_hash").unwrap()));
+        let (ours, theirs) = (split(suite, &mut initiator), split(suite, &mut responder));
+        for (n, (payload, ciphertext)) in messages[2..].iter().enumerate() {
+            let (from, to) = if n % 2 == 0 { (&ours, &theirs) } else { (&theirs, &ours) };
+            let (number, mut body) = (n as u64 / 2, payload.clone());
+            let tag = from.seal.seal(number, &[], &mut body).unwrap();
+            body.extend_from_slice(&tag);
+            assert_eq!(&body, ciphertext, "{name}, datagram {n}");
+            assert_eq!(to.open.open(number, &[], &mut body).unwrap(), payload);
+        }
+    }
+
+    #[test]
+    fn published_vectors_are_met() {
+        let file = include_str!("../../tests/vectors/noise.txt");
+        let vectors: Vec<&str> = file.split("\n\n").filter(|text| text.starts_with("protocol_name")).collect();
+        assert_eq!(vectors.len(), 4);
+        vectors.into_iter().for_each(check_vector);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! One peer: its keys, the handshakes under way with it, and its epoch of datagram numbers.
 //! `mod.rs` explains *epoch*, *instance* and *receiver index*.
 
-use super::config::{Rejected, SecureEvent};
+use super::config::{PresharedMismatch, Rejected, SecureEvent};
 use super::index::IndexTable;
-use super::key::PublicKey;
+use super::key::{PresharedKey, PublicKey};
 use super::mac::{COOKIE_LIFE, Cookie, MacKeys};
 use super::noise::Keys;
+use super::paths::Candidates;
 use super::peers::Shared;
 use super::replay::{ReplayWindow, Seen};
 use super::{PeerId, Suite};
@@ -53,8 +54,16 @@ pub(crate) struct Peer {
     pub(crate) public: PublicKey,
     /// The MAC keys of messages to the peer.
     pub(crate) macs: MacKeys,
-    /// The peer's address.
+    /// The key that both ends share in addition to their static keys.
+    pub(crate) preshared: Option<PresharedKey>,
+    /// The last mismatch of the pre-shared keys that was reported since the last session.
+    pub(crate) mismatch: Option<PresharedMismatch>,
+    /// Whether an initiation is queued.
+    pub(crate) initiation_due: bool,
+    /// The peer's proven or configured address.
     pub(crate) endpoint: Option<SocketAddr>,
+    /// Addresses from which the peer's datagrams came, and which are not proven yet.
+    pub(crate) candidates: Candidates,
     /// This end's instance in handshakes with this peer. This end has a different instance for each
     /// peer.
     pub(crate) instance: [u8; 8],
@@ -126,6 +135,9 @@ pub(crate) struct Pending {
     /// The ephemeral key of the initiation, which identifies repetitions of this initiation.
     pub(crate) ephemeral: [u8; 32],
     pub(crate) response: [u8; RESPONSE_LEN],
+    /// The address that all copies of the response went to; None if they went to several addresses.
+    /// The peer's first datagram from this address proves the address.
+    pub(crate) answered: Option<SocketAddr>,
     /// How many times the response was sent again.
     pub(crate) repeats: u8,
     /// The result of [`Peer::crossing`] when the initiation arrived: the receiver index of this
@@ -150,8 +162,8 @@ pub(crate) struct Retry {
     pub(crate) at: Time,
     /// The current wait between two repetitions.
     pub(crate) wait: Duration,
-    /// When the first initiation was sent.
-    pub(crate) since: Time,
+    /// When the first initiation was sent, or when the peer was last heard after that.
+    pub(crate) heard: Time,
     /// Whether a cookie from the peer may cause a repetition immediately. This happens at most once
     /// between two timed repetitions.
     pub(crate) cookie_may_hasten: bool,
@@ -226,7 +238,11 @@ impl Peer {
             id,
             public,
             macs: MacKeys::of(&public),
+            preshared: None,
+            mismatch: None,
+            initiation_due: false,
             endpoint,
+            candidates: Candidates::default(),
             instance,
             epoch: None,
             keys: Vec::new(),
@@ -260,7 +276,9 @@ impl Peer {
         let (number, highest) = self.keys[at].open(now, epoch, header, datagram)?;
         let id = epoch.id;
         shared.counters.opened_by_old_key += u64::from(at > 0);
-        self.heard(from, highest, shared);
+        if highest {
+            self.heard_from(now, from, datagram.len(), shared);
+        }
         Ok(Opened { epoch: id, number })
     }
 
@@ -294,7 +312,10 @@ impl Peer {
             self.begin(epoch, shared);
         }
         self.establish(now, pending.session, &pending.hello, pending.crosses, shared);
-        self.heard(from, highest, shared);
+        if pending.answered == Some(from) && highest {
+            self.move_to(from, shared);
+        }
+        self.heard_from(now, from, datagram.len(), shared);
         Ok(Opened { epoch: self.epochs, number })
     }
 
@@ -315,7 +336,7 @@ impl Peer {
             }
         }
         self.establish(now, session, hello, None, shared);
-        self.heard(from, true, shared);
+        self.heard_from(now, from, RESPONSE_LEN, shared);
     }
 
     /// The receiver index of this end's current keys, if an initiation that arrives now may have
@@ -371,6 +392,14 @@ impl Peer {
         self.stamp
     }
 
+    /// Reports that the pre-shared keys do not match, once until the next session.
+    pub(crate) fn note_mismatch(&mut self, mismatch: PresharedMismatch, shared: &mut Shared) {
+        shared.counters.preshared_mismatches += 1;
+        if self.mismatch.replace(mismatch) != Some(mismatch) {
+            shared.events.push_back(SecureEvent::PresharedMismatch { peer: self.id, mismatch });
+        }
+    }
+
     /// The cookie with which this end makes mac2 in messages to the peer. None if there is no
     /// cookie, or if the cookie has expired.
     pub(crate) fn cookie(&self, now: Time) -> Option<&Cookie> {
@@ -392,7 +421,8 @@ impl Peer {
         let keys = self.keys.iter().map(|session| session.expires);
         let pending = self.pending.iter().map(|pending| pending.session.born + GRACE);
         let retry = self.retry.iter().map(|retry| retry.at);
-        keys.chain(pending).chain(retry).min().unwrap_or(Time::NEVER)
+        let challenge = self.candidates.next_due();
+        keys.chain(pending).chain(retry).chain(challenge).min().unwrap_or(Time::NEVER)
     }
 
     /// Drops the handshakes that this end started.
@@ -439,6 +469,7 @@ impl Peer {
             peer_capabilities: hello.capabilities,
         };
         shared.counters.established += 1;
+        self.mismatch = None;
         shared.counters.renewed += u64::from(!self.keys.is_empty());
         self.cancel(&mut shared.index);
         let expiry = now + GRACE;
@@ -471,20 +502,39 @@ impl Peer {
         shared.reschedule(self, now);
     }
 
-    /// Notes that an authentic, new datagram has arrived from the address `from`. `highest` is true
-    /// if the datagram is a response, or has the highest number so far. Only such a datagram
-    /// changes the peer's address.
+    /// Notes that an authentic datagram of `bytes` bytes has arrived from the address `from`. The
+    /// datagram is a response, or has the highest number so far. A new address becomes a candidate.
     #[inline]
-    fn heard(&mut self, from: SocketAddr, highest: bool, shared: &mut Shared) {
-        if highest && self.endpoint != Some(from) {
-            shared.counters.roamed += u64::from(self.endpoint.is_some());
-            let event = SecureEvent::Roamed { peer: self.id, from: self.endpoint, to: from };
-            shared.events.push_back(event);
-            self.endpoint = Some(from);
+    fn heard_from(&mut self, now: Time, from: SocketAddr, bytes: usize, shared: &mut Shared) {
+        if self.endpoint != Some(from) {
+            if let Some(token) = self.candidates.heard(now, from, bytes, &mut *shared.entropy) {
+                self.challenge(token, shared);
+            }
+            shared.reschedule(self, now);
+        }
+        if let Some(retry) = &mut self.retry {
+            // The peer is heard, so it is not unreachable, even if a handshake is still under way.
+            retry.heard = now;
         }
         if self.unreachable {
             self.unreachable = false;
             shared.events.push_back(SecureEvent::Reachable { peer: self.id });
+        }
+    }
+
+    /// Asks the caller to send a challenge.
+    pub(crate) fn challenge(&mut self, token: u64, shared: &mut Shared) {
+        shared.counters.paths_challenged += 1;
+        shared.events.push_back(SecureEvent::ChallengeDue { peer: self.id, token });
+    }
+
+    /// Sends to the address `to` from now on, which the peer has proven.
+    pub(crate) fn move_to(&mut self, to: SocketAddr, shared: &mut Shared) {
+        self.candidates.clear();
+        if self.endpoint != Some(to) {
+            shared.counters.roamed += u64::from(self.endpoint.is_some());
+            shared.events.push_back(SecureEvent::Roamed { peer: self.id, from: self.endpoint, to });
+            self.endpoint = Some(to);
         }
     }
 }

@@ -1,13 +1,14 @@
 //! One end of the tunnel with all its peers: methods and handshakes. `mod.rs` explains the terms.
 
-use super::aead::Suite;
+use super::config::PresharedMismatch;
 use super::config::{Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit};
 use super::entropy::{Entropy, array, unit};
 use super::index::IndexTable;
-use super::key::{PrivateKey, PublicKey};
+use super::key::{PresharedKey, PrivateKey, PublicKey};
 use super::load::LoadGate;
 use super::mac::{CookieJar, MacKeys, mac1_of};
-use super::peer::{Attempt, GRACE, Peer, Pending, Retry, Session, seal};
+use super::peer::{Attempt, Peer, Retry, Session, seal};
+use super::replies::Replies;
 use super::{PeerId, noise};
 use crate::wire::handshake::{
     COOKIE_REPLY, CookieReply, INITIATION, INITIATION_HEADER_LEN, Initiation, RESPONSE, Response,
@@ -25,16 +26,12 @@ const ROUND: Duration = Duration::from_secs(15);
 /// How much later than the initiator the responder renews a key, so that both ends rarely renew a
 /// key at the same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
-/// The largest number of times that a response is sent again when its initiation is repeated. The
-/// limit bounds the number of answers to a replayed initiation.
-const MOST_REPEATS: u8 = 16;
-
 /// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive this
 /// type.
 pub struct Peers {
-    peers: Vec<Option<Box<Peer>>>,
-    by_key: BTreeMap<PublicKey, PeerId>,
-    shared: Shared,
+    pub(super) peers: Vec<Option<Box<Peer>>>,
+    pub(super) by_key: BTreeMap<PublicKey, PeerId>,
+    pub(super) shared: Shared,
 }
 
 /// The state that all peers share.
@@ -46,20 +43,22 @@ pub(crate) struct Shared {
     /// The peer of each ephemeral key in answered initiations. With this table, this end detects
     /// repetitions and replays.
     pub(crate) recent: BTreeMap<[u8; 32], PeerId>,
-    jar: CookieJar,
-    gate: LoadGate,
+    pub(super) jar: CookieJar,
+    pub(super) gate: LoadGate,
     timers: BTreeSet<(Time, PeerId)>,
-    transmits: VecDeque<SecureTransmit>,
+    /// The peers to which an initiation is due. Each peer is in the list at most once.
+    initiations: VecDeque<PeerId>,
+    pub(super) replies: Replies,
     pub(crate) events: VecDeque<SecureEvent>,
     pub(crate) counters: SecureCounters,
 }
 
 /// This end's keys.
 pub(crate) struct Identity {
-    private: PrivateKey,
+    pub(super) private: PrivateKey,
     pub(crate) public: PublicKey,
     /// The MAC keys of messages to this end.
-    macs: MacKeys,
+    pub(super) macs: MacKeys,
 }
 
 impl Peers {
@@ -69,6 +68,7 @@ impl Peers {
         let public = private.public();
         let jar = CookieJar::new(&mut *entropy);
         let gate = LoadGate::new(config.handshakes_per_second, config.handshakes_per_address);
+        let replies = Replies::new(config.replies_per_second, config.replies_per_prefix);
         let identity = Identity { private, public, macs: MacKeys::of(&public) };
         let shared = Shared {
             identity,
@@ -79,7 +79,8 @@ impl Peers {
             jar,
             gate,
             timers: BTreeSet::new(),
-            transmits: VecDeque::new(),
+            initiations: VecDeque::new(),
+            replies,
             events: VecDeque::new(),
             counters: SecureCounters::default(),
         };
@@ -138,10 +139,30 @@ impl Peers {
     }
 
     /// Sets the peer's address, for example when the peer's host name resolves to another address.
-    /// An authentic datagram from a different address changes the peer's address again. False if
-    /// the peer is not known.
+    /// The peer may prove another address later. False if the peer is not known.
     pub fn set_endpoint(&mut self, peer: PeerId, endpoint: SocketAddr) -> bool {
         get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
+    }
+
+    /// The address that the challenge with this token goes to. None if the challenge is over.
+    pub fn challenged_address(&self, peer: PeerId, token: u64) -> Option<SocketAddr> {
+        self.peers.get(peer.index())?.as_deref()?.candidates.address(token)
+    }
+
+    /// Notes that the peer has sent back the token of a challenge, in an authentic datagram. If the
+    /// challenge is not over, the peer's datagrams go to the challenged address from now on.
+    pub fn handle_answer(&mut self, peer: PeerId, token: u64) {
+        let Some(peer) = get(&mut self.peers, peer) else { return };
+        if let Some(proven) = peer.candidates.prove(token) {
+            self.shared.counters.paths_proven += 1;
+            peer.move_to(proven, &mut self.shared);
+        }
+    }
+
+    /// Sets the key that this end shares with the peer, for later handshakes. Existing sessions keep
+    /// their keys. False if the peer is not known.
+    pub fn set_preshared(&mut self, peer: PeerId, key: Option<PresharedKey>) -> bool {
+        get(&mut self.peers, peer).map(|peer| (peer.preshared, peer.mismatch) = (key, None)).is_some()
     }
 
     /// The peer with this key.
@@ -154,7 +175,9 @@ impl Peers {
         &self.shared.counters
     }
 
-    /// Seals a datagram in place and returns its destination. `datagram` holds [`HEADER_LEN`] bytes
+    /// Seals a datagram in place and returns its destination: the peer's address. A challenge goes to
+    /// [`Peers::challenged_address`] instead. While the peer's address is not proven, the destination
+    /// is None, and only challenges may be sent. `datagram` holds [`HEADER_LEN`] bytes
     /// for the header, the body of kind `kind`, and [`TAG_LEN`] bytes for the tag. `number` must be
     /// higher than all earlier numbers of this `epoch`.
     #[inline]
@@ -166,7 +189,7 @@ impl Peers {
         number: u64,
         kind: Kind,
         datagram: &mut [u8],
-    ) -> Result<SocketAddr, SealError> {
+    ) -> Result<Option<SocketAddr>, SealError> {
         if datagram.len() < HEADER_LEN + TAG_LEN {
             return Err(SealError::Buffer(datagram.len()));
         }
@@ -175,7 +198,7 @@ impl Peers {
             None => return Err(SealError::NoSession),
         };
         let config = &shared.config;
-        let (Some(run), Some(session), Some(to)) = (&mut peer.epoch, peer.keys.first_mut(), peer.endpoint) else {
+        let (Some(run), Some(session)) = (&mut peer.epoch, peer.keys.first_mut()) else {
             shared.connect(now, peer);
             return Err(SealError::NoSession);
         };
@@ -201,7 +224,7 @@ impl Peers {
         if age >= config.rekey_after + later || session.sealed >= config.rekey_messages {
             shared.connect(now, peer);
         }
-        Ok(to)
+        Ok(peer.endpoint)
     }
 
     /// Processes a received datagram. A sealed datagram is decrypted in place.
@@ -228,6 +251,9 @@ impl Peers {
             self.shared.timers.pop_first();
             if let Some(peer) = get(&mut self.peers, id) {
                 peer.timer = Time::NEVER;
+                for token in peer.candidates.due(now, &mut self.shared.counters.paths_refused) {
+                    peer.challenge(token, &mut self.shared);
+                }
                 self.shared.retry(now, peer);
                 self.shared.reschedule(peer, now);
             }
@@ -239,9 +265,27 @@ impl Peers {
         self.shared.timers.first().map(|(at, _)| *at)
     }
 
-    /// The next handshake datagram to send.
+    /// The next handshake datagram to send: an initiation of this end, or an answer.
     pub fn poll_transmit(&mut self) -> Option<SecureTransmit> {
-        self.shared.transmits.pop_front()
+        self.poll_initiation().or_else(|| self.poll_reply())
+    }
+
+    /// The next initiation to send. This end sends few initiations, so they may precede data.
+    pub fn poll_initiation(&mut self) -> Option<SecureTransmit> {
+        while let Some(id) = self.shared.initiations.pop_front() {
+            let Some(peer) = get(&mut self.peers, id) else { continue };
+            peer.initiation_due = false;
+            if let (Some(to), Some(attempt)) = (peer.endpoint, peer.attempts.last()) {
+                return Some(SecureTransmit { peer: Some(id), to, contents: attempt.message.to_vec() });
+            }
+        }
+        None
+    }
+
+    /// The next answer to a handshake message of another end. Strangers can cause answers, so
+    /// answers should not precede data.
+    pub fn poll_reply(&mut self) -> Option<SecureTransmit> {
+        self.shared.replies.pop()
     }
 
     /// The next event.
@@ -265,45 +309,6 @@ impl Peers {
         })
     }
 
-    fn initiation(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Incoming, Rejected> {
-        let message = Initiation::parse(datagram).map_err(Rejected::Malformed)?;
-        let shared = &mut self.shared;
-        if !shared.identity.macs.verify_mac1(datagram) {
-            return Err(Rejected::Mac1);
-        }
-        let suite = Suite::from_byte(message.suite).ok_or(Rejected::Suite(message.suite))?;
-        let ephemeral: [u8; 32] = std::array::from_fn(|i| message.noise[i]);
-        if let Some(id) = shared.recent.get(&ephemeral).copied() {
-            let peer = get(&mut self.peers, id).ok_or(Rejected::HandshakeReplayed)?;
-            return shared.repeat_response(now, from, &ephemeral, peer);
-        }
-        shared.admit(now, from, datagram, message.sender)?;
-        let prologue = Initiation::header(message.suite, message.sender);
-        let opened =
-            noise::open_initiation(suite, &shared.identity.private, &prologue, message.noise, &mut *shared.entropy)
-                .map_err(|_| Rejected::HandshakeForged)?;
-        let id = self.by_key.get(&opened.peer).copied().ok_or(Rejected::UnknownPeer(opened.peer))?;
-        let peer = get(&mut self.peers, id).ok_or(Rejected::UnknownPeer(opened.peer))?;
-        if opened.hello.stamp <= peer.newest {
-            shared.name_stamp(suite, opened, from, message.sender, peer);
-            return Err(Rejected::HandshakeReplayed);
-        }
-        let hello = peer.hello(Some(opened.hello.instance), opened.hello.stamp, shared);
-        let (noise, keys) = noise::respond(suite, opened.state, &hello).map_err(|_| Rejected::HandshakeForged)?;
-        let index = shared.index.allocate(&mut *shared.entropy, id);
-        let response = Response { sender: index, receiver: message.sender, noise: &noise }.to_bytes();
-        let life = (now, shared.config.reject_after);
-        let session = Session::new((index, message.sender), keys, suite, false, life);
-        let crosses = peer.crossing();
-        let mut pending = Pending { session, hello: opened.hello, ephemeral, response, repeats: 0, crosses };
-        peer.macs.sign(&mut pending.response, peer.cookie(now));
-        shared.transmits.push_back(SecureTransmit { to: from, contents: pending.response.to_vec() });
-        shared.counters.responses += 1;
-        peer.answer(pending, shared);
-        shared.reschedule(peer, now);
-        Ok(Incoming::Handshake { peer: id })
-    }
-
     fn response(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Incoming, Rejected> {
         let message = Response::parse(datagram).map_err(Rejected::Malformed)?;
         let shared = &mut self.shared;
@@ -316,8 +321,12 @@ impl Peers {
         let at = at.ok_or(Rejected::Unsolicited)?;
         shared.admit(now, from, datagram, message.sender)?;
         let attempt = &mut peer.attempts[at];
-        let (hello, keys) =
-            noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| Rejected::HandshakeForged)?;
+        let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| {
+            if peer.preshared.is_some() {
+                peer.note_mismatch(PresharedMismatch::Differ, shared);
+            }
+            Rejected::HandshakeForged
+        })?;
         let attempt = peer.attempts.remove(at);
         if hello.stamp != attempt.stamp {
             shared.index.release(attempt.index);
@@ -373,7 +382,7 @@ impl Shared {
         if peer.retry.is_none() && self.initiate(now, peer) {
             let wait = self.config.first_retry;
             let at = now + self.jittered(wait);
-            peer.retry = Some(Retry { at, wait, since: now, cookie_may_hasten: true });
+            peer.retry = Some(Retry { at, wait, heard: now, cookie_may_hasten: true });
             self.reschedule(peer, now);
         }
         true
@@ -385,14 +394,16 @@ impl Shared {
         let hello = peer.hello(None, stamp, self);
         let suite = self.config.suite;
         let index = self.index.allocate(&mut *self.entropy, peer.id);
-        let prologue: [u8; INITIATION_HEADER_LEN] = Initiation::header(suite as u8, index);
-        let made = noise::initiate(suite, &self.identity.private, &peer.public, &prologue, &hello, &mut *self.entropy);
+        let (own, preshared) = (&self.identity.private, peer.preshared.as_ref());
+        let code = suite.to_byte(preshared.is_some());
+        let prologue: [u8; INITIATION_HEADER_LEN] = Initiation::header(code, index);
+        let made = noise::initiate(suite, own, (&peer.public, preshared), &prologue, &hello, &mut *self.entropy);
         let Ok((state, noise)) = made else {
             // The peer's public key is of low order. No handshake with such a key can succeed.
             self.index.release(index);
             return false;
         };
-        let message = Initiation { suite: suite as u8, sender: index, noise: &noise }.to_bytes();
+        let message = Initiation { suite: code, sender: index, noise: &noise }.to_bytes();
         peer.attempts.push(Attempt { index, suite, state: Box::new(state), message, stamp, made: now });
         self.counters.initiations += 1;
         self.send_initiation(now, peer);
@@ -411,11 +422,15 @@ impl Shared {
         }
     }
 
+    /// Queues the newest initiation to the peer, unless it is queued already: so the queue does not
+    /// grow while nothing can be sent.
     fn send_initiation(&mut self, now: Time, peer: &mut Peer) {
         let cookie = peer.cookie(now).copied();
-        if let (Some(to), Some(attempt)) = (peer.endpoint, peer.attempts.last_mut()) {
+        if let Some(attempt) = peer.attempts.last_mut() {
             peer.macs.sign(&mut attempt.message, cookie.as_ref());
-            self.transmits.push_back(SecureTransmit { to, contents: attempt.message.to_vec() });
+        }
+        if !std::mem::replace(&mut peer.initiation_due, true) {
+            self.initiations.push_back(peer.id);
         }
     }
 
@@ -430,7 +445,7 @@ impl Shared {
         // needs many attempts.
         retry.wait = (retry.wait * 3 / 2).min(self.config.max_retry);
         retry.cookie_may_hasten = true;
-        let (wait, silent_for) = (retry.wait, now.since(retry.since));
+        let (wait, silent_for) = (retry.wait, now.since(retry.heard));
         let at = now + self.jittered(wait);
         if let Some(retry) = &mut peer.retry {
             retry.at = at;
@@ -448,45 +463,6 @@ impl Shared {
         wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
     }
 
-    /// Answers a repeated initiation with the same response, because the first copy of the response
-    /// may be lost. The repetition costs no curve multiplication. After [`MOST_REPEATS`]
-    /// repetitions, or after [`GRACE`], the initiation counts as replayed.
-    fn repeat_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        ephemeral: &[u8; 32],
-        peer: &mut Peer,
-    ) -> Result<Incoming, Rejected> {
-        let cookie = peer.cookie(now).copied();
-        let pending = peer.pending.iter_mut().find(|pending| pending.ephemeral == *ephemeral);
-        let pending = pending
-            .filter(|p| p.repeats < MOST_REPEATS && now.since(p.session.born) < GRACE)
-            .ok_or(Rejected::HandshakeReplayed)?;
-        pending.repeats += 1;
-        peer.macs.sign(&mut pending.response, cookie.as_ref());
-        self.transmits.push_back(SecureTransmit { to: from, contents: pending.response.to_vec() });
-        self.counters.responses_repeated += 1;
-        Ok(Incoming::Handshake { peer: peer.id })
-    }
-
-    /// Answers an authentic initiation whose stamp is not new. The answer is a response that tells
-    /// the peer the largest stamp so far, and makes no keys. If the initiation is a replay, nobody can
-    /// read the answer. If the peer's wall clock went back, the peer starts again with a larger stamp.
-    fn name_stamp(&mut self, suite: Suite, opened: noise::Opened, from: SocketAddr, sender: u32, peer: &Peer) {
-        // A response with the initiation's own stamp would accept the initiation.
-        let stamp = peer.newest.max(opened.hello.stamp.saturating_add(1));
-        if stamp == opened.hello.stamp {
-            return;
-        }
-        let hello = peer.hello(Some(opened.hello.instance), stamp, self);
-        let Ok((noise, _)) = noise::respond(suite, opened.state, &hello) else { return };
-        let mut response = Response { sender: 0, receiver: sender, noise: &noise }.to_bytes();
-        peer.macs.sign(&mut response, None);
-        self.transmits.push_back(SecureTransmit { to: from, contents: response.to_vec() });
-        self.counters.stamps_named += 1;
-    }
-
     /// Starts a new handshake with a larger stamp than `stamp`, which the peer named. Does nothing if
     /// this end has already sent such a stamp.
     fn exceed(&mut self, now: Time, stamp: u64, peer: &mut Peer) {
@@ -496,29 +472,9 @@ impl Shared {
             self.initiate(now, peer);
         }
     }
-
-    /// Decides whether a handshake message is processed. Under load, a message without a valid
-    /// cookie is answered with a cookie instead.
-    ///
-    /// # Errors
-    /// A cookie was demanded, or the address has sent too many messages.
-    fn admit(&mut self, now: Time, from: SocketAddr, message: &[u8], sender: u32) -> Result<(), Rejected> {
-        if self.gate.admit(now) {
-            return Ok(());
-        }
-        if self.jar.verify_mac2(now, message, from, &mut *self.entropy) {
-            return if self.gate.admit_address(now, from.ip()) { Ok(()) } else { Err(Rejected::AddressLimit) };
-        }
-        let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
-        if let Some(reply) = reply {
-            self.transmits.push_back(SecureTransmit { to: from, contents: reply.to_bytes().to_vec() });
-            self.counters.cookies_given += 1;
-        }
-        Err(Rejected::CookieDemanded)
-    }
 }
 
 #[inline]
-fn get(peers: &mut [Option<Box<Peer>>], id: PeerId) -> Option<&mut Peer> {
+pub(super) fn get(peers: &mut [Option<Box<Peer>>], id: PeerId) -> Option<&mut Peer> {
     peers.get_mut(id.index())?.as_deref_mut()
 }

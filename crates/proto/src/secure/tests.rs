@@ -174,6 +174,6 @@ fn reasons_have_one_name_each() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), Rejected::NAMES.len());
-    assert_eq!(Rejected::Unsolicited.index(), names.len() - 1);
+    assert_eq!(Rejected::Preshared.index(), names.len() - 1);
     assert_eq!(Rejected::NAMES[Rejected::TooOld(1).index()], "too_old");
 }

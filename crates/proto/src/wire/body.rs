@@ -1,6 +1,6 @@
 //! The body of a packet: its size, its bytes, and the parser.
 
-use super::bytes::{EmitError, Malformed, Writer};
+use super::bytes::{EmitError, Malformed, Reader, Writer};
 use super::context::WireContext;
 use super::feedback::{Measured, emit_window, parse_feedback, parse_window, window_len};
 use super::header::{HEADER_LEN, Kind, TAG_LEN};
@@ -8,6 +8,9 @@ use super::packet::Packet;
 use super::repair::{SOURCE_FIELDS, emit_repair, emit_source, parse_repair, parse_source, repair_fields};
 use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
+
+/// The length of the token of a challenge, bytes.
+const TOKEN_LEN: usize = 8;
 
 impl<P: Payload> Packet<P> {
     /// The length of the packet's body in bytes, computed without writing the body. The length is
@@ -22,6 +25,7 @@ impl<P: Payload> Packet<P> {
             Packet::Window(window) => window_len(window),
             Packet::Probe { padding } => usize::from(*padding),
             Packet::Close => 0,
+            Packet::Challenge { .. } | Packet::Answer { .. } => TOKEN_LEN,
         }
     }
 
@@ -54,6 +58,11 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
             Ok(w.finish())
         }
         Packet::Close => Ok(0),
+        Packet::Challenge { token } | Packet::Answer { token } => {
+            let mut w = Writer::new(buffer, TOKEN_LEN)?;
+            w.uint::<TOKEN_LEN>(*token);
+            Ok(w.finish())
+        }
     }
 }
 
@@ -77,5 +86,14 @@ pub fn parse_body(kind: Kind, body: &[u8], near: &WireContext) -> Result<Packet<
         },
         Kind::Close if body.is_empty() => Ok(Packet::Close),
         Kind::Close => Err(Malformed::Trailing(body.len())),
+        Kind::Challenge => Ok(Packet::Challenge { token: parse_token(body)? }),
+        Kind::Answer => Ok(Packet::Answer { token: parse_token(body)? }),
     }
+}
+
+fn parse_token(body: &[u8]) -> Result<u64, Malformed> {
+    let mut r = Reader::new(body);
+    let token = u64::from_be_bytes(r.array::<TOKEN_LEN>("token")?);
+    r.end()?;
+    Ok(token)
 }

@@ -44,6 +44,8 @@ impl<P: Payload> Packet<P> {
             Packet::Window(window) => Packet::Window(*window),
             Packet::Probe { padding } => Packet::Probe { padding: *padding },
             Packet::Close => Packet::Close,
+            Packet::Challenge { token } => Packet::Challenge { token: *token },
+            Packet::Answer { token } => Packet::Answer { token: *token },
         }
     }
 }
@@ -60,7 +62,7 @@ impl Packet<Symbol> {
                 (near.sent_id, near.sent_number) = (feedback.next_undecoded, feedback.largest);
                 near.reported.update(feedback);
             }
-            Packet::Probe { .. } | Packet::Close => {}
+            Packet::Probe { .. } | Packet::Close | Packet::Challenge { .. } | Packet::Answer { .. } => {}
         }
         near
     }

@@ -28,6 +28,9 @@ pub const RESPONSE_LEN: usize = 12 + NOISE_2_LEN + 2 * MAC_LEN;
 /// The length of a cookie reply, bytes.
 pub const COOKIE_REPLY_LEN: usize = 8 + 24 + MAC_LEN + 16;
 
+/// The bit in the suite code of an initiation that says that the handshake uses a pre-shared key.
+pub const PRESHARED: u8 = 0x10;
+
 /// Type byte of an initiation.
 pub const INITIATION: u8 = 0x01;
 /// Type byte of a response.
@@ -38,7 +41,8 @@ pub const COOKIE_REPLY: u8 = 0x03;
 /// The first message of a handshake, from the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Initiation<'a> {
-    /// Code of the cipher suite: 1 AES-256-GCM, 2 ChaCha20-Poly1305.
+    /// Code of the cipher suite: 1 AES-256-GCM, 2 ChaCha20-Poly1305; plus [`PRESHARED`] if the
+    /// handshake uses a pre-shared key.
     pub suite: u8,
     /// The initiator's receiver index. The response and the responder's datagrams carry this index.
     pub sender: u32,

@@ -42,6 +42,10 @@ pub enum Kind {
     Probe = 0x15,
     /// The end of the session.
     Close = 0x16,
+    /// A token that the peer must send back, to prove that it receives at an address.
+    Challenge = 0x17,
+    /// The token of a challenge.
+    Answer = 0x18,
 }
 
 impl Kind {
@@ -58,6 +62,8 @@ impl Kind {
             0x14 => Kind::Window,
             0x15 => Kind::Probe,
             0x16 => Kind::Close,
+            0x17 => Kind::Challenge,
+            0x18 => Kind::Answer,
             other => return Err(Malformed::Type(other)),
         })
     }
@@ -72,6 +78,8 @@ impl Kind {
             Packet::Window(_) => Kind::Window,
             Packet::Probe { .. } => Kind::Probe,
             Packet::Close => Kind::Close,
+            Packet::Challenge { .. } => Kind::Challenge,
+            Packet::Answer { .. } => Kind::Answer,
         }
     }
 }

@@ -50,13 +50,25 @@ pub enum Packet<P> {
     },
     /// The sender ends the session.
     Close,
+    /// Asks the peer to prove that it receives datagrams at the address that this packet is sent
+    /// to. The peer sends the token back.
+    Challenge {
+        /// A random number.
+        token: u64,
+    },
+    /// The answer to a challenge.
+    Answer {
+        /// The token of the challenge.
+        token: u64,
+    },
 }
 
 impl<P> Packet<P> {
     /// Whether the packet asks for a report. Feedback and [`Packet::Close`] do not ask for one. If
     /// feedback asked for a report, two idle ends would answer each other's reports for ever.
+    /// Challenges and answers do not ask either: the sender repeats a challenge without an answer.
     pub fn is_eliciting(&self) -> bool {
-        !matches!(self, Packet::Feedback(_) | Packet::Close)
+        !matches!(self, Packet::Feedback(_) | Packet::Close | Packet::Challenge { .. } | Packet::Answer { .. })
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) const NEAR: WireContext = WireContext {
 
 /// Any packet.
 pub(crate) fn packets() -> impl Strategy<Value = Packet<Symbol>> {
-    prop_oneof![sources(), repairs(), feedbacks(), windows(), probes(), Just(Packet::Close)]
+    prop_oneof![sources(), repairs(), feedbacks(), windows(), probes(), tokens(), Just(Packet::Close)]
 }
 
 fn sources() -> impl Strategy<Value = Packet<Symbol>> {
@@ -89,6 +89,13 @@ fn windows() -> impl Strategy<Value = Packet<Symbol>> {
 
 fn probes() -> impl Strategy<Value = Packet<Symbol>> {
     (0u16..1500).prop_map(|padding| Packet::Probe { padding })
+}
+
+fn tokens() -> impl Strategy<Value = Packet<Symbol>> {
+    (any::<u64>(), any::<bool>()).prop_map(|(token, is_answer)| match is_answer {
+        true => Packet::Answer { token },
+        false => Packet::Challenge { token },
+    })
 }
 
 fn feedbacks() -> impl Strategy<Value = Packet<Symbol>> {

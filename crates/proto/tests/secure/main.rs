@@ -248,18 +248,91 @@ fn follows_a_peer_that_roams() {
     world.run(ms(100), None);
     world.weather.loss = 0.0;
     world.ends[0].address = address(77);
-    world.run(ms(200), Some(ms(10)));
+    // The new address is used one round trip after the first datagram from it.
+    world.run(ms(59), Some(ms(10)));
+    assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)));
+    world.run(ms(141), Some(ms(10)));
     assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(77)));
     let _ = world.arrive(late);
     assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(77)));
     let roamed = SecureEvent::Roamed { peer: FIRST, from: Some(address(0)), to: address(77) };
     assert_eq!(world.ends[1].events.iter().filter(|e| **e == roamed).count(), 1);
-    assert_eq!(world.ends[1].peers.counters().roamed, 1);
+    let counters = world.ends[1].peers.counters();
+    assert_eq!(
+        (counters.roamed, counters.paths_challenged, counters.paths_proven, counters.paths_refused),
+        (1, 1, 1, 0)
+    );
     world.run(secs(1), None);
     world.settle();
     world.run(secs(1), Some(ms(10)));
     world.run(secs(1), None);
     assert_eq!(world.unopened(), 0);
+}
+
+#[test]
+fn a_forged_source_address_redirects_nothing() {
+    // An attacker on the path copies each datagram of end 0, and delivers the copy first, from the address of a victim.
+    let mut world = World::pair(Seed::new(41), &SecureConfig::default(), Weather::calm());
+    world.connect(0);
+    world.run(ms(100), None);
+    world.record = Some(Vec::new());
+    let (mut to_victim, mut from_victim, mut elsewhere) = (0, 0, 0);
+    for _ in 0..400 {
+        world.seal(0, FIRST, None).unwrap();
+        let sent = world.record.take().unwrap();
+        world.record = Some(Vec::new());
+        for flying in sent.into_iter().filter(|flying| flying.to == address(1)) {
+            from_victim += flying.bytes.len();
+            let _ = world.arrive(Flying { from: address(99), ..flying });
+        }
+        world.seal(1, FIRST, None).unwrap();
+        world.run(ms(20), None);
+        for flying in world.record.as_ref().unwrap().iter().filter(|f| f.from == address(1)) {
+            match flying.to == address(99) {
+                true => to_victim += flying.bytes.len(),
+                false => elsewhere += flying.bytes.len(),
+            }
+        }
+    }
+    let end = &world.ends[1];
+    assert_eq!(end.peers.endpoint(FIRST), Some(address(0)));
+    assert!(!end.events.iter().any(|e| matches!(e, SecureEvent::Roamed { from: Some(_), .. })));
+    let counters = end.peers.counters();
+    println!("{to_victim} bytes to the victim, {elsewhere} to the peer, {from_victim} from the forged address");
+    assert!(to_victim > 0 && to_victim <= 8 * 33 && 3 * from_victim >= to_victim && elsewhere > 10_000);
+    assert_eq!((counters.roamed, counters.paths_proven, counters.paths_refused), (0, 0, 1));
+    assert!((4..=8).contains(&counters.paths_challenged), "{}", counters.paths_challenged);
+}
+
+#[test]
+fn a_copied_handshake_redirects_nothing() {
+    // The attacker replays the peer's initiation and its first datagram from the address of a victim. End 1 has no
+    // address for its peer yet.
+    let seed = Seed::new(42);
+    let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
+    world.ends[1].peers.remove(FIRST);
+    let peer = world.ends[1].peers.add(private(seed, 0).public(), None).unwrap();
+    world.record = Some(Vec::new());
+    world.connect(0);
+    let copied = |world: &mut World| {
+        let sent = world.record.replace(Vec::new()).unwrap();
+        let sent: Vec<_> = sent.into_iter().filter(|f| f.to == address(1) && f.from == address(0)).collect();
+        let count = sent.len();
+        for flying in sent {
+            let _ = world.arrive(Flying { from: address(99), ..flying });
+        }
+        count
+    };
+    assert_eq!(copied(&mut world), 1);
+    world.run(ms(41), None);
+    assert_eq!(copied(&mut world), 1, "the first datagram under the new keys");
+    assert_eq!(world.ends[1].peers.endpoint(peer), None, "the victim's address is not proven");
+    for _ in 0..50 {
+        world.run(ms(20), None);
+        let _ = world.seal(0, FIRST, None);
+    }
+    assert_eq!(world.ends[1].peers.endpoint(peer), Some(address(0)));
+    assert_eq!(world.ends[1].peers.counters().paths_proven, 1);
 }
 
 #[test]
@@ -279,6 +352,31 @@ fn tries_for_ever_says_so_once_and_recovers() {
     assert!(world.is_open());
     assert_eq!(world.ends[0].events.iter().filter(|e| **e == SecureEvent::Reachable { peer: FIRST }).count(), 1);
     assert_eq!(unreachable(&world), 1);
+}
+
+#[test]
+fn a_peer_that_is_heard_is_not_unreachable() {
+    // An outage of 4.5 s, in which a handshake begins. Afterwards the peer's datagrams arrive, but this end's
+    // initiations are lost for another 10 s.
+    let mut world = World::pair(Seed::new(40), &SecureConfig::default(), Weather::calm());
+    world.connect(0);
+    world.run(secs(1), Some(ms(20)));
+    world.weather.loss = 1.0;
+    world.connect(0);
+    world.run(ms(4500), Some(ms(20)));
+    world.weather.loss = 0.0;
+    let there = world.ends[1].address;
+    world.ends[1].address = address(55);
+    for _ in 0..50 {
+        world.seal(1, FIRST, None).unwrap();
+        world.run(ms(200), None);
+    }
+    let counters = world.ends[0].peers.counters();
+    assert!(counters.initiations_repeated > 5, "the handshake must still be under way");
+    assert!(!world.ends[0].events.iter().any(|e| matches!(e, SecureEvent::Unreachable { .. })));
+    world.ends[1].address = there;
+    world.run(secs(5), Some(ms(20)));
+    assert!(world.is_open());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use ripstop_base::Seed;
 use ripstop_proto::secure::*;
 use ripstop_proto::wire::handshake::{COOKIE_REPLY_LEN, INITIATION_LEN, RESPONSE_LEN, VERSION};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 fn open_pair(seed: u64, config: &SecureConfig) -> World {
@@ -196,7 +197,12 @@ fn answers_to_nothing_are_refused() {
 
 #[test]
 fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
-    let config = SecureConfig { handshakes_per_second: 5, handshakes_per_address: 2, ..SecureConfig::default() };
+    let config = SecureConfig {
+        handshakes_per_second: 5,
+        handshakes_per_address: 2,
+        replies_per_prefix: 1000,
+        ..SecureConfig::default()
+    };
     let seed = Seed::new(25);
     let mut world = World::pair(seed, &config, Weather::calm());
     let flood = |world: &mut World, n: u64| {
@@ -253,6 +259,98 @@ fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
         });
     }
     assert!(world.ends[1].rejected("address_limit") > 0);
+}
+
+#[test]
+fn a_flood_grows_no_queue_while_nothing_can_be_sent() {
+    // Each initiation of the flood has a right mac1 and another source address. The socket is blocked, so no answer is
+    // taken. Meanwhile a peer connects, and its response is sent first when the socket is free again.
+    let seed = Seed::new(32);
+    let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
+    let entropy = seed.stream("flood");
+    let mut stranger = Peers::new(private(seed, 7), SecureConfig::default(), Box::new(entropy));
+    let target = stranger.add(private(seed, 1).public(), Some(address(1))).unwrap();
+    stranger.connect(world.now, target);
+    let initiation = stranger.poll_transmit().unwrap().contents;
+    let flood = |world: &mut World, n: u64| {
+        let from = SocketAddr::from(([172, 16 + (n >> 16) as u8, (n >> 8) as u8, n as u8], 9));
+        let now = world.now + Duration::from_micros(11 * n) + world.ends[1].clock_ahead;
+        world.ends[1].peers.handle_datagram(now, from, &mut initiation.clone())
+    };
+    (0..50_000).for_each(|n| {
+        let reason = flood(&mut world, n);
+        let refused = [Rejected::UnknownPeer(private(seed, 7).public()), Rejected::CookieDemanded];
+        assert!(refused.map(Incoming::Rejected).contains(&reason), "{reason:?}");
+    });
+    world.now += secs(2);
+    let now = world.now;
+    world.ends[0].peers.connect(now, FIRST);
+    let mut genuine = world.ends[0].peers.poll_transmit().unwrap().contents;
+    let there = now + world.ends[1].clock_ahead;
+    assert_eq!(
+        world.ends[1].peers.handle_datagram(there, address(0), &mut genuine),
+        Incoming::Handshake { peer: FIRST }
+    );
+    (50_000..100_000).for_each(|n| {
+        flood(&mut world, n);
+    });
+    let answers: Vec<_> = std::iter::from_fn(|| world.ends[1].peers.poll_transmit()).collect();
+    assert!((100..300).contains(&answers.len()), "{}", answers.len());
+    assert_eq!((answers[0].to, answers[0].contents.len()), (address(0), RESPONSE_LEN));
+    let counters = world.ends[1].peers.counters();
+    println!(
+        "{} limited, {} dropped, {} given",
+        counters.replies_limited, counters.replies_dropped, counters.cookies_given
+    );
+    assert!(counters.replies_limited > 90_000 && counters.replies_dropped > 1000);
+    assert_eq!(counters.cookies_given, answers.len() as u64 - 1);
+}
+
+#[test]
+fn initiations_do_not_pile_up_while_nothing_can_be_sent() {
+    let mut world = World::pair(Seed::new(33), &SecureConfig::default(), Weather::calm());
+    let now = world.now;
+    world.ends[0].peers.connect(now, FIRST);
+    for _ in 0..1000 {
+        let at = world.ends[0].peers.poll_timeout().unwrap();
+        world.ends[0].peers.handle_timeout(at);
+    }
+    let counters = world.ends[0].peers.counters();
+    assert!(counters.initiations + counters.initiations_repeated > 1000);
+    assert_eq!(std::iter::from_fn(|| world.ends[0].peers.poll_transmit()).count(), 1);
+}
+
+#[test]
+fn a_preshared_key_must_be_the_same() {
+    let key = |n: u8| Some(PresharedKey::from_bytes([n; 32]));
+    for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305] {
+        let config = SecureConfig { suite, ..SecureConfig::default() };
+        for (ours, theirs, mismatch) in [
+            (1, 1, None),
+            (1, 2, Some((0, PresharedMismatch::Differ))),
+            (0, 1, Some((1, PresharedMismatch::OnlyThisEnd))),
+            (1, 0, Some((1, PresharedMismatch::OnlyPeer))),
+        ] {
+            let mut world = World::pair(Seed::new(34), &config, Weather::calm());
+            for (end, n) in [(0, ours), (1, theirs)] {
+                assert!(world.ends[end].peers.set_preshared(FIRST, key(n).filter(|_| n > 0)));
+            }
+            world.connect(0);
+            world.run(secs(20), Some(ms(100)));
+            assert_eq!(world.is_open(), mismatch.is_none());
+            if let Some((end, mismatch)) = mismatch {
+                let event = SecureEvent::PresharedMismatch { peer: FIRST, mismatch };
+                assert_eq!(world.ends[end].events.iter().filter(|e| **e == event).count(), 1, "{mismatch:?}");
+                assert!(world.ends[end].peers.counters().preshared_mismatches > 1);
+                // The keys are corrected.
+                for end in 0..2 {
+                    world.ends[end].peers.set_preshared(FIRST, key(9));
+                }
+                world.run(secs(20), Some(ms(100)));
+                assert!(world.is_open());
+            }
+        }
+    }
 }
 
 #[test]

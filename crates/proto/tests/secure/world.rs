@@ -145,12 +145,31 @@ impl World {
         datagram.extend_from_slice(&body);
         datagram.extend_from_slice(&[0; TAG_LEN]);
         let to = end.peers.seal(now, peer, epoch, *number, kind.unwrap_or(Kind::Source), &mut datagram)?;
+        let to = to.expect("the peer's address is proven");
         *number += 1;
         let number = *number - 1;
         let from = end.address;
         self.bodies.insert(body, 0);
         self.send(Flying { from, to, bytes: datagram });
         Ok(number)
+    }
+
+    /// Seals a challenge or an answer from end `n` and sends it.
+    fn seal_token(&mut self, n: usize, peer: PeerId, kind: Kind, token: u64) {
+        let end = &mut self.ends[n];
+        let now = self.now + end.clock_ahead;
+        let Some(epoch) = end.peers.epoch(now, peer) else { return };
+        let number = end.next.entry((peer, epoch)).or_insert(0);
+        let mut datagram = vec![0; HEADER_LEN];
+        datagram.extend_from_slice(&token.to_be_bytes());
+        datagram.extend_from_slice(&[0; TAG_LEN]);
+        let to = end.peers.seal(now, peer, epoch, *number, kind, &mut datagram).unwrap();
+        *number += 1;
+        let to = end.peers.challenged_address(peer, token).filter(|_| kind == Kind::Challenge).or(to);
+        let from = end.address;
+        if let Some(to) = to {
+            self.send(Flying { from, to, bytes: datagram });
+        }
     }
 
     /// Puts a datagram on the network.
@@ -177,11 +196,20 @@ impl World {
 
     /// Hands a datagram to the end with its destination address.
     pub(crate) fn arrive(&mut self, mut flying: Flying) -> Option<Incoming> {
-        let end = self.ends.iter_mut().find(|end| end.address == flying.to)?;
+        let n = self.ends.iter().position(|end| end.address == flying.to)?;
+        let end = &mut self.ends[n];
         let now = self.now + end.clock_ahead;
         let incoming = end.peers.handle_datagram(now, flying.from, &mut flying.bytes);
-        if let Incoming::Transport { peer, epoch, number, body, .. } = &incoming {
+        if let Incoming::Transport { peer, epoch, number, body, kind } = &incoming {
             assert!(end.opened.insert((*peer, *epoch, *number)), "number {number} was opened twice");
+            if let (Kind::Challenge | Kind::Answer, Ok(token)) = (kind, flying.bytes[body.clone()].try_into()) {
+                let token = u64::from_be_bytes(token);
+                match kind {
+                    Kind::Challenge => self.seal_token(n, *peer, Kind::Answer, token),
+                    _ => end.peers.handle_answer(*peer, token),
+                }
+                return Some(incoming);
+            }
             let body = flying.bytes[body.clone()].to_vec();
             let count = self.bodies.get_mut(&body).expect("a body that nobody sealed was opened");
             *count += 1;
@@ -200,8 +228,12 @@ impl World {
             }
             while let Some(event) = self.ends[n].peers.poll_event() {
                 self.ends[n].events.push(event);
-                if let SecureEvent::Established { peer, initiator: true, .. } = event {
-                    self.seal(n, peer, Some(Kind::Probe)).expect("a session that was just established");
+                match event {
+                    SecureEvent::Established { peer, initiator: true, .. } => {
+                        self.seal(n, peer, Some(Kind::Probe)).expect("a session that was just established");
+                    }
+                    SecureEvent::ChallengeDue { peer, token } => self.seal_token(n, peer, Kind::Challenge, token),
+                    _ => {}
                 }
             }
         }

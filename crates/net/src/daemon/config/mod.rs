@@ -6,11 +6,12 @@ mod tests;
 
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
-use ripstop_proto::secure::{PrivateKey, PublicKey};
+use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// The smallest MTU of IPv6, in bytes (RFC 8200, section 5). The kernel removes IPv6 from a device
@@ -44,6 +45,9 @@ pub struct DaemonConfig {
     pub peers: Vec<PeerSettings>,
     /// Warnings about settings that are allowed but may not be intended.
     pub warnings: Vec<String>,
+    /// The files with secret keys to which other users have access. The caller decides whether to
+    /// refuse such files.
+    pub exposed_keys: Vec<PathBuf>,
 }
 
 /// The UDP address to listen on.
@@ -69,6 +73,8 @@ pub enum StatusSocket {
 pub struct PeerSettings {
     /// The peer's public key.
     pub public: PublicKey,
+    /// The key that this host shares with the peer in addition to the other keys.
+    pub preshared: Option<PresharedKey>,
     /// The peer's address; None: the peer must start the handshake.
     pub endpoint: Option<HostPort>,
     /// The networks behind the peer. Packets to these networks go to the peer, and the peer may send
@@ -139,13 +145,13 @@ impl DaemonConfig {
     }
 }
 
-/// Reads the private key in the file at `path`: one line of base64.
+/// Reads the key in the file at `path`, a private or a pre-shared key: one line of base64.
 ///
 /// # Errors
 /// The file cannot be read or holds no key. The message does not repeat the file's content.
-pub fn read_key(path: &Path) -> Result<PrivateKey, DaemonConfigError> {
+pub fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, DaemonConfigError> {
     let text = read::text_of(path)?;
-    text.trim().parse().map_err(|error: ripstop_proto::secure::KeyError| DaemonConfigError::File {
+    text.trim().parse().map_err(|error: KeyError| DaemonConfigError::File {
         path: path.display().to_string(),
         problem: error.to_string(),
     })

@@ -8,14 +8,14 @@ use super::{
 use ipnet::IpNet;
 use ripstop_base::{Place, Span, Word};
 use ripstop_proto::endpoint::IpPrefix;
-use ripstop_proto::secure::{PrivateKey, PublicKey};
+use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use toml::Spanned;
@@ -69,6 +69,8 @@ struct MaxOverhead {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Peer {
     public_key: Option<Spanned<String>>,
+    preshared_key: Option<Spanned<String>>,
+    preshared_key_file: Option<Spanned<String>>,
     endpoint: Option<Spanned<String>>,
     #[serde(default)]
     allowed_ips: Vec<Spanned<String>>,
@@ -91,18 +93,14 @@ pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigErro
     Ok(text)
 }
 
-/// A warning, if users other than the owner have any access to the file.
-pub(super) fn open_to_others(path: &Path) -> Option<String> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    (mode & 0o077 != 0).then(|| {
-        let shown = path.display();
-        format!("{shown} holds a private key, and other users have access to it; run `chmod 600 {shown}`")
-    })
+/// Whether users other than the owner have any access to the file.
+fn is_exposed(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0)
 }
 
 /// Reads the whole configuration.
 pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
-    let mut reader = Reader { text, path, warnings: Vec::new() };
+    let mut reader = Reader { text, path, warnings: Vec::new(), exposed_keys: Vec::new() };
     let file: File = toml::from_str(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
         let hint = match reader.line_of(&at).trim_start().starts_with("[peer]") {
@@ -139,6 +137,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         status: Some(status),
         peers,
         warnings: reader.warnings,
+        exposed_keys: reader.exposed_keys,
     })
 }
 
@@ -146,6 +145,7 @@ struct Reader<'a> {
     text: &'a str,
     path: &'a Path,
     warnings: Vec<String>,
+    exposed_keys: Vec<PathBuf>,
 }
 
 impl Reader<'_> {
@@ -183,26 +183,44 @@ impl Reader<'_> {
     }
 
     fn private_key(&mut self, at: Range<usize>, interface: &Interface) -> Result<PrivateKey, DaemonConfigError> {
-        match (&interface.private_key, &interface.private_key_file) {
-            (Some(key), None) => {
-                self.warnings.extend(open_to_others(self.path));
-                key.get_ref().parse().map_err(|error| self.wrong("private-key", key, error))
-            }
-            (None, Some(file)) => {
-                let path = self.beside(file.get_ref());
-                let key = super::read_key(&path).map_err(|error| self.wrong("private-key-file", file, error))?;
-                self.warnings.extend(open_to_others(&path));
-                Ok(key)
-            }
-            (Some(_), Some(second)) => {
-                Err(self.wrong("private-key-file", second, "the section has a private-key too; keep one of the two"))
-            }
-            (None, None) => Err(self.at(
+        let key = self.key("private-key", interface.private_key.as_ref(), interface.private_key_file.as_ref())?;
+        key.ok_or_else(|| {
+            self.at(
                 at,
                 "[interface] has no private-key: write private-key = \"...\" or private-key-file = \"...\"; \
                  `ripstop keys new` makes a key",
-            )),
+            )
+        })
+    }
+
+    /// Reads a secret key, which the setting `field` gives, or a file that the setting `field`-file
+    /// names. Notes the file with the key if other users have access to it.
+    fn key<K: FromStr<Err = KeyError>>(
+        &mut self,
+        field: &str,
+        key: Option<&Spanned<String>>,
+        file: Option<&Spanned<String>>,
+    ) -> Result<Option<K>, DaemonConfigError> {
+        let (key, path) = match (key, file) {
+            (None, None) => return Ok(None),
+            (Some(key), None) => {
+                let read = key.get_ref().parse().map_err(|error| self.wrong(field, key, error))?;
+                (read, self.path.to_owned())
+            }
+            (None, Some(file)) => {
+                let path = self.beside(file.get_ref());
+                let field = format!("{field}-file");
+                (super::read_key(&path).map_err(|error| self.wrong(&field, file, error))?, path)
+            }
+            (Some(_), Some(second)) => {
+                let problem = format!("the section has a {field} too; keep one of the two");
+                return Err(self.wrong(&format!("{field}-file"), second, problem));
+            }
+        };
+        if is_exposed(&path) && !self.exposed_keys.contains(&path) {
+            self.exposed_keys.push(path);
         }
+        Ok(Some(key))
     }
 
     fn addresses(&self, at: Range<usize>, list: &[Spanned<String>]) -> Result<Vec<IpNet>, DaemonConfigError> {
@@ -313,7 +331,7 @@ impl Reader<'_> {
     }
 
     fn peers(
-        &self,
+        &mut self,
         list: &[Spanned<Peer>],
         own: &PublicKey,
         addresses: &[IpNet],
@@ -349,8 +367,11 @@ impl Reader<'_> {
                 ));
             }
             let allowed_ips = self.allowed_ips(at, peer, &name, &mut prefixes, addresses)?;
+            let preshared: Option<PresharedKey> =
+                self.key("preshared-key", peer.preshared_key.as_ref(), peer.preshared_key_file.as_ref())?;
             peers.push(PeerSettings {
                 public,
+                preshared,
                 endpoint: self.optional("endpoint", peer.endpoint.as_ref(), |text| {
                     HostPort::parse(text).ok_or_else(|| {
                         format!(

@@ -136,6 +136,36 @@ fn missing_settings_are_named() {
 }
 
 #[test]
+fn keys_that_other_users_can_read_are_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str, mode: u32| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        path
+    };
+    let text = with("", "preshared-key-file = \"shared\"");
+    let load = |own: u32, shared: u32| {
+        let path = write("a.toml", &text, own);
+        write("shared", &key(3).to_base64(), shared);
+        let config = DaemonConfig::load(&path).unwrap();
+        let names = config.exposed_keys.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        [load(0o600, 0o400), load(0o644, 0o600), load(0o600, 0o640), load(0o604, 0o622)].join(","),
+        ",a.toml,shared,a.toml shared"
+    );
+    let config = DaemonConfig::load(&directory.path().join("a.toml")).unwrap();
+    assert!(config.peers[0].preshared.is_some());
+    let both = with("", "preshared-key = \"x\"\npreshared-key-file = \"shared\"");
+    let error = parse(&both).unwrap_err();
+    assert!(error.starts_with("t.toml:9:22: preshared-key-file") && error.contains("keep one"), "{error}");
+    let error = parse(&with("", "preshared-key = \"a secret\"")).unwrap_err();
+    assert!(error.starts_with("t.toml:8:17: preshared-key: not a key") && !error.contains("secret"), "{error}");
+}
+
+#[test]
 fn a_small_mtu_warns_where_ipv6_is_used() {
     let config = parse(&with("mtu = 1300", "")).unwrap();
     assert!(config.warnings[0].contains("1344"), "{:?}", config.warnings);
@@ -160,7 +190,7 @@ fn example(with_comments: bool) -> String {
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
         // These two settings exclude `private-key` and `port`, which the text already sets.
-        !name.is_empty() && !name.contains(' ') && name != "private-key-file" && name != "listen"
+        !name.is_empty() && !name.contains(' ') && !name.ends_with("key-file") && name != "listen"
     };
     let line = |line: &str| match line.strip_prefix("# ") {
         Some(setting) if with_comments && is_setting(setting) => setting.to_owned(),
@@ -176,6 +206,7 @@ fn the_example_is_valid_and_its_comments_show_the_defaults() {
     let mut full = parse(&example(true)).unwrap();
     assert_eq!(full.metrics.take(), Some("127.0.0.1:9482".parse().unwrap()));
     assert_eq!(full.tunnel.deadline.take(), Some(Duration::from_secs(1)));
+    assert!(full.peers[0].preshared.take().is_some());
     assert_eq!(full.peers[0].keepalive.take(), Some(Duration::from_secs(25)));
     assert_eq!(full.status.take().unwrap().path(), plain.status.as_ref().unwrap().path());
     full.status = plain.status.clone();
@@ -188,7 +219,7 @@ fn the_documents_have_every_field() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/configuration.md");
     let document = std::fs::read_to_string(path).unwrap();
     for (text, least) in
-        [(with("colour = 1", ""), 13), (with("", "colour = 1"), 5), (with("max-overhead = { colour = 1 }", ""), 2)]
+        [(with("colour = 1", ""), 13), (with("", "colour = 1"), 7), (with("max-overhead = { colour = 1 }", ""), 2)]
     {
         let error = parse(&text).unwrap_err();
         // `patience` is the former name of `deadline`.

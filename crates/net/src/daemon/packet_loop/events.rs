@@ -2,7 +2,7 @@
 
 use super::{PacketLoop, PeerState};
 use ripstop_proto::endpoint::EndpointEvent;
-use ripstop_proto::secure::PeerId;
+use ripstop_proto::secure::{PeerId, PresharedMismatch};
 
 impl PacketLoop {
     /// Logs the event and acts on it.
@@ -38,6 +38,19 @@ impl PacketLoop {
             }
             EndpointEvent::Roamed { peer, from: Some(from), to } => {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
+            }
+            EndpointEvent::PresharedMismatch { peer, mismatch } => {
+                let problem = match mismatch {
+                    PresharedMismatch::OnlyPeer => {
+                        "the peer has a pre-shared key for this host, and this host has none"
+                    }
+                    PresharedMismatch::OnlyThisEnd => {
+                        "this host has a pre-shared key for the peer, and the peer has none"
+                    }
+                    PresharedMismatch::Differ => "the peer's answer does not authenticate: the pre-shared keys differ",
+                };
+                let peer = named(&self.peers, peer);
+                tracing::warn!(%peer, "no connection: {problem}; set the same `preshared-key` on both hosts");
             }
             EndpointEvent::Silent { peer } => {
                 // Random loss alone sometimes causes such a silence. If the silence lasts, the peer becomes

@@ -90,6 +90,20 @@ const INTERACTIVE_SHARE: f64 = 0.02;
 /// flows on slow paths also get the repairs of interactive flows.
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
 
+/// The largest number of packets about the path that wait to be sent. A peer can ask for any number of
+/// answers. Half the value still answers two challenges of different addresses at once. Double the
+/// value only takes more memory.
+const MOST_PATH_PACKETS: usize = 4;
+
+/// A packet about the path, which the user of the tunnel requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathPacket {
+    /// A challenge with this token.
+    Challenge(u64),
+    /// The answer to a challenge with this token.
+    Answer(u64),
+}
+
 /// An event that the tunnel reports to its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelEvent {
@@ -145,6 +159,8 @@ pub struct Tunnel<P: InnerPacket> {
     seed: u16,
     /// Padding of a requested probe that has not been sent yet, bytes.
     requested_probe: Option<u16>,
+    /// Requested packets about the path that have not been sent yet.
+    path_packets: VecDeque<PathPacket>,
     /// Whether the peer must be told that the session ends.
     close: bool,
     events: VecDeque<TunnelEvent>,
@@ -198,6 +214,7 @@ impl<P: InnerPacket> Tunnel<P> {
             recovery_wait: RecoveryWait::default(),
             seed: seed.stream("coefficients").next_u64() as u16,
             requested_probe: None,
+            path_packets: VecDeque::new(),
             close: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
@@ -215,6 +232,19 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The probe is the next packet that [`Session::poll_transmit`] returns.
     pub fn request_probe(&mut self, padding: u16) {
         self.requested_probe = Some(padding);
+    }
+
+    /// Requests a packet about the path: a challenge, or the answer to one. The packet leaves before
+    /// all other packets. At most [`MOST_PATH_PACKETS`] packets wait.
+    pub fn request_path_packet(&mut self, packet: PathPacket) {
+        if self.path_packets.len() < MOST_PATH_PACKETS && !self.path_packets.contains(&packet) {
+            self.path_packets.push_back(packet);
+        }
+    }
+
+    /// Whether a requested packet about the path waits to be sent.
+    pub fn has_path_packet(&self) -> bool {
+        !self.path_packets.is_empty()
     }
 
     /// Ends the session. A later [`Session::poll_transmit`] returns the packet that tells the peer
@@ -385,7 +415,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             }
             Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
             Packet::Window(window) => self.receiver.window(now, &window),
-            Packet::Probe { .. } => {}
+            Packet::Probe { .. } | Packet::Challenge { .. } | Packet::Answer { .. } => {}
             Packet::Close => self.events.push_back(TunnelEvent::Closed),
         }
     }
@@ -406,6 +436,13 @@ impl<P: InnerPacket> Session for Tunnel<P> {
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         let now = self.tick(now);
+        if let Some(packet) = self.path_packets.pop_front() {
+            let packet = match packet {
+                PathPacket::Challenge(token) => Packet::Challenge { token },
+                PathPacket::Answer(token) => Packet::Answer { token },
+            };
+            return Some(self.send(now, Content::Feedback, packet));
+        }
         if let Some(padding) = self.requested_probe.take() {
             return Some(self.send_probe(now, padding));
         }

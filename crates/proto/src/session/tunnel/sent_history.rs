@@ -42,7 +42,8 @@ pub(super) enum Content {
     Window,
     /// A probe with this number of padding bytes.
     Probe(u32),
-    /// A report, or the end of the session. Such a datagram does not ask for a report.
+    /// A report, the end of the session, a challenge or an answer. Such a datagram does not ask for a
+    /// report.
     Feedback,
 }
 

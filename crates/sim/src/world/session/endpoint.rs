@@ -252,6 +252,7 @@ fn endpoint(node: u32, config: &EndpointConfig, seed: Seed, run: u64) -> Endpoin
 fn add_peer(endpoint: &mut Endpoint, now: Time, other: u32, seed: Seed) -> PeerId {
     let peer = PeerConfig {
         public: private_key(other, seed).public(),
+        preshared: None,
         endpoint: Some(outer_address(other, PORT)),
         allowed_ips: vec![format!("{}/32", inner_address(other)).parse().expect("a valid prefix")],
         keepalive: None,

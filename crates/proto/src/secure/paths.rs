@@ -1,0 +1,157 @@
+//! Addresses from which a peer's datagrams came, and which are not proven yet.
+//!
+//! An attacker on the path can copy a datagram and send the copy from a forged source address. If
+//! this end followed each new source address, the attacker could direct the stream at anybody. So a
+//! new address is a *candidate*: this end sends a challenge there, and goes on to send everything
+//! else to the proven address. The peer sends the challenge's token back, which proves that it
+//! receives datagrams at the new address (RFC 9000, section 8.2).
+
+use super::entropy::{Entropy, array};
+use ripstop_base::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The largest number of candidates of a peer. An attacker who forges many addresses displaces the
+/// oldest candidates. With half the value, it displaces the peer's own new address sooner; the
+/// peer's next datagram brings the address back. Double the value lets one attacker cause twice the
+/// number of challenges.
+const MOST_CANDIDATES: usize = 4;
+/// How many challenges are sent to a candidate. At 30 % loss in each direction, four challenges
+/// without an answer have a probability of 7 %. The peer's next datagram then begins again. With half
+/// the value, this probability is 26 %. Double the value sends twice the bytes to a forged address.
+const TRIES: u32 = 4;
+/// The time from the first challenge to the second; each further wait is twice as long. The value
+/// should exceed the round-trip time of most paths. With half the value, more challenges are sent in
+/// vain on long paths. With double the value, a lost challenge delays the change of the address by up
+/// to a second.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// A candidate gets at most this number of times the bytes that came from it (RFC 9000, section 8).
+/// A smaller value leaves no room for a second challenge after a very short datagram.
+const MOST_AMPLIFICATION: u64 = 3;
+/// The length of a challenge, UDP payload, bytes: header, token and tag.
+const CHALLENGE_LEN: u64 = 33;
+
+/// The candidates of one peer, the oldest first.
+#[derive(Default)]
+pub(crate) struct Candidates(Vec<Candidate>);
+
+struct Candidate {
+    address: SocketAddr,
+    token: u64,
+    /// Bytes of authentic datagrams from the address, UDP payload.
+    received: u64,
+    /// Bytes of challenges to the address, UDP payload.
+    sent: u64,
+    tries: u32,
+    /// When the next challenge is due. After [`TRIES`] challenges: when the candidate is dropped.
+    next: Time,
+}
+
+impl Candidates {
+    /// Notes an authentic datagram of `bytes` bytes from the unproven address `from`. Returns the
+    /// token of the challenge that is due, if the address is new.
+    pub(crate) fn heard(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        bytes: usize,
+        entropy: &mut dyn Entropy,
+    ) -> Option<u64> {
+        if let Some(known) = self.0.iter_mut().find(|candidate| candidate.address == from) {
+            known.received = known.received.saturating_add(bytes as u64);
+            return None;
+        }
+        if self.0.len() == MOST_CANDIDATES {
+            self.0.remove(0);
+        }
+        let token = u64::from_be_bytes(array(entropy));
+        let mut fresh = Candidate { address: from, token, received: bytes as u64, sent: 0, tries: 0, next: now };
+        let due = fresh.challenge(now);
+        self.0.push(fresh);
+        due.then_some(token)
+    }
+
+    /// The tokens of the challenges that are due. Drops the candidates that have not answered, and
+    /// adds their number to `failed`.
+    pub(crate) fn due(&mut self, now: Time, failed: &mut u64) -> Vec<u64> {
+        let before = self.0.len();
+        self.0.retain(|candidate| candidate.next > now || candidate.tries < TRIES);
+        *failed += (before - self.0.len()) as u64;
+        let due = self.0.iter_mut().filter(|candidate| candidate.next <= now);
+        due.filter_map(|candidate| candidate.challenge(now).then_some(candidate.token)).collect()
+    }
+
+    /// When [`Candidates::due`] has something to do next.
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        self.0.iter().map(|candidate| candidate.next).min()
+    }
+
+    /// The address that the challenge with this token goes to.
+    pub(crate) fn address(&self, token: u64) -> Option<SocketAddr> {
+        self.0.iter().find(|candidate| candidate.token == token).map(|candidate| candidate.address)
+    }
+
+    /// The address that the peer has proven by sending back this token. All candidates are dropped.
+    pub(crate) fn prove(&mut self, token: u64) -> Option<SocketAddr> {
+        let proven = self.address(token)?;
+        self.0.clear();
+        Some(proven)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Candidate {
+    /// Begins the next try. Returns whether the limit on bytes allows its challenge.
+    fn challenge(&mut self, now: Time) -> bool {
+        self.next = now + FIRST_WAIT * (1 << self.tries);
+        self.tries += 1;
+        let allowed = self.sent + CHALLENGE_LEN <= MOST_AMPLIFICATION.saturating_mul(self.received);
+        self.sent += if allowed { CHALLENGE_LEN } else { 0 };
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    fn address(n: u8) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, n], 1))
+    }
+
+    #[test]
+    fn a_candidate_gets_few_bytes_and_four_tries() {
+        let mut entropy = Seed::new(1).stream("tokens");
+        for (received, challenges) in [(25, 2), (44, 4), (10, 0), (1400, 4)] {
+            let mut candidates = Candidates::default();
+            let (mut now, mut sent, mut failed) = (Time::ZERO, 0, 0);
+            sent += u64::from(candidates.heard(now, address(1), received, &mut entropy).is_some());
+            while let Some(next) = candidates.next_due() {
+                assert!(next > now, "no busy loop");
+                now = next;
+                sent += candidates.due(now, &mut failed).len() as u64;
+            }
+            assert_eq!((sent, failed), (challenges, 1), "{received} bytes were received");
+            assert!(sent * CHALLENGE_LEN <= 3 * received as u64);
+            assert_eq!(now, Time::from_millis(7500));
+        }
+    }
+
+    #[test]
+    fn the_answer_proves_one_address() {
+        let mut entropy = Seed::new(2).stream("tokens");
+        let mut candidates = Candidates::default();
+        let tokens: Vec<u64> =
+            (0..9).filter_map(|n| candidates.heard(Time::ZERO, address(n), 100, &mut entropy)).collect();
+        assert_eq!(tokens.len(), 9);
+        assert_eq!(candidates.heard(Time::ZERO, address(8), 100, &mut entropy), None, "the address is known");
+        assert_eq!(candidates.address(tokens[4]), None, "only the newest four are kept");
+        assert_eq!(candidates.prove(tokens[4] ^ 1), None);
+        assert_eq!(candidates.prove(tokens[6]), Some(address(6)));
+        assert_eq!((candidates.prove(tokens[6]), candidates.next_due()), (None, None));
+    }
+}
