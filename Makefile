@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR := $(TARGET)
 # The version of cargo-deny that `make deny` installs.
 CARGO_DENY = 0.20.2
 
-.PHONY: help build demo test accept oracle papers plan-report deny bench soak flags fmt clean
+.PHONY: help build demo test accept oracle papers plan-report deny bench sensitivity soak flags fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,11 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
+
+sensitivity: ## run the table of shares with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (30 minutes)
+	@tools/need.sh cargo cc
+	cargo build --release --locked -p ripstop-sim --example sensitivity
+	$(TARGET)/release/examples/sensitivity constants > docs/contributors/sensitivity.md
 
 soak: ## run random hostile sessions in virtual time, for 10 000 seeds one of the tunnel and one of TCP/LT (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 seeds, from seed 7 on; KIND=lt or KIND=tunnel runs one kind
 	@tools/need.sh cargo cc

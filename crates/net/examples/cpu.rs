@@ -119,8 +119,12 @@ fn measure(case: &str, program: &str, seconds: f64) -> Outcome<Figures> {
     let carried: Box<dyn Fn() -> u64> = if case == "calm" {
         trickle(&hub, &ends[0], warm_up + length)?
     } else {
-        let route =
-            |i: usize| Route { client: hub.clone(), server: ends[i].clone(), address: inside(i + 2), congestion: "cubic" };
+        let route = |i: usize| Route {
+            client: hub.clone(),
+            server: ends[i].clone(),
+            address: inside(i + 2),
+            congestion: "cubic",
+        };
         let streams = (0..peers)
             .map(|i| Ok(Bulk::start(&route(i), Seed::new(i as u64), Duration::from_secs(5))?))
             .collect::<Outcome<Vec<Bulk>>>()?;
@@ -202,8 +206,7 @@ fn start(program: &str, directory: &Path, hub: &Namespace, ends: &[Namespace]) -
             inside(host)
         );
         for (peer, dials) in peers {
-            let endpoint =
-                if dials { format!("endpoint = \"198.18.{}.2:5182\"\n", peer - 2) } else { String::new() };
+            let endpoint = if dials { format!("endpoint = \"198.18.{}.2:5182\"\n", peer - 2) } else { String::new() };
             text += &format!(
                 "[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"{}/32\"]\n{endpoint}",
                 public[peer - 1],

@@ -2,8 +2,13 @@
 //! ICMP.
 //!
 //! A probe is a datagram that is padded to the size to be tested. The search begins at the
-//! configured size, which most paths carry. After three lost probes of the current size the search
-//! goes down to the next usual size. Every ten minutes the search probes the next larger size.
+//! configured size, which most paths carry. If three probes of the size in use are lost, the search
+//! goes down to [`BASE`], so that traffic flows again soon. From there the search goes up, one usual
+//! size at a time, until three probes of a size are lost. Every minute the search goes on upwards.
+//!
+//! During a session, the tunnel notices that all large datagrams are lost while small ones arrive
+//! (`tunnel/black_hole.rs`). Then the size in use is probed again. A large datagram that arrives ends
+//! the doubt, so random loss does not lower the MTU.
 
 use ripstop_base::Time;
 use std::time::Duration;
@@ -12,21 +17,27 @@ use std::time::Duration;
 /// IPv6 (RFC 8200). If a path's MTU lies between two of these sizes, the search finds the smaller
 /// size.
 const SIZES: [u32; 10] = [9000, 1500, 1492, 1480, 1460, 1440, 1420, 1400, 1340, 1280];
+/// The size to which the search goes down, bytes: BASE_PLPMTU of RFC 8899. IPv6 paths must carry it.
+/// A smaller value needs more steps upwards. A larger value fails on more paths.
+const BASE: u32 = 1280;
 /// The smallest size that the search tries, bytes. Every IPv4 host must accept datagrams of 576
-/// bytes (RFC 791). IPv6 paths must carry 1280 bytes.
+/// bytes (RFC 791). Half the value helps no known path. Double the value fails on IPv4 paths with
+/// small MTUs.
 const LEAST: u32 = 576;
-/// After this many lost probes of one size, the search concludes that the size is too large. A
+/// After this number of lost probes of one size, the search concludes that the size is too large. A
 /// probe counts as lost when a later datagram has arrived. A probe also counts as lost when no
 /// report has come for so long that the tunnel gives up all datagrams in flight. At 30 % random
-/// loss, 3 probes are lost by chance in 2.7 % of cases. With a larger value, such an error is
-/// rarer, and a step down takes longer.
+/// loss, 3 probes are lost by chance in 2.7 % of cases. With double the value, such an error is
+/// rarer, and a step down takes longer. Half the value errs more often.
 const TRIES: u32 = 3;
 /// Time between two probes of the same size. With [`TRIES`] probes, a step down takes about a
-/// second. With half the value, a step down takes half as long.
+/// second. With half the value, a step down takes half as long. Double the value keeps a black hole
+/// open for longer.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Time between two searches for a larger size. The value is what RFC 8899 (section 5.1.1)
-/// recommends for PMTU_RAISE_TIMER. Half the value finds a larger MTU sooner and sends more probes.
-const UPWARDS: Duration = Duration::from_secs(600);
+/// Time between two searches for a larger size. RFC 8899 (section 5.1.1) recommends 10 minutes for
+/// PMTU_RAISE_TIMER. A search costs three datagrams, so a minute is affordable. Half the value finds
+/// a larger MTU sooner and sends more probes. Double the value finds it later.
+const UPWARDS: Duration = Duration::from_secs(60);
 
 /// The search for the MTU of one peer's path.
 #[derive(Clone, Debug)]
@@ -35,10 +46,12 @@ pub(super) struct MtuSearch {
     ceiling: u32,
     /// The size in use.
     current: u32,
-    /// Whether the peer has received a probe of the size in use.
+    /// Whether the peer has received a probe of the size in use, and nothing raises a doubt.
     confirmed: bool,
     /// A larger size that is being probed.
     candidate: Option<u32>,
+    /// A size whose probes were lost in this search. The search does not go there again.
+    refused: Option<u32>,
     /// How many probes of the size that is being probed were lost so far.
     lost: u32,
     /// When the next probe is due.
@@ -49,12 +62,39 @@ impl MtuSearch {
     /// A search that begins at `ceiling`.
     pub(super) fn new(now: Time, ceiling: u32) -> MtuSearch {
         let ceiling = ceiling.max(LEAST);
-        MtuSearch { ceiling, current: ceiling, confirmed: false, candidate: None, lost: 0, next_probe: now }
+        MtuSearch {
+            ceiling,
+            current: ceiling,
+            confirmed: false,
+            candidate: None,
+            refused: None,
+            lost: 0,
+            next_probe: now,
+        }
     }
 
     /// The size in use, bytes.
     pub(super) fn current(&self) -> u32 {
         self.current
+    }
+
+    /// Probes the size in use again, because all large datagrams are lost.
+    pub(super) fn doubt(&mut self, now: Time) {
+        if self.confirmed {
+            self.confirmed = false;
+            self.candidate = None;
+            self.lost = 0;
+            self.next_probe = now;
+        }
+    }
+
+    /// Ends the doubt: a large datagram has arrived.
+    pub(super) fn prove(&mut self, now: Time) {
+        if !self.confirmed {
+            self.confirmed = true;
+            self.lost = 0;
+            self.next_probe = now + UPWARDS;
+        }
     }
 
     /// The size to probe now; None if no probe is due.
@@ -63,6 +103,10 @@ impl MtuSearch {
             return None;
         }
         if self.confirmed && self.candidate.is_none() {
+            if self.above().is_none() {
+                // The last search ended at a size that was refused. A new search begins.
+                self.refused = None;
+            }
             self.candidate = self.above();
         }
         let size = if self.confirmed { self.candidate } else { Some(self.current) };
@@ -72,7 +116,7 @@ impl MtuSearch {
 
     /// When the next probe is due. None if the configured size is in use and confirmed.
     pub(super) fn next_probe(&self) -> Option<Time> {
-        (!self.confirmed || self.above().is_some()).then_some(self.next_probe)
+        (!self.confirmed || self.current < self.ceiling).then_some(self.next_probe)
     }
 
     /// Notes that a probe of `size` bytes has arrived (`received`) or is lost. Returns whether the
@@ -85,7 +129,7 @@ impl MtuSearch {
                 self.confirmed = true;
                 self.candidate = None;
                 self.lost = 0;
-                self.next_probe = now + UPWARDS;
+                self.next_probe = if self.above().is_some() { now } else { now + UPWARDS };
             }
             return larger;
         }
@@ -97,22 +141,25 @@ impl MtuSearch {
             return false;
         }
         self.lost = 0;
+        self.refused = Some(size);
         if self.candidate.take().is_some() {
             self.next_probe = now + UPWARDS;
             return false;
         }
-        let below = SIZES.iter().copied().find(|size| *size < self.current).unwrap_or(LEAST);
+        let below = if self.current > BASE { BASE } else { LEAST };
         let changed = below < self.current;
-        self.current = below;
+        self.current = below.min(self.current);
         self.confirmed = false;
         self.next_probe = now;
         changed
     }
 
-    /// The next larger size to probe. None if the configured size is in use.
+    /// The next larger size to probe. None if the configured size is in use, or if the next size was
+    /// refused in this search.
     fn above(&self) -> Option<u32> {
-        let next = SIZES.iter().rev().copied().find(|size| *size > self.current).unwrap_or(self.ceiling);
-        (self.current < self.ceiling).then_some(next.min(self.ceiling))
+        let next =
+            SIZES.iter().rev().copied().find(|size| *size > self.current).unwrap_or(self.ceiling).min(self.ceiling);
+        (next > self.current && self.refused.is_none_or(|refused| next < refused)).then_some(next)
     }
 }
 
@@ -139,6 +186,23 @@ mod tests {
         assert_eq!(search(1500, 1450, 20).current(), 1440);
         assert_eq!(search(1500, 600, 20).current(), LEAST);
         assert_eq!(search(100, 1500, 1).current(), LEAST);
+    }
+
+    #[test]
+    fn a_doubt_is_decided_by_probes_or_by_a_large_datagram() {
+        let mut search = search(1500, 1500, 1);
+        search.doubt(Time::from_millis(2_000));
+        assert_eq!(search.poll_probe(Time::from_millis(2_000)), Some(1500));
+        search.prove(Time::from_millis(2_100));
+        assert_eq!((search.current(), search.next_probe()), (1500, None));
+        search.doubt(Time::from_millis(3_000));
+        for ms in 3_000..20_000 {
+            let now = Time::from_millis(ms);
+            if let Some(size) = search.poll_probe(now) {
+                search.settled(now, size, size <= 1400);
+            }
+        }
+        assert_eq!(search.current(), 1400);
     }
 
     #[test]

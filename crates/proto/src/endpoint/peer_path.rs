@@ -227,6 +227,18 @@ impl PeerPath {
                 TunnelEvent::Silent => EndpointEvent::Silent { peer },
                 TunnelEvent::Heard => EndpointEvent::Heard { peer },
                 TunnelEvent::Closed => EndpointEvent::Closed { peer },
+                TunnelEvent::LargeLost => {
+                    if let Some(mtu) = &mut self.mtu {
+                        mtu.doubt(now);
+                    }
+                    continue;
+                }
+                TunnelEvent::LargeReceived => {
+                    if let Some(mtu) = &mut self.mtu {
+                        mtu.prove(now);
+                    }
+                    continue;
+                }
                 TunnelEvent::Probe { padding, received } => {
                     let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
                     let Some(mtu) = &mut self.mtu else { continue };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What a cell's figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
+pub(crate) enum Figure {
     /// Goodput of the first flow, divided by C (1 - p).
     Share,
     /// Goodput of the first flow, divided by the goodput of all flows.
@@ -14,19 +14,21 @@ pub enum Figure {
     Jain,
     /// Goodput of the first flow in the last interval, divided by C (1 - p) there.
     Step,
+    /// 99th percentile of the time from a request to its answer, s.
+    Tail,
 }
 
 /// One cell of the table.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// The row.
-    pub group: &'static str,
+    pub(crate) group: &'static str,
     /// The column.
-    pub name: String,
+    pub(crate) name: String,
     /// Link rate times the share of packets that pass, bit/s.
-    pub carried: f64,
-    pub figure: Figure,
-    pub scenario: String,
+    pub(crate) carried: f64,
+    pub(crate) figure: Figure,
+    pub(crate) scenario: String,
 }
 
 /// A link between `a` and `b`.
@@ -115,11 +117,12 @@ fn cell(group: &'static str, name: String, path: &Path, figure: Figure, traffic:
 }
 
 /// All cells. `tuning` is TOML for each tunnel, such as `tuning = { probe-gain = 1.2 }`.
-pub fn cells(tuning: &str) -> Vec<Cell> {
+pub(crate) fn cells(tuning: &str) -> Vec<Cell> {
     let mut all = Vec::new();
     shares(&mut all, tuning);
     beside_cubic(&mut all, tuning);
     steps(&mut all, tuning);
+    tails(&mut all, tuning);
     all
 }
 
@@ -204,12 +207,34 @@ fn steps(all: &mut Vec<Cell>, tuning: &str) {
     }
 }
 
+fn tails(all: &mut Vec<Cell>, tuning: &str) {
+    for (group, tcp) in [("tail-cubic", "linux-cubic"), ("tail-bbr", "bbr")] {
+        for (loss, bulk) in [(0.01, false), (0.02, false), (0.05, false), (0.1, false), (0.2, false), (0.05, true)] {
+            let path = Path::new(20.0, 100.0, loss);
+            let tcp_keys =
+                format!("tcp = \"{tcp}\"\nwindow = 40000\nack-every = 2\npacket = \"1384B\"\ntunnel = \"t\"\n");
+            let mut text = format!("{}{}", path.run(150.0, 4), path.toml());
+            let _ = write!(
+                text,
+                "[[tunnel]]\nname = \"t\"\nbetween = [\"a\", \"b\"]\n{tuning}[[flow]]\nname = \"q\"\nfrom = \"a\"\nto = \"b\"\n\
+                 count = 4\nsource = {{ requests = {{ length = \"100B\", think = \"exp:100ms\" }} }}\n{tcp_keys}[[flow]]\nname = \"r\"\n\
+                 from = \"b\"\nto = \"a\"\ncount = 4\nsource = {{ answers = {{ to = \"q\", length = \"100B\" }} }}\n{tcp_keys}"
+            );
+            if bulk {
+                let _ = write!(text, "[[flow]]\nname = \"bulk\"\nfrom = \"b\"\nto = \"a\"\n{tcp_keys}");
+            }
+            let name = format!("{}%{}", loss * 100.0, if bulk { " beside bulk" } else { "" });
+            all.push(Cell { group, name, carried: 1.0, figure: Figure::Tail, scenario: text });
+        }
+    }
+}
+
 impl Cell {
     /// Runs the cell.
     ///
     /// # Errors
     /// The scenario is refused. The error is a sentence.
-    pub fn run(&self) -> Result<ScenarioReport, String> {
+    pub(crate) fn run(&self) -> Result<ScenarioReport, String> {
         let sample = std::env::var("SAMPLE").map_or(String::new(), |sample| format!("[run]\nsample = \"{sample}\"\n"));
         let text =
             if sample.is_empty() { self.scenario.clone() } else { self.scenario.replacen("[run]\n", &sample, 1) };
@@ -218,7 +243,7 @@ impl Cell {
     }
 
     /// The cell's figure.
-    pub fn figure(&self, report: &ScenarioReport) -> f64 {
+    pub(crate) fn figure(&self, report: &ScenarioReport) -> f64 {
         let rates = |flows: &[ripstop_sim::scenario::FlowReport]| -> Vec<f64> {
             flows.iter().map(|flow| flow.goodput_bps.mean.unwrap_or(0.0)).collect()
         };
@@ -228,6 +253,10 @@ impl Cell {
             Figure::Share => each[0] / self.carried,
             Figure::Part => each[0] / sum,
             Figure::Jain => sum * sum / (each.len() as f64 * each.iter().map(|rate| rate * rate).sum::<f64>()),
+            Figure::Tail => {
+                let tails = report.flows.iter().filter(|flow| flow.name.starts_with('q'));
+                tails.filter_map(|flow| flow.completion_s.p99).sum::<f64>() / 4.0
+            }
             Figure::Step => rates(&report.intervals[0].flows)[0] / self.carried,
         }
     }

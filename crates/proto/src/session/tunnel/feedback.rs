@@ -39,13 +39,18 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
-        let loss = &mut self.loss;
+        let (loss, hole, mtu) = (&mut self.loss, &mut self.black_hole, self.config.path_mtu);
+        let mut evidence = Vec::new();
         let mut report = self.sent_history.take(
             now,
             feedback,
             |outcome| apply_outcome(outcome, sources, repairs, announce, events),
-            |lost| loss.settle(now, lost),
+            |lost, bytes| {
+                loss.settle(now, lost);
+                evidence.push(hole.settle(bytes, lost, mtu));
+            },
         );
+        self.take_evidence(evidence);
         report.report_every = self.announced.report_every;
         report.losses = self.loss.losses();
         self.rate.on_report(&report);

@@ -32,6 +32,7 @@
 //! * A *probe* is a datagram that is sent to obtain a report. Most probes carry only padding.
 
 mod announcement;
+mod black_hole;
 mod bounds;
 mod config;
 mod feedback;
@@ -63,6 +64,7 @@ use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, HEADER_LEN, Packet, ReportedTotals, TAG_LEN, Window, WireContext};
+use black_hole::{BlackHole, Evidence};
 use ingress::Ingress;
 use pacer::Pacer;
 use receive::Receiver;
@@ -120,6 +122,10 @@ pub enum TunnelEvent {
         /// True: the probe arrived. False: the probe is lost.
         received: bool,
     },
+    /// All large datagrams are lost, and small ones arrive: the path's MTU may have become smaller.
+    LargeLost,
+    /// A large datagram has arrived after [`TunnelEvent::LargeLost`].
+    LargeReceived,
 }
 
 /// One end of a tunnel.
@@ -137,6 +143,7 @@ pub struct Tunnel<P: InnerPacket> {
     rate: RateControl,
     pacer: Pacer,
     loss: LossEstimator,
+    black_hole: BlackHole,
     receiver: Receiver<P>,
     silence: Silence,
     /// The last window announcement that was sent to the peer (see `announcement.rs`).
@@ -203,6 +210,7 @@ impl<P: InnerPacket> Tunnel<P> {
             rate,
             pacer: Pacer::new(now),
             loss: LossEstimator::default(),
+            black_hole: BlackHole::default(),
             receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
             silence: Silence::new(now),
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, deadline: Duration::ZERO },
@@ -254,8 +262,15 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes.
+    ///
+    /// Symbols that no longer fit a datagram are given up, together with all earlier symbols. Packets in
+    /// the ingress queue that no longer fit are dropped and counted when their turn comes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
+        self.black_hole.reset();
+        if self.sources.give_up_longer(self.inner_mtu() + 1) {
+            self.announce = true;
+        }
         self.update_deadline();
     }
 
@@ -322,6 +337,17 @@ impl<P: InnerPacket> Tunnel<P> {
         status::of(self)
     }
 
+    /// Reports what the fates of datagrams say of the path's MTU.
+    fn take_evidence(&mut self, evidence: Vec<Evidence>) {
+        for one in evidence {
+            match one {
+                Evidence::None => {}
+                Evidence::Suspicion => self.events.push_back(TunnelEvent::LargeLost),
+                Evidence::Proof => self.events.push_back(TunnelEvent::LargeReceived),
+            }
+        }
+    }
+
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
@@ -346,6 +372,7 @@ impl<P: InnerPacket> Tunnel<P> {
         PathView {
             losses,
             proactive: Losses { share: proactive.min(view.codable), ..losses },
+            sparse: Losses { share: self.loss.proactive_interactive(now).min(view.codable), ..losses },
             srtt: self.sent_history.srtt(),
             deadline: self.deadline(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),

@@ -72,6 +72,8 @@ pub(super) struct PathView {
     /// Expected losses, for proactive repairs. The share is 0 on a clean path. The share is at most
     /// `View::codable` of the rate controller.
     pub(super) proactive: Losses,
+    /// Like `proactive`, for interactive packets. Such losses count for longer.
+    pub(super) sparse: Losses,
     /// Smoothed round-trip time.
     pub(super) srtt: Duration,
     /// How long the ends wait for a symbol before they give up the symbol.
@@ -492,7 +494,7 @@ impl Repairs {
 
     fn interactive_wanted(&self, path: &PathView) -> u32 {
         match self.redundancy {
-            Redundancy::Adaptive if !self.usefulness.suspended => interactive_repairs(path.proactive),
+            Redundancy::Adaptive if !self.usefulness.suspended => interactive_repairs(path.sparse),
             _ => 0,
         }
     }

@@ -235,13 +235,13 @@ impl SentHistory {
     /// has become known about a datagram. The calls for received datagrams come first, in order of number. The calls
     /// for lost datagrams follow, in order of number. `settle` is called one time for each datagram, in order of
     /// number. This call is made as soon as the fates of the datagram and of all earlier datagrams are known. Its
-    /// argument is true if the datagram is lost.
+    /// arguments are whether the datagram is lost, and its size in bytes.
     pub(super) fn take(
         &mut self,
         now: Time,
         feedback: &Feedback,
         mut outcome: impl FnMut(Outcome),
-        settle: impl FnMut(bool),
+        settle: impl FnMut(bool, u32),
     ) -> Report {
         let mut report = Report { now, in_flight_before: self.in_flight, ..Report::default() };
         if feedback.largest >= self.next() {
@@ -272,7 +272,7 @@ impl SentHistory {
 
     /// Declares everything in flight lost, because no report has come for too long. `outcome` and `settle` are called
     /// as in [`SentHistory::take`].
-    pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool)) {
+    pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool, u32)) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
         for record in self.records.iter_mut().skip(from) {
             if record.fate == Fate::Unknown {
@@ -509,14 +509,14 @@ impl SentHistory {
 
     /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown. The fates of reports
     /// are not passed on. A report of unknown fate is skipped if the report left before the datagram in `largest`.
-    fn settle(&mut self, mut settle: impl FnMut(bool)) {
+    fn settle(&mut self, mut settle: impl FnMut(bool, u32)) {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
             match (record.fate, record.content) {
                 (Fate::Unknown, Content::Feedback) if self.largest.is_some_and(|l| l.sent > record.sent) => {}
                 (Fate::Unknown, _) => break,
                 (_, Content::Feedback) => {}
-                (fate, _) => settle(fate == Fate::Lost),
+                (fate, _) => settle(fate == Fate::Lost, record.bytes),
             }
             self.settled_to = self.settled_to.max(self.first) + 1;
         }

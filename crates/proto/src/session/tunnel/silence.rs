@@ -153,10 +153,16 @@ impl<P: InnerPacket> Tunnel<P> {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
         let (loss, now) = (&mut self.loss, self.now);
+        let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
+        let mut evidence = Vec::new();
         self.sent_history.give_up_in_flight(
             |outcome| apply_outcome(outcome, sources, repairs, announce, events),
-            |lost| loss.settle(now, lost),
+            |lost, bytes| {
+                loss.settle(now, lost);
+                evidence.push(hole.settle(bytes, lost, mtu));
+            },
         );
+        self.take_evidence(evidence);
     }
 
     /// Sends the next probe of the current batch. `None`: the batch is complete.
@@ -171,7 +177,9 @@ impl<P: InnerPacket> Tunnel<P> {
         let path = self.path(now);
         // The first probes of a batch only test whether the path works again. Small probes suffice
         // for this test. The last probes are repairs or sources.
-        if f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
+        // If the path no longer carries large datagrams, only small probes arrive.
+        let small = self.black_hole.wants_small() && self.silence.due.is_multiple_of(2);
+        if small || f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
             return Some(self.send_probe(now, 0));
         }
         if let Some(plan) = self.repairs.plan_probe(&self.sources, &path)

@@ -228,6 +228,20 @@ impl<P: InnerPacket> Sources<P> {
         self.given_up != before
     }
 
+    /// Gives up the symbols longer than `most` bytes, and all symbols before the last of them. Returns
+    /// true if at least one of these symbols was not known to be received.
+    pub(super) fn give_up_longer(&mut self, most: u32) -> bool {
+        let before = self.given_up;
+        let Some(last) = self.sources.iter().rposition(|source| source.bytes > most) else { return false };
+        for _ in 0..=last {
+            if self.sources[0].state != State::Known {
+                self.given_up += 1;
+            }
+            self.drop_first();
+        }
+        self.given_up != before
+    }
+
     /// When the deadline of the oldest symbol ends. `None`: the window is empty.
     pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
         self.sources.front().map(|source| source.sent + deadline + Duration::from_nanos(1))

@@ -23,7 +23,12 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.window_open() {
             return None;
         }
-        let queued = self.ingress.pop(now, self.deadline())?;
+        let mut queued = self.ingress.pop(now, self.deadline())?;
+        // The path's MTU may have become smaller since the packet was queued.
+        while queued.meta.len > self.inner_mtu() {
+            self.counts.too_long += 1;
+            queued = self.ingress.pop(now, self.deadline())?;
+        }
         let interactive = queued.class == Class::Interactive;
         let (id, gap, payload) = self.sources.push(now, queued);
         self.repairs.on_source(now, interactive, payload.len() as u32);

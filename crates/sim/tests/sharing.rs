@@ -1,0 +1,123 @@
+//! The tunnel beside other flows on one link, and on links whose rate or delay changes. The figures are exact, because
+//! time is virtual.
+
+use ripstop_sim::scenario::{Scenario, ScenarioReport, run};
+
+/// A scenario with one link of 20 Mbit/s and 100 ms between `a` and `b`. `forth` has further settings of the link.
+fn link(seconds: u32, forth: &str) -> String {
+    let way = "rate = \"20Mbit/s\", delay = \"50ms\"";
+    format!(
+        "[run]\nduration = \"{seconds}s\"\nwarmup = \"10s\"\nruns = 2\nseed = 5\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+         forth = {{ {way}, {forth} }}\nback = {{ {way}, queue = \"1MB\" }}\n"
+    )
+}
+
+/// A tunnel with CUBIC inside. `more` has further settings of the tunnel.
+fn tunnel(name: &str, more: &str) -> String {
+    format!(
+        "[[tunnel]]\nname = \"{name}\"\nbetween = [\"a\", \"b\"]\n{more}\n[[flow]]\nname = \"in-{name}\"\nfrom = \"a\"\n\
+         to = \"b\"\ntcp = \"linux-cubic\"\nwindow = 40000\nack-every = 2\npacket = \"1384B\"\ntunnel = \"{name}\"\n"
+    )
+}
+
+const CUBIC: &str = "[[flow]]\nname = \"plain\"\nfrom = \"a\"\nto = \"b\"\ntcp = \"linux-cubic\"\nwindow = 40000\n\
+                     ack-every = 2\npacket = \"1448B\"\n";
+
+fn report(parts: &[&str]) -> ScenarioReport {
+    let text = parts.concat();
+    let scenario = Scenario::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run(&scenario, 2, || {}).expect("the scenario runs")
+}
+
+/// Goodput of each flow, Mbit/s.
+fn rates(report: &ScenarioReport) -> Vec<f64> {
+    report.flows.iter().map(|flow| flow.goodput_bps.mean.expect("there are runs") / 1e6).collect()
+}
+
+/// The part that the first flow has of all goodput.
+fn part(report: &ScenarioReport) -> f64 {
+    let rates = rates(report);
+    rates[0] / rates.iter().sum::<f64>()
+}
+
+fn competitions(report: &ScenarioReport) -> f64 {
+    report.tunnels[0].directions[0].competitions.mean.expect("there are runs")
+}
+
+#[test]
+fn a_tunnel_and_cubic_share_queues_of_all_lengths() {
+    for (queue, least, most) in
+        [("62500B", 0.35, 0.8), ("125kB", 0.35, 0.65), ("250kB", 0.35, 0.65), ("1MB", 0.25, 0.65)]
+    {
+        let report = report(&[&link(90, &format!("queue = \"{queue}\"")), &tunnel("t", ""), CUBIC]);
+        let part = part(&report);
+        assert!((least..most).contains(&part), "seed 5, queue {queue}: the tunnel has {part:.2}");
+        assert!(competitions(&report) > 0.0, "seed 5, queue {queue}: the tunnel never competed");
+        assert!(rates(&report).iter().sum::<f64>() > 17.0, "seed 5, queue {queue}: {:.1?}", rates(&report));
+    }
+}
+
+#[test]
+fn tunnels_share_with_each_other() {
+    for queue in ["125kB", "250kB", "500kB"] {
+        let ends = ["t", "u", "v", "w"].map(|name| tunnel(name, ""));
+        for some in [2, 4] {
+            let report = report(&[&link(60, &format!("queue = \"{queue}\"")), &ends[..some].concat()]);
+            let rates = rates(&report);
+            let sum: f64 = rates.iter().sum();
+            let jain = sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>());
+            assert!(jain > 0.93, "seed 5, queue {queue}: {rates:.2?}");
+        }
+    }
+}
+
+#[test]
+fn scavenge_takes_only_what_cubic_leaves() {
+    for queue in ["125kB", "250kB", "1MB"] {
+        let scavenger = tunnel("t", "rate = \"scavenge\"");
+        let report = report(&[&link(60, &format!("queue = \"{queue}\"")), &scavenger, CUBIC]);
+        assert!(part(&report) < 0.06, "seed 5, queue {queue}: {:.2?}", rates(&report));
+        assert_eq!(competitions(&report), 0.0, "seed 5, queue {queue}");
+    }
+    let alone = report(&[&link(40, "queue = \"250kB\""), &tunnel("t", "rate = \"scavenge\"")]);
+    assert!(rates(&alone)[0] > 17.0, "seed 5: {:.2?}", rates(&alone));
+}
+
+/// Random loss keeps CUBIC small. The tunnel takes what CUBIC leaves, and does not harm CUBIC.
+#[test]
+fn the_tunnel_takes_what_cubic_leaves_on_a_lossy_link() {
+    let lossy = link(60, "queue = \"250kB\", loss = \"2%\"");
+    let beside = report(&[&lossy, &tunnel("t", ""), CUBIC]);
+    let other = CUBIC.replace("plain", "other");
+    let two = report(&[&lossy, CUBIC, &other]);
+    let (with, without) = (rates(&beside)[1], rates(&two)[1]);
+    assert!(rates(&beside)[0] > 15.0, "seed 5: {:.2?}", rates(&beside));
+    assert!(with > 0.8 * without, "seed 5: CUBIC has {with:.2} beside the tunnel and {without:.2} beside CUBIC");
+}
+
+#[test]
+fn a_constant_of_the_controller_can_be_changed_in_a_scenario() {
+    let with = |more: &str| {
+        let report = report(&[&link(40, "queue = \"500kB\""), &tunnel("t", more), CUBIC]);
+        (competitions(&report), rates(&report))
+    };
+    let (default, never) = (with(""), with("tuning = { compete-after = 1e6, crowd-window = 1e-3, crowded = 2 }"));
+    assert!(default.0 > 0.0 && never.0 == 0.0, "seed 5: {default:?} {never:?}");
+    let text = [&link(40, "")[..], &tunnel("t", "tuning = { probe = 1 }")].concat();
+    let text = text.replace(",  }", " }");
+    let error = Scenario::parse(&text).expect("the file is well-formed").check().unwrap_err().to_string();
+    assert!(error.contains("tunnel[0].tuning") && error.contains("probe-gain"), "{error}");
+}
+
+/// The rate of the link falls to a quarter and rises again. The tunnel with an endless source follows within seconds.
+#[test]
+fn steps_of_the_rate_are_followed() {
+    let steps =
+        "queue = \"250kB\", schedule = [{ at = \"15s\", rate = \"5Mbit/s\" }, { at = \"30s\", rate = \"20Mbit/s\" }]";
+    let base = link(40, steps).replacen("[run]\n", "[run]\nintervals = [[\"19s\", \"25s\"], [\"34s\", \"40s\"]]\n", 1);
+    let greedy = "[[tunnel]]\nname = \"t\"\nbetween = [\"a\", \"b\"]\n[[flow]]\nname = \"in\"\nfrom = \"a\"\nto = \"b\"\n\
+                  udp = { constant = \"30Mbit/s\" }\npacket = \"1384B\"\ntunnel = \"t\"\n";
+    let report = report(&[&base, greedy]);
+    let of = |k: usize| report.intervals[k].flows[0].goodput_bps.mean.expect("there are runs") / 1e6;
+    assert!(of(0) > 4.3 && of(1) > 17.0, "seed 5: {:.2} {:.2}", of(0), of(1));
+}
