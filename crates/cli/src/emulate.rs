@@ -144,12 +144,14 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 
 fn table(snapshot: &EmulatorSnapshot) -> String {
     type Row = (&'static str, fn(&EmulatedDirectionReport) -> String);
-    const ROWS: [Row; 19] = [
+    const ROWS: [Row; 21] = [
         ("packets offered", |d| d.link.offered.to_string()),
         ("bytes offered", |d| d.link.offered_bytes.to_string()),
         ("refused: larger than the MTU", |d| (d.link.refused_mtu + d.too_large).to_string()),
         ("refused: by the policer", |d| d.link.refused_policer.to_string()),
         ("refused: queue full", |d| d.link.refused_queue.to_string()),
+        ("dropped: by the queue discipline", |d| d.link.dropped_aqm.to_string()),
+        ("marked: congestion experienced", |d| d.marked.to_string()),
         ("lost", |d| (d.link.lost_channel + d.link.lost_blackout).to_string()),
         ("blocks of units: recovered", |d| d.link.blocks_recovered.to_string()),
         ("blocks of units: lost", |d| d.link.blocks_lost.to_string()),

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_lab::preset::loss_model;
-use ripstop_link::{Duplicate, LinkConfig, Policer, Reorder};
+use ripstop_link::{Discipline, Duplicate, LinkConfig, Mark, Policer, RateTrace, Reorder};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -18,6 +18,10 @@ pub(crate) struct LinkFlags {
     /// Rate of the way back [default: as --rate]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
+    /// A file with the rate of the data direction over time, instead of --rate: a trace of Mahimahi, or a time and a
+    /// rate in each line (docs/researchers/simulator.md)
+    #[arg(long, value_name = "FILE", value_parser = rate_trace)]
+    pub(crate) rate_trace: Option<LoadedTrace>,
     /// Round-trip time of the idle link without serialisation. Each direction has half of this delay
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) rtt: Span,
@@ -34,10 +38,16 @@ pub(crate) struct LinkFlags {
     /// product]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<QueueLimit>,
-    /// Mark an ECN-capable packet with Congestion Experienced if the queue, including this packet, holds more than
-    /// this number of packets or bytes [default: mark no packet]
-    #[arg(long, value_name = "QUEUE")]
-    pub(crate) mark: Option<QueueLimit>,
+    /// Queue discipline of the link in each direction: fifo, codel, pie or fq
+    #[arg(long, value_name = "NAME", default_value = "fifo")]
+    pub(crate) aqm: Discipline,
+    /// The queue discipline marks ECN-capable packets with Congestion Experienced instead of dropping them
+    #[arg(long)]
+    pub(crate) ecn: bool,
+    /// Mark ECN-capable packets with Congestion Experienced: a share of the packets (5%), packets that wait this long
+    /// (5ms), or packets that find a queue of this many packets (30) or bytes (300kB) [default: mark no packet]
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) mark: Option<Mark>,
     /// Largest additional delay of a packet. The additional delay is random, uniform from 0 to this value. Packets
     /// stay in order
     #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -63,19 +73,31 @@ pub(crate) struct LinkFlags {
     pub(crate) seed: Seed,
 }
 
+/// A rate trace, and the file that it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedTrace {
+    file: String,
+    trace: RateTrace,
+}
+
 /// The link's settings, for `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LinkFacts {
     pub(crate) rate_bps: u64,
     pub(crate) rate_back_bps: u64,
+    pub(crate) rate_trace: Option<String>,
     pub(crate) rtt_s: f64,
     pub(crate) loss: f64,
     pub(crate) loss_back: f64,
     pub(crate) burst_packets: f64,
     pub(crate) queue_bytes: Option<u64>,
     pub(crate) queue_packets: Option<u64>,
+    pub(crate) aqm: &'static str,
+    pub(crate) ecn: bool,
     pub(crate) mark_bytes: Option<u64>,
     pub(crate) mark_packets: Option<u64>,
+    pub(crate) mark_share: Option<f64>,
+    pub(crate) mark_wait_s: Option<f64>,
     pub(crate) jitter_s: f64,
     pub(crate) reorder: f64,
     pub(crate) reorder_by_s: f64,
@@ -92,7 +114,11 @@ impl LinkFlags {
     /// A value is invalid. The message names the flag.
     pub(crate) fn directions(&self) -> Outcome<(LinkConfig, LinkConfig)> {
         let rtt = self.rtt.duration();
-        let forth = LinkConfig { policer: self.policer.map(Policer::new), ..self.direction(self.rate, rtt, self.loss) };
+        let mut forth =
+            LinkConfig { policer: self.policer.map(Policer::new), ..self.direction(self.mean_rate(), rtt, self.loss) };
+        if let Some(loaded) = &self.rate_trace {
+            (forth.rate, forth.rate_trace) = (Rate::from_bps(0), Some(loaded.trace.clone()));
+        }
         let back = self.direction(self.rate_back.unwrap_or(self.rate), rtt, self.loss_back());
         for (config, flag) in [(&forth, "--loss"), (&back, "--loss-back")] {
             config.check().map_err(|error| {
@@ -101,12 +127,20 @@ impl LinkFlags {
                     "loss.burst" => "--burst",
                     "policer.rate" | "policer.burst" => "--policer",
                     "reorder.extra_delay" => "--reorder-by",
+                    "queue_discipline" => "--aqm",
+                    "ecn" => "--ecn",
+                    "mark" => "--mark",
                     other => other,
                 };
                 Failure::flag(flag, &error.problem)
             })?;
         }
         Ok((forth, back))
+    }
+
+    /// The mean rate of the data direction.
+    fn mean_rate(&self) -> Rate {
+        self.rate_trace.as_ref().map_or(self.rate, |loaded| loaded.trace.mean())
     }
 
     /// Share of packets lost on the way back.
@@ -123,20 +157,34 @@ impl LinkFlags {
 
     /// The link's settings, for `--json`.
     pub(crate) fn facts(&self) -> LinkFacts {
-        let path = LinkConfig::path(self.rate, self.rtt.duration(), self.loss);
+        let path = LinkConfig::path(self.mean_rate(), self.rtt.duration(), self.loss);
         let (queue_bytes, queue_packets) = bytes_or_packets(self.queue.or(path.queue));
-        let (mark_bytes, mark_packets) = bytes_or_packets(self.mark);
+        let (mark_bytes, mark_packets) = bytes_or_packets(match self.mark {
+            Some(Mark::Queue(limit)) => Some(limit),
+            _ => None,
+        });
         LinkFacts {
-            rate_bps: self.rate.bps(),
+            rate_bps: self.mean_rate().bps(),
             rate_back_bps: self.rate_back.unwrap_or(self.rate).bps(),
+            rate_trace: self.rate_trace.as_ref().map(|loaded| loaded.file.clone()),
             rtt_s: self.rtt.duration().as_secs_f64(),
             loss: self.loss.get(),
             loss_back: self.loss_back().get(),
             burst_packets: self.burst,
             queue_bytes,
             queue_packets,
+            aqm: self.aqm.name(),
+            ecn: self.ecn,
             mark_bytes,
             mark_packets,
+            mark_share: match self.mark {
+                Some(Mark::Share(share)) => Some(share.get()),
+                _ => None,
+            },
+            mark_wait_s: match self.mark {
+                Some(Mark::Wait(wait)) => Some(wait.duration().as_secs_f64()),
+                _ => None,
+            },
             jitter_s: self.jitter.duration().as_secs_f64(),
             reorder: self.reorder.get(),
             reorder_by_s: self.reorder_by.duration().as_secs_f64(),
@@ -149,13 +197,19 @@ impl LinkFlags {
 
     /// The link's settings as text.
     pub(crate) fn words(&self) -> String {
-        let mut words = format!("{}, RTT {}", shown_rate(self.rate), self.rtt);
+        let mut words = format!("{}, RTT {}", shown_rate(self.mean_rate()), self.rtt);
+        if let Some(loaded) = &self.rate_trace {
+            words.push_str(&format!(", rate from {}", loaded.file));
+        }
         if let Some(back) = self.rate_back.filter(|back| *back != self.rate) {
             words.push_str(&format!(", back {}", shown_rate(back)));
         }
         words.push_str(&format!(", loss {} forth and {} back", self.loss, self.loss_back()));
         if self.burst > 1.0 {
             words.push_str(&format!(" in bursts of {} packets", self.burst));
+        }
+        if self.aqm.is_aqm() {
+            words.push_str(&format!(", queue discipline {}", self.aqm.name()));
         }
         words
     }
@@ -164,6 +218,8 @@ impl LinkFlags {
         let path = LinkConfig::path(rate, rtt, loss);
         LinkConfig {
             queue: self.queue.or(path.queue),
+            queue_discipline: self.aqm,
+            ecn: self.ecn,
             mark: self.mark,
             loss: loss_model(loss, self.burst),
             jitter: self.jitter,
@@ -197,6 +253,12 @@ pub(crate) fn burst(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads the file of a rate trace.
+fn rate_trace(file: &str) -> Result<LoadedTrace, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read the file: {error}"))?;
+    Ok(LoadedTrace { file: file.to_owned(), trace: RateTrace::parse(&text)? })
+}
+
 fn seed(text: &str) -> Result<Seed, String> {
     text.parse()
         .map_err(|_| format!("`{text}` is not a seed; write a whole number from 0 to {}, for example `42`", u64::MAX))
@@ -208,7 +270,7 @@ mod tests {
     use clap::Parser;
     use ripstop_link::Loss;
 
-    #[derive(Parser)]
+    #[derive(Debug, Parser)]
     struct Alone {
         #[command(flatten)]
         link: LinkFlags,
@@ -237,6 +299,34 @@ mod tests {
     }
 
     #[test]
+    fn queues_and_marks_apply_to_both_directions() {
+        let flags = flags(&["--aqm=codel", "--ecn", "--mark=5%"]);
+        let (forth, back) = flags.directions().unwrap();
+        for way in [&forth, &back] {
+            assert_eq!((way.queue_discipline, way.ecn), (Discipline::codel(), true));
+            assert_eq!(way.mark, Some(Mark::Share(Fraction::new(0.05).unwrap())));
+        }
+        let facts = flags.facts();
+        assert_eq!((facts.aqm, facts.ecn, facts.mark_share, facts.mark_packets), ("codel", true, Some(0.05), None));
+    }
+
+    #[test]
+    fn a_rate_trace_is_read_from_its_file() {
+        let file = std::env::temp_dir().join(format!("ripstop-rate-trace-{}", std::process::id()));
+        std::fs::write(&file, "0s 20Mbit/s\n2s 5Mbit/s\n10s repeat\n").unwrap();
+        let name = file.to_str().unwrap().to_owned();
+        let flags = flags(&["--rate-trace", &name]);
+        let (forth, back) = flags.directions().unwrap();
+        assert_eq!((forth.rate.bps(), forth.mean_rate().bps(), back.rate.bps()), (0, 8_000_000, 20_000_000));
+        assert_eq!(forth.queue, Some(QueueLimit::Bytes(100_000)));
+        assert_eq!((flags.facts().rate_bps, flags.facts().rate_trace), (8_000_000, Some(name.clone())));
+        std::fs::write(&file, "0s fast\n").unwrap();
+        let error = Alone::try_parse_from(["alone", "--rate-trace", &name]).unwrap_err().to_string();
+        assert!(error.contains("--rate-trace") && error.contains("line 1"), "{error}");
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
     fn an_invalid_value_names_its_flag() {
         let words = |words: &[&str]| match flags(words).directions() {
             Err(Failure::Usage(text)) => text,
@@ -246,5 +336,7 @@ mod tests {
         assert!(words(&["--loss=1%", "--loss-back=90%", "--burst=2"]).starts_with("--loss-back: "));
         assert!(words(&["--reorder=1%", "--reorder-by=0"]).starts_with("--reorder-by: "));
         assert!(words(&["--policer=0"]).starts_with("--policer: "));
+        assert!(words(&["--ecn"]).starts_with("--ecn: "));
+        assert!(words(&["--mark=0%"]).starts_with("--mark: "));
     }
 }

@@ -7,8 +7,10 @@ use std::time::Duration;
 /// `duplicated`.
 ///
 /// Two equations hold at every moment: `offered = refused_mtu + refused_policer + refused_queue +
-/// serialised` and `serialised = lost_channel + lost_blackout + delivered`. A packet is counted
-/// when it is offered, so `delivered` includes packets that have not arrived yet.
+/// dropped_aqm + serialised + waiting` and `serialised = lost_channel + lost_blackout + delivered`.
+/// A packet is counted when its fate is decided, so `delivered` includes packets that have not
+/// arrived yet. `waiting` stands for the packets whose fate is not decided yet. There are none unless
+/// the queue discipline is CoDel or FQ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkCounters {
     /// Packets offered.
@@ -21,6 +23,12 @@ pub struct LinkCounters {
     pub refused_policer: u64,
     /// Packets refused because the queue was full.
     pub refused_queue: u64,
+    /// Packets dropped by the queue discipline (CoDel, PIE or FQ) to keep the queue short.
+    pub dropped_aqm: u64,
+    /// ECN-capable packets that the queue discipline marked instead of dropping them.
+    pub marked_aqm: u64,
+    /// Packets that FQ sent after a packet that had been offered later.
+    pub overtaken_in_queue: u64,
     /// Packets serialised, that is, sent on the link. Some of them are lost later.
     pub serialised: u64,
     /// Bytes serialised, without the repair units and padding of a block code.
@@ -41,8 +49,8 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Delivered packets with a flipped bit.
     pub corrupted: u64,
-    /// Delivered packets that met congestion: they had to wait, and did not fit within the limit
-    /// [`mark`](crate::LinkConfig::mark).
+    /// Delivered packets that met congestion as the setting [`mark`](crate::LinkConfig::mark)
+    /// defines it. Packets that are not ECN-capable count too.
     pub congested: u64,
     /// Delivered packets that jitter delayed by more than 0 ns.
     pub jittered: u64,
@@ -62,6 +70,9 @@ pub struct LinkCounters {
     /// Scheduled changes that apply at the moment when the last bit of the latest offered packet
     /// leaves. If that packet was refused, the moment when the link is free again counts instead.
     pub changes_applied: u64,
+    /// Steps of the rate trace that have begun when the last bit of the latest serialised packet
+    /// leaves, the first step not counted. Without a rate trace, changes of the schedule count.
+    pub rate_steps: u64,
     /// Largest number of waiting packets. The packet being serialised is not counted.
     pub queue_max_packets: u64,
     /// Largest number of waiting bytes. The packet being serialised is not counted.

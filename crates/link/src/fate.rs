@@ -3,8 +3,8 @@
 use ripstop_base::Time;
 use serde::Serialize;
 
-/// The fate of one offered packet. The fate is final when the packet is offered: nothing that
-/// follows can change it.
+/// The fate of one offered packet. A fate other than [`Fate::Queued`] is final: nothing that follows
+/// can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the link does not keep the packet; the caller must carry out its fate"]
 pub enum Fate {
@@ -17,7 +17,10 @@ pub enum Fate {
         /// Why the packet does not arrive.
         reason: DropReason,
     },
-    /// The packet never enters the link and takes no time on it.
+    /// The packet waits, and its fate is not decided yet. Only CoDel and FQ answer so. The caller
+    /// keeps the packet until [`Link::poll`](crate::Link::poll) tells its fate.
+    Queued,
+    /// The packet takes no time on the link.
     Refused {
         /// Why the packet was refused.
         reason: DropReason,
@@ -34,7 +37,7 @@ pub struct Delivery {
     /// When a second copy reaches the receiver, never before `arrival`. None: there is no copy.
     pub copy: Option<Time>,
     /// Whether the packet met congestion. The caller marks an ECN-capable packet that met
-    /// congestion.
+    /// congestion (Congestion Experienced, RFC 3168).
     pub congested: bool,
     /// The bit that is flipped, in the copy as well. None: the packet is intact.
     pub corruption: Option<Corruption>,
@@ -57,8 +60,10 @@ pub enum DropReason {
     Mtu,
     /// Refused: the policer's bucket held too few tokens.
     Policer,
-    /// Refused: the drop-tail queue was full.
+    /// Refused: the queue was full.
     Queue,
+    /// Dropped by the queue discipline (CoDel, PIE or FQ), to keep the queue short.
+    Aqm,
     /// Lost by the loss model.
     Channel,
     /// Lost because one block of its units lost more units than the block code repairs.
@@ -68,12 +73,13 @@ pub enum DropReason {
 }
 
 impl Fate {
-    /// When the packet's last bit leaves the sender; None for a refused packet.
+    /// When the packet's last bit leaves the sender; None for a refused packet and while the packet
+    /// waits.
     pub fn departure(&self) -> Option<Time> {
         match self {
             Fate::Delivered(delivery) => Some(delivery.departure),
             Fate::Lost { departure, .. } => Some(*departure),
-            Fate::Refused { .. } => None,
+            Fate::Refused { .. } | Fate::Queued => None,
         }
     }
 
@@ -95,16 +101,19 @@ impl Fate {
     /// * `.`: the packet arrives. `c`: the packet arrives with a flipped bit.
     /// * `x`: the channel loses the packet. `f`: a block of the packet's units is lost. `b`: the
     ///   packet is lost in a blackout.
+    /// * `w`: the packet waits. `a`: the queue discipline drops it.
     /// * `q`: the queue refuses the packet. `p`: the policer refuses it. `m`: the packet is larger
     ///   than the MTU.
     pub fn letter(&self) -> u8 {
         match self {
             Fate::Delivered(Delivery { corruption: Some(_), .. }) => b'c',
             Fate::Delivered(_) => b'.',
+            Fate::Queued => b'w',
             Fate::Lost { reason, .. } | Fate::Refused { reason } => match reason {
                 DropReason::Mtu => b'm',
                 DropReason::Policer => b'p',
                 DropReason::Queue => b'q',
+                DropReason::Aqm => b'a',
                 DropReason::Channel => b'x',
                 DropReason::Fec => b'f',
                 DropReason::Blackout => b'b',
@@ -112,10 +121,10 @@ impl Fate {
         }
     }
 
-    /// Why the packet does not arrive. None if the packet arrives.
+    /// Why the packet does not arrive. None if the packet arrives or waits.
     pub fn reason(&self) -> Option<DropReason> {
         match self {
-            Fate::Delivered(_) => None,
+            Fate::Delivered(_) | Fate::Queued => None,
             Fate::Lost { reason, .. } | Fate::Refused { reason } => Some(*reason),
         }
     }

@@ -11,6 +11,7 @@ macro_rules! fields {
 }
 
 fields! {
-    rate queue mark delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
+    rate rate_trace queue mark delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule schedule_period
+    queue_discipline ecn target interval quantum flows
     burst probability extra_delay at length from to every fec k n unit
 }

@@ -25,13 +25,43 @@
 //!
 //! A packet meets these elements in this order, as at a sender's interface:
 //!
-//! 1. The MTU, the policer and the drop-tail queue may *refuse* the packet. A refused packet takes
-//!    no time on the link.
+//! 1. The MTU, the policer, the limit of the queue and the queue discipline may *refuse* the packet.
+//!    A refused packet takes no time on the link.
 //! 2. The packet waits and is *serialised*: its bits are sent one after the other at the link's
 //!    rate.
 //! 3. The *channel* may *lose* the packet. A lost packet has used its time on the link. A packet
 //!    that is not lost may be corrupted, delayed, held back so that others overtake it, or
 //!    delivered twice.
+//!
+//! Two queue disciplines ([`Discipline`]) cannot answer immediately when a packet must wait: CoDel
+//! decides when the packet leaves the queue, and FQ may send a later packet first. The link then
+//! answers [`Fate::Queued`]. The caller calls [`Link::poll`] at the moment [`Link::poll_at`], and
+//! `poll` tells the fates of packets by their tags. After this the caller proceeds as before.
+//!
+//! ```
+//! use ripstop_base::{Rate, Seed, Time};
+//! use ripstop_link::{Discipline, Fate, Link, LinkConfig, Packet};
+//!
+//! let rate = Rate::from_bps(12_800_000); // 1600 bytes take 1 ms.
+//! let config = LinkConfig { rate, queue_discipline: Discipline::fq(), ..LinkConfig::default() };
+//! let mut link = Link::new(&config, Seed::new(1), "link/0").unwrap();
+//! // The first packet begins to leave immediately. The others wait, and flow 2 goes before the
+//! // second packet of flow 1.
+//! let packet = |tag, flow| Packet { bytes: 1600, flow, tag, ..Packet::default() };
+//! assert_eq!(link.offer_packet(Time::ZERO, packet(10, 1)).departure(), Some(Time::from_millis(1)));
+//! for (tag, flow) in [(11, 1), (12, 1), (20, 2)] {
+//!     assert_eq!(link.offer_packet(Time::ZERO, packet(tag, flow)), Fate::Queued);
+//! }
+//! assert_eq!(link.poll_at(), Some(Time::from_millis(1)));
+//! let (mut order, mut now) = (Vec::new(), Time::ZERO);
+//! while let Some(at) = link.poll_at() {
+//!     now = at;
+//!     while let Some((tag, fate)) = link.poll(now) {
+//!         order.push((tag, fate.departure().unwrap().as_nanos() / 1_000_000));
+//!     }
+//! }
+//! assert_eq!(order, [(11, 2), (20, 3), (12, 4)]);
+//! ```
 //!
 //! With a block code ([`Fec`]) a packet crosses the channel in units, and each unit may be lost.
 //!
@@ -58,12 +88,14 @@ mod field;
 mod link;
 mod loss;
 mod policer;
+mod queue;
 mod serialiser;
+mod timeline;
 
-pub use config::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
+pub use config::{Blackout, Change, Discipline, Duplicate, LinkConfig, Mark, Policer, RateTrace, Reorder};
 pub use counters::LinkCounters;
 pub use error::LinkConfigError;
 pub use fate::{Corruption, Delivery, DropReason, Fate};
 pub use fec::Fec;
-pub use link::{Backlog, Link, ShortFate};
+pub use link::{Backlog, Link, Packet, ShortFate};
 pub use loss::Loss;

@@ -3,7 +3,8 @@
 //!
 //! Work is counted in nanobits (10^-9 bit): a rate in bit/s times a time in ns gives nanobits.
 
-use ripstop_base::{Rate, Time};
+use crate::timeline::Timeline;
+use ripstop_base::Time;
 use std::time::Duration;
 
 /// A FIFO server whose rate is a step function of time, integrated exactly.
@@ -49,15 +50,25 @@ impl Serialiser {
         self.free_at
     }
 
+    /// The index of the step of the rate that applied when the last packet was sent.
+    pub(crate) fn step(&self) -> usize {
+        self.step
+    }
+
     /// The work that the idle transmitter could have done between `free_at` and `now`, in nanobits.
-    /// Time at an unlimited rate counts as no work. `rates` is as in [`Serialiser::serve`].
-    pub(crate) fn idle_work(&self, now: Time, rates: &[(Time, Rate)]) -> u128 {
+    /// Time at an unlimited rate counts as no work.
+    pub(crate) fn idle_work(&self, now: Time, rates: &Rates) -> u128 {
         let mut at = self.free_at;
-        let mut step = step_at(rates, self.step, at);
         let mut work: u128 = 0;
+        if let Some((period, cycle_work)) = rates.cycle() {
+            let cycles = now.since(at).as_nanos() / period.as_nanos();
+            work = cycle_work.saturating_mul(cycles);
+            at += Duration::from_nanos((cycles * period.as_nanos()) as u64);
+        }
+        let mut step = rates.steps.index(self.step, at);
         while at < now {
-            let rate = rates.get(step).map_or(0, |(_, rate)| u128::from(rate.bps()));
-            let until = rates.get(step + 1).map_or(now, |(from, _)| now.min(*from));
+            let rate = u128::from(rates.at(step).unwrap_or(0));
+            let until = now.min(rates.steps.end(step));
             work = work.saturating_add(until.since(at).as_nanos() * rate);
             (at, step) = (until, step + 1);
         }
@@ -99,10 +110,8 @@ impl Serialiser {
         nanos
     }
 
-    /// Serves a packet of `bytes` bytes that is offered at `now`. `rates` holds the steps of the
-    /// rate in ascending order of time; the first step applies from the start. A rate of 0 is
-    /// unlimited.
-    pub(crate) fn serve(&mut self, now: Time, bytes: u128, rates: &[(Time, Rate)]) -> Slot {
+    /// Serves a packet of `bytes` bytes that is offered at `now`.
+    pub(crate) fn serve(&mut self, now: Time, bytes: u128, rates: &Rates) -> Slot {
         let waits = now < self.free_at;
         let start = now.max(self.free_at);
         let credit = if waits { self.credit } else { 0 };
@@ -113,14 +122,22 @@ impl Serialiser {
         self.credit = credit - used;
 
         let mut at = start;
-        self.step = step_at(rates, self.step, at);
+        if let Some((period, cycle_work)) = rates.cycle()
+            && !rates.unlimited
+        {
+            // Whole cycles are passed in one step, so the work of this function is bounded.
+            let cycles = work.saturating_sub(1) / cycle_work;
+            let nanos = cycles.saturating_mul(period.as_nanos());
+            at += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            work -= cycles * cycle_work;
+        }
+        self.step = rates.steps.index(self.step, at);
         while work > 0 {
-            let rate = rates.get(self.step).map_or(0, |(_, rate)| u128::from(rate.bps()));
-            if rate == 0 {
+            let Some(rate) = rates.at(self.step).map(u128::from) else {
                 self.credit = 0;
                 break;
-            }
-            let until = rates.get(self.step + 1).map_or(Time::NEVER, |(from, _)| *from);
+            };
+            let until = rates.steps.end(self.step);
             let capacity = until.since(at).as_nanos() * rate;
             if work <= capacity {
                 let nanos = work.div_ceil(rate);
@@ -140,13 +157,43 @@ impl Serialiser {
     }
 }
 
-/// The index of the step that applies at `at`. The search begins at index `step` and only goes
-/// forward.
-pub(crate) fn step_at<T>(steps: &[(Time, T)], mut step: usize, at: Time) -> usize {
-    while steps.get(step + 1).is_some_and(|(from, _)| *from <= at) {
-        step += 1;
+/// The rate of a link as a function of time, in bit/s. A step is None while the rate is unlimited,
+/// and 0 while nothing is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Rates {
+    steps: Timeline<Option<u64>>,
+    /// The work of one cycle in nanobits, unlimited steps not counted. 0 without a period.
+    cycle_work: u128,
+    /// Whether a step is unlimited.
+    unlimited: bool,
+}
+
+impl Rates {
+    /// Rates with these steps, which may repeat.
+    pub(crate) fn new(steps: Vec<(Time, Option<u64>)>, period: Option<Duration>) -> Rates {
+        let unlimited = steps.iter().any(|(_, rate)| rate.is_none());
+        let steps = Timeline::new(steps, period);
+        let mut cycle_work: u128 = 0;
+        if period.is_some() {
+            for (k, (from, rate)) in steps.steps().iter().enumerate() {
+                let nanos = steps.end(k).since(*from).as_nanos();
+                cycle_work = cycle_work.saturating_add(nanos * u128::from(rate.unwrap_or(0)));
+            }
+        }
+        Rates { steps, cycle_work, unlimited }
     }
-    step
+
+    /// The rate of the step with this index.
+    fn at(&self, step: usize) -> Option<u64> {
+        // Beyond the last step there is no time, so its rate does not matter.
+        self.steps.get(step).copied().flatten()
+    }
+
+    /// The length of a cycle and the work that can be done in it; None if the rates do not repeat,
+    /// or if no work is done.
+    fn cycle(&self) -> Option<(Duration, u128)> {
+        self.steps.period().map(|period| (period, self.cycle_work)).filter(|(_, work)| *work > 0)
+    }
 }
 
 #[cfg(test)]
@@ -154,9 +201,14 @@ mod tests {
     use super::*;
 
     fn serve(s: &mut Serialiser, now: u64, bytes: usize, rates: &[(u64, u64)]) -> (u64, u64) {
-        let rates: Vec<_> = rates.iter().map(|(t, r)| (Time::from_nanos(*t), Rate::from_bps(*r))).collect();
-        let slot = s.serve(Time::from_nanos(now), bytes as u128, &rates);
+        let slot = s.serve(Time::from_nanos(now), bytes as u128, &steps(rates, None));
         (slot.start.as_nanos(), slot.end.as_nanos())
+    }
+
+    /// Rates in bit/s from times in ns on. 0 is unlimited.
+    fn steps(rates: &[(u64, u64)], period: Option<Duration>) -> Rates {
+        let rate = |bps: u64| Some(bps).filter(|bps| *bps > 0);
+        Rates::new(rates.iter().map(|(t, r)| (Time::from_nanos(*t), rate(*r))).collect(), period)
     }
 
     #[test]
@@ -190,7 +242,7 @@ mod tests {
     #[test]
     fn idle_time_is_counted_at_the_rate_it_had() {
         let rates = [(0, 1_000), (4_000_000_000, 0), (5_000_000_000, 10)];
-        let rates = rates.map(|(t, r)| (Time::from_nanos(t), Rate::from_bps(r)));
+        let rates = steps(&rates, None);
         let mut s = Serialiser::default();
         assert_eq!(s.idle_work(Time::ZERO, &rates), 0);
         // 125 bytes take 1 s. The idle time is 3 s at 1 kbit/s, 1 s without a limit and 2 s at 10
@@ -200,6 +252,23 @@ mod tests {
         s.serve(Time::from_millis(4500), 1, &rates);
         assert_eq!(s.idle_work(Time::from_millis(7000), &rates), 20 * 1_000_000_000);
         assert_eq!(s.idle_work(Time::ZERO, &rates), 0);
+    }
+
+    #[test]
+    fn rates_repeat_and_a_rate_of_zero_in_a_trace_stops_the_link() {
+        // In each 10 ms: 4 ms at 8 Mbit/s carry 4000 bytes, then 6 ms carry nothing.
+        let ms = |millis| Time::from_millis(millis);
+        let rates = Rates::new(vec![(ms(0), Some(8_000_000)), (ms(4), Some(0))], Some(Duration::from_millis(10)));
+        let mut s = Serialiser::default();
+        assert_eq!(s.serve(ms(0), 3000, &rates).end, ms(3));
+        assert_eq!(s.serve(ms(0), 2000, &rates).end, ms(11));
+        assert_eq!(s.step(), 2);
+        // A packet that is offered in a pause waits for its end. 40 000 bytes take ten cycles.
+        assert_eq!(s.serve(ms(25), 1000, &rates).end, ms(31));
+        assert_eq!(s.serve(ms(0), 40_000, &rates).end, ms(131));
+        assert_eq!(s.serve(ms(0), 3000, &rates).end, ms(134));
+        assert_eq!(s.idle_work(ms(170), &rates), 3 * 32_000 * 1_000_000_000);
+        assert_eq!(s.serve(ms(0), u128::from(u64::MAX), &rates).end, Time::NEVER);
     }
 
     #[test]

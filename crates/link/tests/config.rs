@@ -1,7 +1,9 @@
 //! Settings as text: the texts that people may write, and the errors that wrong values give.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
-use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, Loss, Policer, Reorder};
+use ripstop_link::{
+    Blackout, Change, Discipline, Duplicate, Fec, Link, LinkConfig, Loss, Mark, Policer, RateTrace, Reorder,
+};
 use std::time::Duration;
 
 fn parse(text: &str) -> Result<LinkConfig, String> {
@@ -15,8 +17,11 @@ fn everything() -> LinkConfig {
     let share = |p| Fraction::new(p).unwrap();
     LinkConfig {
         rate: Rate::from_bps(20_000_000),
+        rate_trace: None,
         queue: Some(QueueLimit::Bytes(300_000)),
-        mark: Some(QueueLimit::Packets(30)),
+        queue_discipline: Discipline::Pie { target: ms(10) },
+        ecn: true,
+        mark: Some(Mark::Queue(QueueLimit::Packets(30))),
         delay: ms(50),
         jitter: ms(2),
         mtu: Some(Bytes::new(1500)),
@@ -28,6 +33,7 @@ fn everything() -> LinkConfig {
         corrupt: share(0.03),
         blackouts: vec![Blackout { at: ms(5000), length: ms(200), every: Some(ms(60_000)) }],
         schedule: vec![Change { at: ms(10_000), rate: Some(Rate::from_bps(5_000_000)), ..Change::default() }],
+        schedule_period: Some(ms(60_000)),
     }
 }
 
@@ -57,7 +63,8 @@ fn parts_have_short_forms() {
 #[test]
 fn reads_what_people_write() {
     let text = r#"{
-        "rate": "20Mbit/s", "queue": "300kB", "mark": "30", "delay": "50ms", "jitter": "2ms", "mtu": 1500,
+        "rate": "20Mbit/s", "queue": "300kB", "mark": "30",
+        "queue_discipline": {"name": "pie", "target": "10ms"}, "ecn": true, "delay": "50ms", "jitter": "2ms", "mtu": 1500,
         "policer": {"rate": "10Mbit/s", "burst": "15kB"},
         "loss": {"model": "gilbert", "mean": "5%", "burst": 4},
         "fec": {"k": 20, "n": 22, "unit": 48, "loss": {"model": "gilbert", "mean": "1%", "stay_bad": 0.75}},
@@ -65,7 +72,7 @@ fn reads_what_people_write() {
         "duplicate": {"probability": 0.02},
         "corrupt": "3%",
         "blackouts": [{"at": "5s", "length": "200ms", "every": "1min"}],
-        "schedule": [{"at": "10s", "rate": "5Mbit/s"}]
+        "schedule": [{"at": "10s", "rate": "5Mbit/s"}], "schedule_period": "1min"
     }"#;
     assert_eq!(parse(text), Ok(everything()));
     assert_eq!(parse("{}"), Ok(LinkConfig::default()));
@@ -87,7 +94,11 @@ fn reads_what_people_write() {
 
 #[test]
 fn written_settings_read_back() {
-    for config in [everything(), LinkConfig::default()] {
+    let steps =
+        vec![(Span::from(Duration::ZERO), Rate::from_bps(1)), (Span::from(Duration::from_secs(2)), Rate::from_bps(0))];
+    let trace = RateTrace { steps, period: Some(Span::from(Duration::from_secs(5))), file: None };
+    let traced = LinkConfig { rate_trace: Some(trace), ..LinkConfig::default() };
+    for config in [everything(), LinkConfig::default(), traced] {
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(parse(&text), Ok(config));
     }
@@ -103,6 +114,41 @@ fn written_settings_read_back() {
     ] {
         let config = LinkConfig { loss, ..LinkConfig::default() };
         assert_eq!(parse(&serde_json::to_string(&config).unwrap()), Ok(config));
+    }
+}
+
+#[test]
+fn disciplines_and_marks_have_short_forms() {
+    let share = |p| Some(Mark::Share(Fraction::new(p).unwrap()));
+    let ms = |n| Span::from(Duration::from_millis(n));
+    for (text, mark) in [
+        (r#""30""#, Some(Mark::Queue(QueueLimit::Packets(30)))),
+        ("30", Some(Mark::Queue(QueueLimit::Packets(30)))),
+        (r#""300kB""#, Some(Mark::Queue(QueueLimit::Bytes(300_000)))),
+        (r#""5%""#, share(0.05)),
+        (r#""0.05""#, share(0.05)),
+        ("0.05", share(0.05)),
+        ("1.0", share(1.0)),
+        (r#""1.0""#, share(1.0)),
+        (r#""1e-7""#, share(1e-7)),
+        (r#""5ms""#, Some(Mark::Wait(ms(5)))),
+    ] {
+        let read = parse(&format!(r#"{{"mark": {text}}}"#)).unwrap();
+        assert_eq!(read.mark, mark, "{text}");
+        assert_eq!(parse(&serde_json::to_string(&read).unwrap()), Ok(read), "{text}");
+    }
+    let fq = Discipline::Fq { target: ms(10), interval: ms(200), quantum: Bytes::new(300), flows: 16 };
+    for (text, discipline) in [
+        (r#""fifo""#, Discipline::Fifo),
+        (r#""codel""#, Discipline::codel()),
+        (r#""pie""#, Discipline::pie()),
+        (r#"{"name": "fq"}"#, Discipline::fq()),
+        (r#"{"name": "codel", "target": "10ms"}"#, Discipline::Codel { target: ms(10), interval: ms(100) }),
+        (r#"{"name": "fq", "target": "10ms", "interval": "200ms", "quantum": 300, "flows": 16}"#, fq),
+    ] {
+        let read = parse(&format!(r#"{{"queue_discipline": {text}}}"#)).unwrap();
+        assert_eq!(read.queue_discipline, discipline, "{text}");
+        assert_eq!(parse(&serde_json::to_string(&read).unwrap()), Ok(read), "{text}");
     }
 }
 
@@ -155,6 +201,31 @@ fn errors_name_the_setting_and_a_valid_value() {
             ["schedule[0].loss.burst", "1"],
         ),
         (r#"{"lag": "5ms"}"#, ["`lag`", "`delay`"]),
+        (r#"{"mark": "soon"}"#, ["`mark`", "5%"]),
+        (r#"{"mark": 1.5}"#, ["`mark`", "a share such as `5%`"]),
+        (r#"{"mark": 0.0}"#, ["`mark`", "marks nothing"]),
+        (r#"{"mark": "0ms"}"#, ["`mark`", "100%"]),
+        (r#"{"queue_discipline": "red"}"#, ["`queue_discipline`", "fifo, codel, pie, fq"]),
+        (r#"{"queue_discipline": {"name": "pie", "interval": "1s"}}"#, ["`pie` has no `interval`", "remove"]),
+        (r#"{"queue_discipline": {"name": "codel", "target": 0}}"#, ["queue_discipline.target", "5ms"]),
+        (r#"{"queue_discipline": {"name": "codel", "target": 1}}"#, ["queue_discipline.interval", "100ms"]),
+        (r#"{"queue_discipline": {"name": "fq", "quantum": 1}}"#, ["queue_discipline.quantum", "64"]),
+        (r#"{"queue_discipline": {"name": "fq", "flows": 0}}"#, ["queue_discipline.flows", "65536"]),
+        (r#"{"ecn": true}"#, ["`ecn`", "codel"]),
+        (r#"{"rate_trace": {}}"#, ["rate_trace.steps", "20Mbit/s"]),
+        (r#"{"rate_trace": {"file": "lte"}}"#, ["rate_trace.file", "has not been read"]),
+        (r#"{"rate_trace": {"steps": [[0, 9], [0, 8]]}}"#, ["rate_trace.steps", "order of time"]),
+        (r#"{"rate_trace": {"steps": [[0, "9x"]]}}"#, ["`rate_trace`", "20Mbit/s"]),
+        (r#"{"rate_trace": {"steps": [[0, 9]], "period": 0}}"#, ["rate_trace.period", "not later than"]),
+        (r#"{"rate_trace": {"steps": [[0, 9]], "period": "1us"}}"#, ["rate_trace.period", "1ms"]),
+        (r#"{"rate": 5, "rate_trace": {"steps": [[0, 9]]}}"#, ["`rate`", "remove `rate` or `rate_trace`"]),
+        (
+            r#"{"rate_trace": {"steps": [[0, 9]]}, "schedule": [{"at": 1, "rate": 2}]}"#,
+            ["schedule[0].rate", "add the change"],
+        ),
+        (r#"{"schedule_period": 5}"#, ["`schedule_period`", "no `schedule`"]),
+        (r#"{"schedule": [{"at": 5, "mtu": 9}], "schedule_period": 5}"#, ["`schedule_period`", "5s"]),
+        (r#"{"queue_discipline": "fq", "fec": {"k": 1, "n": 2}}"#, ["`queue_discipline`", "pie"]),
     ] {
         let error = parse(text).expect_err(text);
         for word in words {

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Blackout, Change, Duplicate, Fate, Fec, Link, LinkConfig, Loss, Policer, Reorder};
+use ripstop_link::{
+    Blackout, Change, Discipline, Duplicate, Fate, Fec, Link, LinkConfig, Loss, Mark, Packet, Policer, RateTrace,
+    Reorder,
+};
 use std::time::Duration;
 
 fn span() -> impl Strategy<Value = Span> {
@@ -51,6 +54,28 @@ fn queue() -> impl Strategy<Value = QueueLimit> {
     prop_oneof![(0u64..9).prop_map(QueueLimit::Packets), size().prop_map(QueueLimit::Bytes)]
 }
 
+fn mark() -> impl Strategy<Value = Mark> {
+    prop_oneof![queue().prop_map(Mark::Queue), span().prop_map(Mark::Wait), share().prop_map(Mark::Share)]
+}
+
+fn discipline() -> impl Strategy<Value = (Discipline, bool)> {
+    let fq = (span(), span(), size(), 0u32..5).prop_map(|(target, interval, quantum, flows)| Discipline::Fq {
+        target,
+        interval,
+        quantum: Bytes::new(quantum),
+        flows,
+    });
+    let named = prop_oneof![
+        4 => Just(Discipline::Fifo),
+        1 => Just(Discipline::codel()),
+        1 => (span(), span()).prop_map(|(target, interval)| Discipline::Codel { target, interval }),
+        1 => span().prop_map(|target| Discipline::Pie { target }),
+        1 => Just(Discipline::fq()),
+        1 => fq,
+    ];
+    (named, any::<bool>()).prop_map(|(discipline, ecn)| (discipline, ecn && discipline.is_aqm()))
+}
+
 fn change() -> impl Strategy<Value = Change> {
     let parts = (
         span(),
@@ -75,10 +100,20 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
+fn rate_trace() -> impl Strategy<Value = RateTrace> {
+    (prop::collection::vec((span(), rate()), 0..5), prop::option::of(span())).prop_map(|(mut steps, period)| {
+        steps.sort_by_key(|(at, _)| *at);
+        if let Some((at, _)) = steps.first_mut() {
+            *at = Span::from(Duration::ZERO);
+        }
+        RateTrace { steps, period, file: None }
+    })
+}
+
 fn config() -> impl Strategy<Value = LinkConfig> {
     let limits = (
         rate(),
-        [prop::option::of(queue()), prop::option::of(queue())],
+        (prop::option::of(queue()), prop::option::of(mark()), discipline()),
         span(),
         span(),
         prop::option::of(size().prop_map(Bytes::new)),
@@ -94,17 +129,25 @@ fn config() -> impl Strategy<Value = LinkConfig> {
     );
     let blackout =
         (span(), span(), prop::option::of(span())).prop_map(|(at, length, every)| Blackout { at, length, every });
-    (limits, impairments, prop::collection::vec(blackout, 0..3), prop::collection::vec(change(), 0..4)).prop_map(
+    let times = (prop::option::weighted(0.3, rate_trace()), prop::option::weighted(0.3, span()));
+    (limits, impairments, prop::collection::vec(blackout, 0..3), prop::collection::vec(change(), 0..4), times).prop_map(
         |(
-            (rate, [queue, mark], delay, jitter, mtu),
+            (rate, (queue, mark, (queue_discipline, ecn)), delay, jitter, mtu),
             (policer, (loss, fec), reorder, duplicate, corrupt),
             blackouts,
             mut schedule,
+            (rate_trace, schedule_period),
         )| {
+            if rate_trace.is_some() {
+                schedule.iter_mut().for_each(|change| change.rate = None);
+            }
             schedule.sort_by_key(|c| c.at);
             LinkConfig {
-                rate,
+                rate: if rate_trace.is_some() { Rate::from_bps(0) } else { rate },
+                rate_trace,
                 queue,
+                queue_discipline,
+                ecn,
                 mark,
                 delay,
                 jitter,
@@ -117,6 +160,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
                 corrupt,
                 blackouts,
                 schedule,
+                schedule_period,
             }
         },
     )
@@ -144,27 +188,48 @@ proptest! {
         };
         let keeps_order = config.reorder.is_none_or(|r| r.probability == Fraction::ZERO);
         let (mut now, mut departed, mut arrived) = (Time::ZERO, Time::ZERO, Time::ZERO);
-        for (at, bytes) in offers {
+        let mut waiting = std::collections::BTreeSet::new();
+        for (k, (at, bytes)) in offers.into_iter().enumerate() {
             now = now.max(Time::from_nanos(at));
             let bytes = sized(&config, bytes);
-            let fate = link.offer(Time::from_nanos(at), bytes);
-            if let Some(departure) = fate.departure() {
-                prop_assert!(departure >= now && departure >= departed, "{}", text);
-                departed = departure;
+            let packet = Packet { bytes, ect: bytes % 2 == 1, flow: bytes as u64 % 7, tag: k as u64 };
+            let fate = link.offer_packet(Time::from_nanos(at), packet);
+            let mut fates = vec![];
+            if fate == Fate::Queued {
+                waiting.insert(k as u64);
+            } else {
+                fates.push((bytes, fate));
             }
-            if let Fate::Delivered(d) = fate {
-                prop_assert!(d.arrival >= d.departure);
-                prop_assert!(d.copy.is_none_or(|copy| copy >= d.arrival));
-                prop_assert!(d.corruption.is_none_or(|c| c.byte < bytes && c.bit < 8));
-                prop_assert!(!keeps_order || d.arrival >= arrived, "{}", text);
-                arrived = d.arrival;
+            while let Some((tag, fate)) = link.poll(now) {
+                prop_assert!(waiting.remove(&tag) && fate != Fate::Queued, "{}", text);
+                fates.push((usize::MAX, fate));
+            }
+            // What left the queue left before the packet that was just offered.
+            fates.sort_by_key(|(_, fate)| fate.departure());
+            for (bytes, fate) in fates {
+                if let Some(departure) = fate.departure() {
+                    prop_assert!(departure >= departed, "{}", text);
+                    departed = departure;
+                }
+                if let Fate::Delivered(d) = fate {
+                    prop_assert!(d.arrival >= d.departure);
+                    prop_assert!(d.copy.is_none_or(|copy| copy >= d.arrival));
+                    prop_assert!(d.corruption.is_none_or(|c| c.byte < bytes && c.bit < 8));
+                    prop_assert!(!keeps_order || d.arrival >= arrived, "{}", text);
+                    arrived = d.arrival;
+                }
             }
             let c = *link.counters();
-            prop_assert_eq!(c.offered, c.refused_mtu + c.refused_policer + c.refused_queue + c.serialised);
+            let refused = c.refused_mtu + c.refused_policer + c.refused_queue + c.dropped_aqm;
+            prop_assert_eq!(c.offered, refused + c.serialised + waiting.len() as u64);
             prop_assert_eq!(c.serialised, c.lost_channel + c.lost_blackout + c.delivered);
+            prop_assert!(c.marked_aqm <= c.serialised);
             prop_assert!(c.lost_fec <= c.lost_channel && c.lost_fec <= c.blocks_lost);
             prop_assert!(c.blocks_recovered + c.blocks_lost <= c.units_lost && c.units_lost <= c.units_sent);
             prop_assert!(link.backlog(now).packets <= c.queue_max_packets);
+            prop_assert_eq!(link.answers_at_once(), !config.queue_discipline.is_scheduled());
+            prop_assert!(link.answers_at_once() || link.backlog(now).packets == waiting.len() as u64);
+            prop_assert_eq!(link.poll_at().is_some(), !waiting.is_empty());
         }
         let _ = link.unfired();
     }
@@ -176,7 +241,10 @@ proptest! {
         for (at, bytes) in offers {
             let (now, bytes) = (Time::from_nanos(at), sized(&config, bytes));
             prop_assert_eq!(one.offer(now, bytes), two.offer(now, bytes));
+            // One caller polls, the other does not. The fates are the same.
+            while one.poll(now).is_some() {}
         }
+        while two.poll(Time::ZERO).is_some() {}
         prop_assert_eq!(one.counters(), two.counters());
     }
 

@@ -1,7 +1,10 @@
 //! Compares the times at which packets leave and arrive with times computed by hand.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
-use ripstop_link::{Blackout, Change, DropReason, Duplicate, Fate, Link, LinkConfig, Loss, Policer, Reorder};
+use ripstop_link::{
+    Blackout, Change, Discipline, DropReason, Duplicate, Fate, Link, LinkConfig, Loss, Mark, Policer, RateTrace,
+    Reorder,
+};
 use std::time::Duration;
 
 const MBIT: u64 = 1_000_000;
@@ -118,6 +121,45 @@ fn a_rate_change_moves_what_already_waits() {
         Duration::from_nanos(if us > 14_000 { 500 } else { 0 })
     }
     assert_eq!(link.counters().changes_applied, 2);
+    assert!(link.unfired().is_empty());
+}
+
+/// A trace gives the same departures as a schedule with the same rates, and then repeats.
+#[test]
+fn a_rate_trace_repeats_and_may_stop_the_link() {
+    let rate = |mbit: u64| Rate::from_bps(mbit * MBIT);
+    let steps = vec![(ms(0), rate(8)), (ms(3), rate(0)), (ms(6), rate(4))];
+    let trace = RateTrace { steps, period: Some(ms(10)), file: None };
+    for queue_discipline in [Discipline::Fifo, Discipline::codel()] {
+        let config = LinkConfig { rate_trace: Some(trace.clone()), queue_discipline, ..LinkConfig::default() };
+        let mut link = link(&config);
+        assert!(link.unfired().contains(&"rate_trace"));
+        let mut departures: Vec<_> = (0..12).filter_map(|_| link.offer(Time::ZERO, 1000).departure()).collect();
+        while let Some(at) = link.poll_at() {
+            departures.extend(std::iter::from_fn(|| link.poll(at)).filter_map(|(_, fate)| fate.departure()));
+        }
+        // 1000 bytes take 1 ms at 8 Mbit/s and 2 ms at 4 Mbit/s. Nothing is sent from 3 to 6 ms.
+        assert_eq!(departures, [1, 2, 3, 8, 10, 11, 12, 13, 18, 20, 21, 22].map(Time::from_millis), "{config:?}");
+        assert!(link.unfired().iter().all(|name| *name == "queue_discipline"));
+        assert_eq!(link.counters().rate_steps, 6);
+    }
+    assert_eq!(LinkConfig { rate_trace: Some(trace), ..LinkConfig::default() }.mean_rate().bps(), 4 * MBIT);
+}
+
+/// At each multiple of the period, the settings return to their first values.
+#[test]
+fn a_schedule_repeats() {
+    let config = LinkConfig {
+        delay: ms(20),
+        schedule: vec![Change { at: ms(100), delay: Some(ms(50)), ..Change::default() }],
+        schedule_period: Some(ms(150)),
+        ..LinkConfig::default()
+    };
+    let mut link = link(&config);
+    assert_eq!(link.unfired(), ["schedule"]);
+    let mut delay = |at| link.offer(Time::from_millis(at), 100).arrival().unwrap().since(Time::from_millis(at));
+    let delays = [0, 99, 100, 119, 200, 250, 340].map(|at| delay(at).as_millis());
+    assert_eq!(delays, [20, 20, 50, 50, 20, 50, 20], "no packet overtakes at 150 or 300 ms");
     assert!(link.unfired().is_empty());
 }
 
@@ -299,7 +341,7 @@ fn a_long_queue_is_reported_as_congestion() {
     let config = LinkConfig {
         rate: Rate::from_bps(8_000_000),
         queue: Some(QueueLimit::Packets(4)),
-        mark: Some(QueueLimit::Packets(2)),
+        mark: Some(Mark::Queue(QueueLimit::Packets(2))),
         ..LinkConfig::default()
     };
     let mut link = Link::new(&config, Seed::new(1), "link/0").unwrap();

@@ -90,6 +90,7 @@ fn an_observer_and_the_links_count_the_same() {
             Happening::Window { .. } => windows += 1,
             Happening::Received { flow: number, .. } => assert_eq!(number, flow, "seed 2"),
             Happening::Completed { .. } => panic!("an endless flow completed, seed 2"),
+            Happening::Decided { .. } => panic!("the link decides at once, seed 2"),
             Happening::Air { .. } => panic!("there is no medium, seed 2"),
         }
     });

@@ -24,6 +24,26 @@ fn a_scenario_survives_a_round_trip() {
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
 }
 
+#[test]
+fn a_rate_trace_may_be_in_a_file() {
+    let text = TWO_NODES.replace("rate = \"2Mbit/s\"", "rate_trace = { file = \"lte.down\" }");
+    let read = |file: &str| match file {
+        "lte.down" => Ok("0s 5Mbit/s\n1s 2Mbit/s\n4s repeat\n".to_owned()),
+        other => Err(format!("there is no {other}")),
+    };
+    let scenario = Scenario::parse_with(&text, read).unwrap();
+    assert_eq!(scenario.link[0].forth.mean_rate().bps(), 2_750_000);
+    assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario, "the steps replace the file");
+    for (text, words) in [
+        (text.clone(), "7:42: `link[0].forth.rate_trace.file`: `lte.down`: this command reads no further files"),
+        (text.replace("{ file", "{ period = 1, file"), "the file gives the steps and the period"),
+    ] {
+        let none = |_: &str| Err("this command reads no further files".to_owned());
+        let error = Scenario::parse_with(&text, none).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
 /// If no link had a rate or a delay, virtual time would not advance.
 #[test]
 fn a_path_without_rate_and_delay_is_refused() {

@@ -5,7 +5,7 @@ mod common;
 
 use common::{LINKS, TUNNEL, add_source, connected, goodput, tunnel};
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Blackout, Change, LinkConfig, Loss};
+use ripstop_link::{Blackout, Change, LinkConfig, Loss, Mark};
 use ripstop_proto::session::tunnel::{TunnelConfig, TunnelEvent};
 use ripstop_sim::engine::percentile;
 use ripstop_sim::tcp::Variant;
@@ -229,7 +229,7 @@ fn a_late_processor_costs_little() {
 #[test]
 fn ecn_marks_reach_the_sender() {
     let of = |ecn: bool| {
-        let link = LinkConfig { mark: Some(QueueLimit::Packets(20)), ..path(0.0) };
+        let link = LinkConfig { mark: Some(Mark::Queue(QueueLimit::Packets(20))), ..path(0.0) };
         let config = TunnelConfig { ecn, ..TunnelConfig::default() };
         let mut world = tunnel(&config, [&link; 2], Seed::new(18)).expect("the links are valid");
         add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));

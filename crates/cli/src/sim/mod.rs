@@ -165,5 +165,10 @@ fn wrong(error: ScenarioError) -> Failure {
 
 fn read(path: &Path) -> Outcome<Scenario> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::work(path.display(), error))?;
-    Scenario::parse(&text).map_err(|error| Failure::Config(format!("{}:{error}", path.display())))
+    // A file that the scenario names is beside the scenario.
+    let beside = |file: &str| {
+        let file = path.parent().unwrap_or(std::path::Path::new("")).join(file);
+        std::fs::read_to_string(&file).map_err(|error| format!("cannot read the file: {error}"))
+    };
+    Scenario::parse_with(&text, beside).map_err(|error| Failure::Config(format!("{}:{error}", path.display())))
 }

@@ -151,8 +151,8 @@ fn transfers(flows: &[FlowReport]) -> String {
 fn links(links: &[LinkReport]) -> String {
     let mut table =
         Table::titled(["link", "offered", "queue full", "refused", "lost", "delivered", "in use", "queue", "waiting"]);
+    let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
     for link in links.iter().take(MOST_ROWS) {
-        let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
         table.row([
             link.name.clone(),
             number(&link.offered_packets),
@@ -168,7 +168,23 @@ fn links(links: &[LinkReport]) -> String {
     if links.len() > MOST_ROWS {
         table.row([format!("and {} more", links.len() - MOST_ROWS)]);
     }
-    if links.is_empty() { String::new() } else { format!("\n{}", table.render()) }
+    let mut text = if links.is_empty() { String::new() } else { format!("\n{}", table.render()) };
+    // Most scenarios have no active queue management, so its counters have a table of their own.
+    let mut managed = Table::titled(["link", "dropped by AQM", "marked"]);
+    let acted = |s: &Statistic| s.mean.is_some_and(|mean| mean > 0.0);
+    let any = links.iter().filter(|link| acted(&link.dropped_aqm_packets) || acted(&link.marked_packets));
+    let mut rows = 0;
+    for link in any.take(MOST_ROWS) {
+        rows += 1;
+        managed.row([link.name.clone(), number(&link.dropped_aqm_packets), number(&link.marked_packets)]);
+    }
+    if rows > 0 {
+        text.push_str(&format!("\n{}", managed.render()));
+    }
+    for link in links.iter().filter(|link| !link.unfired.is_empty()).take(MOST_ROWS) {
+        text.push_str(&format!("\nlink {}: these settings had no effect: {}\n", link.name, link.unfired.join(", ")));
+    }
+    text
 }
 
 /// The table of the tunnels' counters. Empty without tunnels.

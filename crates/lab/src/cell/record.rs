@@ -21,7 +21,8 @@ pub(crate) struct RunRecorder {
 impl Observer for RunRecorder {
     fn note(&mut self, now: Time, happening: Happening<'_>) {
         match happening {
-            Happening::Offered { fate: Some(Fate::Lost { .. }), .. } => self.lost += 1,
+            Happening::Offered { fate: Some(Fate::Lost { .. }), .. }
+            | Happening::Decided { fate: Fate::Lost { .. }, .. } => self.lost += 1,
             Happening::Window { flow: 0, cwnd, .. } => {
                 let cwnd = cwnd.min(self.most);
                 if self.window.last().is_none_or(|(_, before)| *before != cwnd) {

@@ -207,9 +207,11 @@ pub(super) struct TrialObserver {
 impl Observer for TrialObserver {
     fn note(&mut self, now: Time, happening: Happening<'_>) {
         match happening {
-            Happening::Offered { link, fate, .. } => {
+            // A packet that waits for its fate counts when the link has decided.
+            Happening::Offered { fate: Some(Fate::Queued), .. } => {}
+            Happening::Offered { link, fate: Some(fate), .. } | Happening::Decided { link, fate, .. } => {
                 if let Some(fates) = &mut self.fates {
-                    fates[link].extend(fate);
+                    fates[link].push(*fate);
                 }
             }
             Happening::Received { flow, bytes } if self.bulk == Some(flow) => {

@@ -1,6 +1,13 @@
 //! The settings of a link: defaults, text form and checks.
 
+mod discipline;
+mod mark;
 mod text;
+mod trace;
+
+pub use discipline::Discipline;
+pub use mark::Mark;
+pub use trace::RateTrace;
 
 use crate::error::LinkConfigError;
 use crate::fec::Fec;
@@ -22,16 +29,26 @@ pub struct LinkConfig {
     /// Rate in bit/s. The headers of the network layer count. 0: unlimited.
     #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
+    /// The rate as a function of time, instead of `rate`.
+    #[serde(deserialize_with = "field::rate_trace", skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTrace>,
     /// The largest number of packets or bytes that may wait for serialisation; None: any amount.
     /// The packet being serialised is not counted, so a packet that finds the link idle needs no
     /// queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
-    /// The number of packets or bytes that may wait before packets are marked. A packet that must
-    /// wait and would exceed this limit meets congestion: if it is ECN-capable, it is marked with
-    /// Congestion Experienced (RFC 3168). None: nothing is marked.
+    /// How the packets that wait for serialisation are managed. The schedule cannot change the
+    /// discipline.
+    #[serde(deserialize_with = "field::queue_discipline", skip_serializing_if = "is_fifo")]
+    pub queue_discipline: Discipline,
+    /// Whether the queue discipline marks ECN-capable packets with Congestion Experienced instead of
+    /// dropping them (RFC 3168).
+    #[serde(deserialize_with = "field::ecn", skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
+    /// Which packets meet congestion, whatever the queue discipline does. An ECN-capable packet that
+    /// meets congestion is marked. None: no packet.
     #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
-    pub mark: Option<QueueLimit>,
+    pub mark: Option<Mark>,
     /// Propagation delay, from the departure of the last bit to the arrival.
     #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
@@ -69,6 +86,10 @@ pub struct LinkConfig {
     /// Settings that change at given times, in ascending order of time.
     #[serde(deserialize_with = "field::schedule")]
     pub schedule: Vec<Change>,
+    /// The schedule repeats after this time: at each multiple of it, all settings return to their
+    /// values before the first change. None: the schedule happens once.
+    #[serde(deserialize_with = "field::schedule_period", skip_serializing_if = "Option::is_none")]
+    pub schedule_period: Option<Span>,
 }
 
 /// A token bucket in front of the queue.
@@ -152,7 +173,7 @@ pub struct Change {
     pub queue: Option<QueueLimit>,
     /// See [`LinkConfig::mark`].
     #[serde(deserialize_with = "field::mark", default, skip_serializing_if = "Option::is_none")]
-    pub mark: Option<QueueLimit>,
+    pub mark: Option<Mark>,
     /// See [`LinkConfig::delay`]. A change to a shorter delay lets no packet overtake an earlier
     /// one.
     #[serde(deserialize_with = "field::delay", default, skip_serializing_if = "Option::is_none")]
@@ -184,7 +205,10 @@ impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
             rate: Rate::from_bps(0),
+            rate_trace: None,
             queue: None,
+            queue_discipline: Discipline::Fifo,
+            ecn: false,
             mark: None,
             delay: no_time(),
             jitter: no_time(),
@@ -197,6 +221,7 @@ impl Default for LinkConfig {
             corrupt: Fraction::ZERO,
             blackouts: Vec::new(),
             schedule: Vec::new(),
+            schedule_period: None,
         }
     }
 }
@@ -236,6 +261,11 @@ impl LinkConfig {
         }
     }
 
+    /// The mean rate of the link in bit/s before any change of the schedule; 0: unlimited.
+    pub fn mean_rate(&self) -> Rate {
+        self.rate_trace.as_ref().map_or(self.rate, RateTrace::mean)
+    }
+
     /// Checks every setting. [`crate::Link::new`] calls this function.
     ///
     /// # Errors
@@ -243,6 +273,7 @@ impl LinkConfig {
     pub fn check(&self) -> Result<(), LinkConfigError> {
         self.check_values("")?;
         self.fec.as_ref().map_or(Ok(()), |fec| fec.check("fec"))?;
+        self.check_discipline()?;
         for (i, b) in self.blackouts.iter().enumerate() {
             let length = b.length.duration();
             if length.is_zero() {
@@ -278,7 +309,30 @@ impl LinkConfig {
             settings.apply(change);
             settings.check_values(&format!("{name}."))?;
         }
-        Ok(())
+        self.check_times(last)
+    }
+
+    /// Checks the rate trace and the period of the schedule. `last` is the time of the last change.
+    fn check_times(&self, last: Option<Span>) -> Result<(), LinkConfigError> {
+        let wrong = |field: String, problem: &str| Err(LinkConfigError::new(field, problem));
+        if let Some(trace) = &self.rate_trace {
+            trace.check("rate_trace")?;
+            if self.rate.bps() > 0 {
+                return wrong("rate".into(), "`rate_trace` gives the rate; remove `rate` or `rate_trace`");
+            }
+            if let Some(k) = self.schedule.iter().position(|change| change.rate.is_some()) {
+                let problem = "`rate_trace` gives the rate; add the change to `rate_trace`";
+                return wrong(format!("schedule[{k}].rate"), problem);
+            }
+        }
+        match (self.schedule_period, last) {
+            (Some(_), None) => {
+                wrong("schedule_period".into(), "there is no `schedule` to repeat; add one, or remove the period")
+            }
+            (period, Some(last)) => trace::check_period(period, last)
+                .map_or(Ok(()), |problem| Err(LinkConfigError::new("schedule_period", problem))),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Copies the settings that `change` names into this configuration.
@@ -301,9 +355,27 @@ impl LinkConfig {
         self.duplicate = change.duplicate.or(self.duplicate);
     }
 
+    fn check_discipline(&self) -> Result<(), LinkConfigError> {
+        let discipline = &self.queue_discipline;
+        discipline.check("queue_discipline")?;
+        if self.ecn && !discipline.is_aqm() {
+            let problem = "a drop-tail queue marks nothing; set `queue_discipline` to `codel`, `pie` or `fq`, or set `mark` instead of `ecn`";
+            return Err(LinkConfigError::new("ecn", problem));
+        }
+        if self.fec.is_some() && discipline.is_scheduled() {
+            let problem = format!(
+                "`{}` decides the fate of a packet too late for a block code; write `pie` or `fifo`, or remove `fec`",
+                discipline.name()
+            );
+            return Err(LinkConfigError::new("queue_discipline", problem));
+        }
+        Ok(())
+    }
+
     fn check_values(&self, place: &str) -> Result<(), LinkConfigError> {
         let wrong = |field: &str, problem: &str| Err(LinkConfigError::new(format!("{place}{field}"), problem));
         self.loss.check(&format!("{place}loss"), "packet")?;
+        self.mark.map_or(Ok(()), |mark| mark.check(&format!("{place}mark")))?;
         if self.mtu.is_some_and(|mtu| mtu.get() == 0) {
             return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave out `mtu`");
         }
@@ -320,6 +392,10 @@ impl LinkConfig {
         }
         Ok(())
     }
+}
+
+fn is_fifo(discipline: &Discipline) -> bool {
+    *discipline == Discipline::Fifo
 }
 
 fn no_time() -> Span {

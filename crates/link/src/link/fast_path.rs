@@ -49,6 +49,8 @@ impl FastPath {
         let never = config.jitter.duration().is_zero() && config.corrupt.get() == 0.0;
         let more = config.policer.is_some()
             || config.mark.is_some()
+            || config.queue_discipline.is_aqm()
+            || config.rate_trace.is_some()
             || config.reorder.is_some()
             || config.duplicate.is_some()
             || config.fec.is_some()
@@ -142,7 +144,7 @@ impl Link {
             LossDraw::Below(limit) => self.channel.draw() < limit,
             LossDraw::Model => {
                 let settings = self.steps.get(self.exit_step);
-                settings.is_some_and(|(_, settings)| self.channel.loses(&settings.loss, index))
+                settings.is_some_and(|settings| self.channel.loses(&settings.loss, index))
             }
         };
         let size = bytes as u64;

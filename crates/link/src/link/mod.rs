@@ -5,32 +5,32 @@
 //! numbers.
 
 mod fast_path;
+mod scheduled;
 
 pub use fast_path::ShortFate;
 
-use crate::config::{Blackout, LinkConfig};
+use crate::config::{Blackout, Discipline, LinkConfig, Mark};
 use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
 use crate::fate::{Corruption, Delivery, DropReason, Fate};
 use crate::fec::Codec;
 use crate::loss::{Channel, LossModel};
 use crate::policer::Bucket;
-use crate::serialiser::{Serialiser, Slot, step_at};
+use crate::queue::{Pie, Verdict, Waiting, has_room};
+use crate::serialiser::{Rates, Serialiser, Slot};
+use crate::timeline::Timeline;
 use fast_path::FastPath;
 use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
-use std::collections::VecDeque;
+use scheduled::Scheduled;
 use std::ops::Range;
 use std::time::Duration;
 
 /// One direction of one hop. See the [crate's documentation](crate) for the order of its elements.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Each rate, with the moment from which the rate applies. The moments are the same as in
-    /// `steps`.
-    rates: Vec<(Time, Rate)>,
-    /// All other settings, with the moment from which they apply. The first entry applies from the
-    /// epoch.
-    pub(crate) steps: Vec<(Time, Settings)>,
+    rates: Rates,
+    /// All settings except the rate.
+    pub(crate) steps: Timeline<Settings>,
     blackouts: Vec<Blackout>,
     configured: Configured,
 
@@ -48,6 +48,11 @@ pub struct Link {
     pub(crate) serialiser: Serialiser,
     pub(crate) channel: Channel,
     codec: Option<Codec>,
+    /// PIE; None with another queue discipline.
+    pie: Option<Box<Pie>>,
+    /// The queue of CoDel or FQ; None with another queue discipline.
+    scheduled: Option<Box<Scheduled>>,
+    mark: Stream,
     jitter: Stream,
     reorder: Stream,
     duplicate: Stream,
@@ -57,6 +62,20 @@ pub struct Link {
     /// Latest arrival of all packets, copies not counted.
     latest: Time,
     pub(crate) counters: LinkCounters,
+}
+
+/// A packet as a caller offers it to a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// The packet's size in bytes, network-layer header included.
+    pub bytes: usize,
+    /// Whether the packet is ECN-capable (RFC 3168): a link may mark it instead of dropping it.
+    pub ect: bool,
+    /// The packet's flow, for [`Discipline::Fq`]. Packets of one flow have equal keys, and keep
+    /// their order.
+    pub flow: u64,
+    /// The caller's name for the packet. [`Link::poll`] returns it with the packet's fate.
+    pub tag: u64,
 }
 
 /// How many packets and bytes wait for serialisation. The packet being serialised is not counted.
@@ -77,20 +96,28 @@ impl Link {
     pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Result<Link, LinkConfigError> {
         config.check()?;
         let mut settings = config.clone();
-        let mut rates = vec![(Time::ZERO, settings.rate)];
+        let unlimited = |rate: Rate| Some(rate.bps()).filter(|bps| *bps > 0);
+        let mut rates = vec![(Time::ZERO, unlimited(settings.rate))];
         let mut steps = vec![(Time::ZERO, Settings::new(&settings))];
         for change in &config.schedule {
             settings.apply(change);
             let at = Time::ZERO + change.at.duration();
-            rates.push((at, settings.rate));
+            rates.push((at, unlimited(settings.rate)));
             steps.push((at, Settings::new(&settings)));
+        }
+        let mut period = config.schedule_period.map(|period| period.duration());
+        let steps = Timeline::new(steps, period);
+        if let Some(trace) = &config.rate_trace {
+            // In a trace, a rate of 0 stops the link.
+            rates = trace.steps.iter().map(|(at, rate)| (Time::ZERO + at.duration(), Some(rate.bps()))).collect();
+            period = trace.period.map(|period| period.duration());
         }
         let stream = |part: &str| seed.stream(&format!("{name}/{part}"));
         Ok(Link {
-            configured: Configured::new(&steps, config),
+            configured: Configured::new(steps.steps(), config),
             fast_path: FastPath::new(config),
             blackouts: config.blackouts.clone(),
-            rates,
+            rates: Rates::new(rates, period),
             steps,
             now: Time::ZERO,
             entry_step: 0,
@@ -100,6 +127,12 @@ impl Link {
             serialiser: Serialiser::default(),
             channel: Channel::new(seed, name),
             codec: config.fec.as_ref().map(|code| Codec::new(code, seed, name)),
+            pie: match config.queue_discipline {
+                Discipline::Pie { target } => Some(Box::new(Pie::new(target.duration(), stream("pie")))),
+                _ => None,
+            },
+            scheduled: Scheduled::new(config).map(Box::new),
+            mark: stream("mark"),
             jitter: stream("jitter"),
             reorder: stream("reorder"),
             duplicate: stream("duplicate"),
@@ -112,44 +145,65 @@ impl Link {
 
     /// Offers a packet of `bytes` bytes (network-layer header included) at `now` and returns its
     /// fate. A `now` before the last offer counts as the time of the last offer.
+    ///
+    /// The packet is not ECN-capable, and it belongs to flow 0. [`Link::offer_packet`] takes other
+    /// packets.
     #[inline]
     pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
-        match self.offer_fast(now, bytes) {
+        self.offer_packet(now, Packet { bytes, ..Packet::default() })
+    }
+
+    /// Offers a packet, as [`Link::offer`] does.
+    #[inline]
+    pub fn offer_packet(&mut self, now: Time, packet: Packet) -> Fate {
+        match self.offer_fast(now, packet.bytes) {
             Some(fate) => fate.into(),
-            None => self.offer_full(now, bytes),
+            None => self.offer_full(now, packet),
         }
     }
 
     /// The full path: every element that the packet can meet.
-    fn offer_full(&mut self, now: Time, bytes: usize) -> Fate {
+    fn offer_full(&mut self, now: Time, packet: Packet) -> Fate {
         self.now = self.now.max(now);
-        let now = self.now;
+        let (now, bytes) = (self.now, packet.bytes);
         let index = self.counters.offered;
         self.counters.offered += 1;
         self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
+        if self.scheduled.is_some() {
+            return self.offer_scheduled(index, packet);
+        }
         self.waiting.leave(now);
-        let refused = self.refuses(now, bytes);
-        let congested = refused.is_none() && self.is_congested(now, bytes);
+        let backlog = self.waiting.backlog;
+        let mut refused = self.refuses(now, bytes).or_else(|| self.is_full(now, bytes, &backlog));
+        let verdict = self.judge(now, &packet, refused.is_some());
+        refused = refused.or((verdict == Verdict::Drop).then_some(DropReason::Aqm));
+        let waits = self.serialiser.free_at() > now;
         let slot = match refused {
             None => self.serialise(now, bytes),
             // A refused packet also draws its random numbers. The draws use the settings that apply
             // when the link is free again.
             Some(_) => Slot { start: now, end: now.max(self.serialiser.free_at()) },
         };
-        self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
+        self.exit_step = self.steps.index(self.exit_step, slot.end);
         self.counters.changes_applied = self.exit_step as u64;
-        let draws = self.draw(index, bytes, refused.is_none());
+        let marked = self.draw_mark();
+        let mut draws = self.draw(index, bytes, refused.is_none(), self.exit_step);
+        draws.congested = marked || waits && (self.is_congested(bytes, &backlog) || self.waits_long(now, slot.start));
+        draws.marked = verdict == Verdict::Mark;
         let fate = match refused {
             Some(reason) => Fate::Refused { reason },
-            None => self.carry(slot.end, Draws { congested, ..draws }),
+            None => self.carry(slot.end, draws),
         };
-        self.count(&fate, bytes);
+        self.count(&fate, bytes, &draws);
         fate
     }
 
     /// The packets that wait for serialisation at `now`.
     pub fn backlog(&mut self, now: Time) -> Backlog {
         self.now = self.now.max(now);
+        if self.scheduled.is_some() {
+            return self.scheduled_backlog();
+        }
         self.waiting.leave(self.now);
         self.waiting.backlog
     }
@@ -162,7 +216,13 @@ impl Link {
 
     /// Whether the delay is above zero at all times.
     pub fn always_delays(&self) -> bool {
-        self.steps.iter().all(|(_, settings)| !settings.delay.is_zero())
+        self.steps.steps().iter().all(|(_, settings)| !settings.delay.is_zero())
+    }
+
+    /// Whether the link treats ECN-capable packets differently ([`LinkConfig::ecn`]), so that
+    /// [`Packet::ect`] matters.
+    pub fn marks_capable_packets(&self) -> bool {
+        self.configured.ecn
     }
 
     /// The moment at which all packets accepted so far will be serialised.
@@ -197,6 +257,8 @@ impl Link {
         let (on, did) = (&self.configured, &self.counters);
         [
             ("policer", on.policer && did.refused_policer == 0),
+            ("queue_discipline", on.aqm && did.dropped_aqm + did.marked_aqm + did.overtaken_in_queue == 0),
+            ("ecn", on.ecn && did.marked_aqm == 0),
             ("mark", on.mark && did.congested == 0),
             ("loss", on.loss && did.lost_channel == 0),
             ("fec", on.fec.is_some_and(|mends| mends && did.blocks_recovered == 0)),
@@ -206,35 +268,75 @@ impl Link {
             ("duplicate", on.duplicate && did.duplicated == 0),
             ("corrupt", on.corrupt && did.corrupted == 0),
             ("blackouts", on.blackouts && did.lost_blackout == 0),
-            ("schedule", did.changes_applied + 1 < self.steps.len() as u64),
+            ("schedule", did.changes_applied + 1 < self.steps.steps().len() as u64),
+            ("rate_trace", on.rate_trace && did.rate_steps == 0),
         ]
         .into_iter()
         .filter_map(|(name, idle)| idle.then_some(name))
         .collect()
     }
 
-    /// Applies the MTU, the policer and the queue limit. If the packet is refused, returns the
-    /// reason.
+    /// Applies the MTU and the policer. If the packet is refused, returns the reason.
     fn refuses(&mut self, now: Time, bytes: usize) -> Option<DropReason> {
-        self.entry_step = step_at(&self.steps, self.entry_step, now);
-        let settings = &self.steps.get(self.entry_step)?.1;
+        self.entry_step = self.steps.index(self.entry_step, now);
+        let settings = self.steps.get(self.entry_step)?;
         if bytes as u64 > settings.mtu {
             return Some(DropReason::Mtu);
         }
         // The policer takes its tokens before the queue is checked, as a policer in front of the
         // router does.
-        if settings.policer.is_some_and(|policer| !self.bucket.admits(&policer, now, bytes)) {
-            return Some(DropReason::Policer);
-        }
-        let idle = self.serialiser.free_at() <= now;
-        (!idle && !self.waiting.has_room(settings.queue, bytes)).then_some(DropReason::Queue)
+        let policer = settings.policer.filter(|policer| !self.bucket.admits(policer, now, bytes));
+        policer.map(|_| DropReason::Policer)
     }
 
-    /// Whether a packet that was not refused must wait, and does not fit within
+    /// Applies the queue limit. Returns the reason if a packet must wait and finds no room.
+    fn is_full(&self, now: Time, bytes: usize, backlog: &Backlog) -> Option<DropReason> {
+        let limit = self.steps.get(self.entry_step)?.queue;
+        let idle = self.serialiser.free_at() <= now;
+        (!idle && !has_room(backlog, limit, bytes)).then_some(DropReason::Queue)
+    }
+
+    /// What PIE does to the packet. `refused`: the packet was refused for another reason.
+    fn judge(&mut self, now: Time, packet: &Packet, refused: bool) -> Verdict {
+        let (free_at, bytes) = (self.serialiser.free_at(), self.waiting.backlog.bytes);
+        let may_mark = self.configured.ecn && packet.ect;
+        match &mut self.pie {
+            Some(pie) if !refused => pie.judge(now, free_at, bytes, may_mark),
+            Some(pie) => {
+                pie.skip();
+                Verdict::Pass
+            }
+            None => Verdict::Pass,
+        }
+    }
+
+    /// Whether a packet that waits does not fit within the queue length of [`LinkConfig::mark`].
+    fn is_congested(&self, bytes: usize, backlog: &Backlog) -> bool {
+        match self.steps.get(self.entry_step).and_then(|settings| settings.mark) {
+            Some(Mark::Queue(limit)) => !has_room(backlog, Some(limit), bytes),
+            _ => false,
+        }
+    }
+
+    /// Whether a packet waits from `since` to `start`, and this is at least the wait of
     /// [`LinkConfig::mark`].
-    fn is_congested(&self, now: Time, bytes: usize) -> bool {
-        let limit = self.steps.get(self.entry_step).and_then(|(_, settings)| settings.mark);
-        limit.is_some() && self.serialiser.free_at() > now && !self.waiting.has_room(limit, bytes)
+    fn waits_long(&self, since: Time, start: Time) -> bool {
+        match self.steps.get(self.entry_step).and_then(|settings| settings.mark) {
+            Some(Mark::Wait(wait)) => start.since(since) >= wait.duration(),
+            _ => false,
+        }
+    }
+
+    /// Draws whether the packet meets congestion by the share of [`LinkConfig::mark`].
+    fn draw_mark(&mut self) -> bool {
+        if !self.configured.mark_share {
+            return false;
+        }
+        let draw = self.mark.unit();
+        match self.steps.get(self.entry_step).and_then(|settings| settings.mark) {
+            Some(Mark::Share(share)) => draw < share.get(),
+            _ => false,
+        }
     }
 
     /// Assigns the packet its time on the transmitter, and counts the packet.
@@ -247,6 +349,7 @@ impl Link {
             wire = codec.wire_bytes(bytes);
         }
         let slot = self.serialiser.serve(now, wire, &self.rates);
+        self.counters.rate_steps = self.serialiser.step() as u64;
         self.counters.serialised += 1;
         self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(bytes as u64);
         let wait = slot.start.nanos_since(now);
@@ -271,8 +374,9 @@ impl Link {
 
     /// Draws the random numbers of one packet, from every stream in use. The numbers are drawn for
     /// every packet offered, so the k-th packet always gets the same numbers of a stream. A block
-    /// code sends units only if `sent` is true (the packet was not refused).
-    fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
+    /// code sends units only if `sent` is true (the packet was not refused). The settings are those
+    /// of step number `step`.
+    fn draw(&mut self, index: u64, bytes: usize, sent: bool, step: usize) -> Draws {
         let block_lost = match &mut self.codec {
             Some(codec) if sent => codec.loses(bytes, &mut self.counters),
             Some(codec) => {
@@ -282,7 +386,7 @@ impl Link {
             None => false,
         };
         let on = &self.configured;
-        let Some((_, settings)) = self.steps.get(self.exit_step) else { return Draws::default() };
+        let Some(settings) = self.steps.get(step) else { return Draws::default() };
         let luck = |on: bool, stream: &mut Stream| if on { stream.unit() } else { 1.0 };
         let corrupted = luck(on.corrupt, &mut self.corrupt) < settings.corrupt;
         let bit = if on.corrupt { self.corrupt.below((bytes as u64).saturating_mul(8)) } else { 0 };
@@ -294,6 +398,7 @@ impl Link {
             held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
             duplicated: luck(on.duplicate, &mut self.duplicate) < settings.duplicate,
             congested: false,
+            marked: false,
             corruption: (corrupted && bytes > 0)
                 .then_some(Corruption { byte: (bit / 8) as usize, bit: (bit % 8) as u8 }),
         }
@@ -310,7 +415,7 @@ impl Link {
         if draws.block_lost {
             return Fate::Lost { departure, reason: DropReason::Fec };
         }
-        let Some((_, settings)) = self.steps.get(self.exit_step) else {
+        let Some(settings) = self.steps.get(self.exit_step) else {
             return Fate::Lost { departure, reason: DropReason::Channel };
         };
         let jitter = Duration::from_nanos((settings.jitter_ns * draws.jitter) as u64);
@@ -329,17 +434,18 @@ impl Link {
         }
         self.latest = self.latest.max(arrival);
         let copy = draws.duplicated.then(|| arrival + settings.duplicate_delay);
-        let Draws { congested, corruption, .. } = draws;
-        Fate::Delivered(Delivery { departure, arrival, copy, congested, corruption })
+        let Draws { congested, marked, corruption, .. } = draws;
+        Fate::Delivered(Delivery { departure, arrival, copy, congested: congested || marked, corruption })
     }
 
     /// Counts the packet's fate.
-    fn count(&mut self, fate: &Fate, bytes: usize) {
+    fn count(&mut self, fate: &Fate, bytes: usize, draws: &Draws) {
         let counters = &mut self.counters;
         match fate.reason() {
             Some(DropReason::Mtu) => counters.refused_mtu += 1,
             Some(DropReason::Policer) => counters.refused_policer += 1,
             Some(DropReason::Queue) => counters.refused_queue += 1,
+            Some(DropReason::Aqm) => counters.dropped_aqm += 1,
             Some(DropReason::Channel) => counters.lost_channel += 1,
             Some(DropReason::Fec) => {
                 counters.lost_channel += 1;
@@ -353,22 +459,28 @@ impl Link {
             counters.delivered_bytes = counters.delivered_bytes.saturating_add(bytes as u64);
             counters.duplicated += u64::from(delivery.copy.is_some());
             counters.corrupted += u64::from(delivery.corruption.is_some());
-            counters.congested += u64::from(delivery.congested);
+            counters.congested += u64::from(draws.congested);
+        }
+        if draws.marked && !matches!(fate, Fate::Refused { .. }) {
+            counters.marked_aqm += 1;
         }
     }
 }
 
 /// The results of one packet's random draws.
 #[derive(Clone, Copy, Debug, Default)]
-struct Draws {
+pub(crate) struct Draws {
     lost: bool,
     /// Whether a block of the packet's units was lost.
     block_lost: bool,
     jitter: f64,
     held_back: bool,
     duplicated: bool,
-    /// Whether the packet met congestion. This is not random: the length of the queue decides.
+    /// Whether the packet met congestion by the setting `mark`. The length of the queue, the wait or
+    /// a draw decides.
     congested: bool,
+    /// Whether the queue discipline marked the packet. This is random only with PIE.
+    marked: bool,
     corruption: Option<Corruption>,
 }
 
@@ -378,7 +490,7 @@ pub(crate) struct Settings {
     mtu: u64,
     policer: Option<crate::config::Policer>,
     queue: Option<QueueLimit>,
-    mark: Option<QueueLimit>,
+    mark: Option<Mark>,
     pub(crate) loss: LossModel,
     delay: Duration,
     jitter_ns: f64,
@@ -413,7 +525,13 @@ impl Settings {
 #[derive(Clone, Debug)]
 struct Configured {
     policer: bool,
+    /// Whether a queue discipline may drop packets to keep the queue short.
+    aqm: bool,
+    /// Whether this queue discipline marks ECN-capable packets.
+    ecn: bool,
     mark: bool,
+    /// Whether packets are marked by a draw.
+    mark_share: bool,
     loss: bool,
     /// None: no units are lost. Otherwise whether the code has repair units (N > K).
     fec: Option<bool>,
@@ -422,6 +540,8 @@ struct Configured {
     duplicate: bool,
     corrupt: bool,
     blackouts: bool,
+    /// Whether a rate trace has more than one step.
+    rate_trace: bool,
 }
 
 impl Configured {
@@ -429,7 +549,10 @@ impl Configured {
         let some = |is: fn(&Settings) -> bool| steps.iter().any(|(_, s)| is(s));
         Configured {
             policer: some(|s| s.policer.is_some()),
+            aqm: config.queue_discipline.is_aqm(),
+            ecn: config.ecn,
             mark: some(|s| s.mark.is_some()),
+            mark_share: some(|s| matches!(s.mark, Some(Mark::Share(_)))),
             loss: config.loss.is_active()
                 || config.schedule.iter().any(|c| c.loss.as_ref().is_some_and(|l| l.is_active())),
             fec: config.fec.as_ref().filter(|fec| fec.loss.is_active()).map(|fec| fec.n > fec.k),
@@ -438,49 +561,7 @@ impl Configured {
             duplicate: some(|s| s.duplicate > 0.0),
             corrupt: some(|s| s.corrupt > 0.0),
             blackouts: !config.blackouts.is_empty(),
-        }
-    }
-}
-
-/// The packets that wait for serialisation.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting {
-    /// The time at which each packet begins to leave, and its size in bytes.
-    queue: VecDeque<(Time, u64)>,
-    pub(crate) backlog: Backlog,
-}
-
-impl Waiting {
-    /// Removes the packets whose serialisation has begun by `now`.
-    #[inline]
-    pub(crate) fn leave(&mut self, now: Time) {
-        while let Some(&(start, bytes)) = self.queue.front() {
-            if start > now {
-                break;
-            }
-            self.queue.pop_front();
-            self.backlog.packets -= 1;
-            self.backlog.bytes -= bytes;
-        }
-    }
-
-    /// Adds a packet that begins to leave at `start`.
-    #[inline]
-    pub(crate) fn join(&mut self, start: Time, bytes: usize) {
-        // The sum of sizes must not saturate, because a saturated sum could not be counted down
-        // again. A size that would overflow the sum is cut.
-        let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
-        self.queue.push_back((start, bytes));
-        self.backlog.packets += 1;
-        self.backlog.bytes += bytes;
-    }
-
-    /// Whether a packet of `bytes` bytes may wait under `limit`.
-    fn has_room(&self, limit: Option<QueueLimit>, bytes: usize) -> bool {
-        match limit {
-            None => true,
-            Some(QueueLimit::Packets(most)) => self.backlog.packets < most,
-            Some(QueueLimit::Bytes(most)) => self.backlog.bytes.saturating_add(bytes as u64) <= most,
+            rate_trace: config.rate_trace.as_ref().is_some_and(|trace| trace.steps.len() > 1),
         }
     }
 }

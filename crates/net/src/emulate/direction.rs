@@ -4,8 +4,8 @@ use super::block_code::PacketCoder;
 use super::report::{EmulatedDirectionReport, LatenessLog};
 use ripstop_base::Time;
 use ripstop_codes::block::BlockError;
-use ripstop_link::{Corruption, Delivery, Fate, Fec, Link};
-use ripstop_proto::inner::mark_congestion;
+use ripstop_link::{Corruption, Fate, Fec, Link, Packet};
+use ripstop_proto::inner::{Inner, mark_congestion};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -21,6 +21,8 @@ pub(super) struct Direction {
     /// Buffers for packets, called slots. A packet stays in its slot until it is delivered; then
     /// the slot is reused.
     slots: Vec<Box<[u8]>>,
+    /// The lengths of the packets in the slots, for packets whose fate the link decides later.
+    lens: Vec<usize>,
     /// Indices of the slots that hold no packet.
     free: Vec<usize>,
     /// Packets by arrival time; packets with the same arrival time in the order in which they were
@@ -29,7 +31,7 @@ pub(super) struct Direction {
     /// The order number of the next packet. The number grows by 2 per packet: a copy gets the
     /// number after the number of its original.
     taken: u64,
-    /// Fates of the packets offered since the last [`Direction::move_fates`], one letter each
+    /// Fates that were decided since the last [`Direction::move_fates`], one letter each
     /// ([`ripstop_link::Fate::letter`]). None if fates are not kept.
     fates: Option<Vec<u8>>,
     /// The largest number of packets in flight.
@@ -79,6 +81,7 @@ impl Direction {
             coder: fec.map(PacketCoder::new).transpose()?,
             mtu: mtu.into(),
             slots: Vec::new(),
+            lens: Vec::new(),
             free: Vec::new(),
             in_flight: BinaryHeap::new(),
             taken: 0,
@@ -134,6 +137,7 @@ impl Direction {
         mut now: impl FnMut() -> Time,
         mut send: impl FnMut(&[u8]) -> io::Result<usize>,
     ) {
+        self.decide(&mut now);
         while let Some(Reverse(next)) = self.in_flight.peek().copied() {
             let moment = now();
             if next.arrival > moment {
@@ -154,8 +158,15 @@ impl Direction {
     }
 
     /// When to write next; None if no packet is in flight. Usually this is the time of the next arrival. If another
-    /// packet arrives within [`COALESCE_SPAN`] after the next arrival, this is the end of that span.
+    /// packet arrives within [`COALESCE_SPAN`] after the next arrival, this is the end of that span. If packets wait
+    /// for their fate, it may also be the time at which the link decides.
     pub(super) fn next_due(&self) -> Option<Time> {
+        let decision = self.link.poll_at().filter(|at| *at != Time::NEVER);
+        [self.next_arrival(), decision].into_iter().flatten().min()
+    }
+
+    /// When to write next, without regard to packets that wait for their fate.
+    fn next_arrival(&self) -> Option<Time> {
         // In a binary heap the second-earliest packet is one of the root's two children.
         let (root, rest) = self.in_flight.as_slice().split_first()?;
         let first = root.0.arrival;
@@ -200,37 +211,66 @@ impl Direction {
     fn slot(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(vec![0; self.mtu + 1].into_boxed_slice());
+            self.lens.push(0);
             self.slots.len() - 1
         })
     }
 
-    /// Offers the packet in `slot` to the link, and drops, marks, copies or damages it as the link
-    /// decides.
+    /// Offers the packet in `slot` to the link, and carries out its fate.
     fn accept(&mut self, now: Time, slot: usize, len: usize) {
         let version = self.slots.get(slot).filter(|_| len > 0).map_or(0, |packet| packet[0] >> 4);
         if !matches!(version, 4 | 6) {
             self.not_ip += 1;
         } else if len > self.mtu {
             self.too_large += 1;
-        } else if let Some(delivery) = self.offer(now, slot, len) {
-            if let Some(copy) = delivery.copy {
-                self.send_copy(slot, len, copy, delivery.corruption);
-            }
-            return self.send_off(slot, len, delivery.arrival, delivery.corruption);
+        } else {
+            let blocks_lost = self.link.counters().blocks_lost;
+            let fate = self.link.offer_packet(now, self.packet(slot, len));
+            return self.carry_out(fate, slot, len, blocks_lost);
         }
         self.free.push(slot);
     }
 
-    /// Offers the packet in `slot` to the link. Marks the packet if it met congestion, and codes it. None if the
-    /// packet does not arrive.
-    fn offer(&mut self, now: Time, slot: usize, len: usize) -> Option<Delivery> {
-        let blocks_lost = self.link.counters().blocks_lost;
-        let fate = self.link.offer(now, len);
+    /// The packet in `slot` as the link sees it. Its tag is the number of the slot.
+    fn packet(&self, slot: usize, len: usize) -> Packet {
+        let plain = Packet { bytes: len, tag: slot as u64, ..Packet::default() };
+        if self.link.answers_at_once() && !self.link.marks_capable_packets() {
+            return plain;
+        }
+        let bytes = self.slots.get(slot).and_then(|bytes| bytes.get(..len)).unwrap_or_default();
+        match Inner::parse(bytes) {
+            Ok(inner) => Packet { ect: inner.ecn() != 0, flow: inner.flow(), ..plain },
+            Err(_) => plain,
+        }
+    }
+
+    /// Carries out the fates that the link has decided for waiting packets.
+    fn decide(&mut self, now: &mut impl FnMut() -> Time) {
+        if self.link.answers_at_once() {
+            return;
+        }
+        let moment = now();
+        while let Some((tag, fate)) = self.link.poll(moment) {
+            let slot = tag as usize;
+            let len = self.lens.get(slot).copied().unwrap_or(0);
+            self.carry_out(fate, slot, len, 0);
+        }
+    }
+
+    /// Drops, marks, codes, copies or damages the packet in `slot` as the link has decided. `blocks_lost` is the link's
+    /// counter before the offer. A packet that waits stays in its slot.
+    fn carry_out(&mut self, fate: Fate, slot: usize, len: usize, blocks_lost: u64) {
+        if fate == Fate::Queued {
+            if let Some(entry) = self.lens.get_mut(slot) {
+                *entry = len;
+            }
+            return;
+        }
         if let Some(fates) = &mut self.fates {
             fates.push(fate.letter());
         }
-        let packet = self.slots.get_mut(slot)?.get_mut(..len)?;
         let delivery = fate.delivery();
+        let Some(packet) = self.slots.get_mut(slot).and_then(|packet| packet.get_mut(..len)) else { return };
         if delivery.is_some_and(|delivery| delivery.congested) {
             self.marked += u64::from(mark_congestion(packet));
         }
@@ -241,7 +281,11 @@ impl Direction {
             }
             _ => true,
         };
-        delivery.filter(|_| restored)
+        let Some(delivery) = delivery.filter(|_| restored) else { return self.free.push(slot) };
+        if let Some(copy) = delivery.copy {
+            self.send_copy(slot, len, copy, delivery.corruption);
+        }
+        self.send_off(slot, len, delivery.arrival, delivery.corruption);
     }
 
     /// Puts a copy of the packet in flight, in a slot of its own.
@@ -279,7 +323,7 @@ impl Direction {
 mod tests {
     use super::*;
     use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
-    use ripstop_link::{Duplicate, LinkConfig, Loss};
+    use ripstop_link::{Discipline, Duplicate, LinkConfig, Loss};
 
     fn direction(config: LinkConfig) -> Direction {
         Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), config.fec.as_ref(), 100, true).unwrap()
@@ -379,6 +423,62 @@ mod tests {
         let marks: Vec<u8> = arrived.iter().map(|packet| packet[1] & 3).collect();
         assert_eq!(marks, [2, 2, 3, 0]);
         assert_eq!((d.report().marked, d.report().link.congested), (1, 2));
+    }
+
+    #[test]
+    fn packets_that_wait_come_out_in_the_order_of_the_discipline() {
+        let mut d = direction(LinkConfig {
+            rate: Rate::from_bps(400_000), // 50 bytes a millisecond
+            delay: Span::from(Duration::from_millis(10)),
+            queue: Some("3".parse().unwrap()),
+            queue_discipline: Discipline::fq(),
+            ..LinkConfig::default()
+        });
+        // The flow is the pair of addresses. Each packet has one byte of content that differs.
+        let of_flow = |flow: u8, number: u8| {
+            let mut packet = [0; 50];
+            (packet[0], packet[3], packet[19], packet[30]) = (0x45, 50, flow, number);
+            packet
+        };
+        let packets = [of_flow(1, 0), of_flow(1, 1), of_flow(1, 2), of_flow(2, 3), of_flow(1, 4)];
+        feed(&mut d, Time::ZERO, &packets.each_ref().map(|packet| &packet[..]));
+        // The first packet is sent. The other four exceed the queue, so the first of flow 1 is dropped.
+        assert_eq!(d.next_due(), Some(Time::ZERO), "the link has dropped a packet, whose slot is free now");
+        assert!(drain(&mut d, Time::ZERO).is_empty());
+        assert_eq!(d.next_due(), Some(Time::from_millis(1)));
+        let mut numbers = Vec::new();
+        while let Some(due) = d.next_due() {
+            numbers.extend(drain(&mut d, due).iter().map(|packet| (packet[30], due.as_nanos() / 1_000_000)));
+        }
+        // Flow 1 has its turn first, and both of its packets fit into one turn.
+        assert_eq!(numbers, [(0, 11), (2, 12), (4, 13), (3, 14)]);
+        let mut log = Vec::new();
+        d.move_fates(&mut log);
+        assert_eq!((log.as_slice(), d.free.len()), (b".q...".as_slice(), d.slots.len()));
+        assert!(d.report().unfired.is_empty());
+    }
+
+    #[test]
+    fn a_queue_discipline_marks_capable_packets() {
+        let mut d = direction(LinkConfig {
+            rate: Rate::from_bps(400_000),
+            queue_discipline: Discipline::codel(),
+            ecn: true,
+            ..LinkConfig::default()
+        });
+        let mut marks = 0;
+        for ms in 0..400 {
+            let mut capable = packet(0);
+            (capable[1], capable[2], capable[3]) = (2, 0, 50);
+            feed(&mut d, Time::from_millis(ms), &[&capable]);
+            if ms % 10 == 0 {
+                feed(&mut d, Time::from_millis(ms), &[&capable]);
+            }
+            marks += drain(&mut d, Time::from_millis(ms)).iter().filter(|packet| packet[1] & 3 == 3).count() as u64;
+        }
+        let report = d.report();
+        assert!(marks > 3, "{marks} marks");
+        assert_eq!((report.marked, report.link.marked_aqm, report.link.dropped_aqm), (marks, marks, 0));
     }
 
     #[test]

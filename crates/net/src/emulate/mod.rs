@@ -213,8 +213,8 @@ impl Emulator {
         self.shared.worker.is_running()
     }
 
-    /// The fates of packets since the last call, as letters of [`ripstop_link::Fate::letter`] in the order of
-    /// the offers: left to right, then right to left. The most recent fates may be missing while the emulator
+    /// The fates of packets since the last call, as letters of [`ripstop_link::Fate::letter`] in the order in which the
+    /// link decided them. This is the order of the offers, except with CoDel and FQ: left to right, then right to left. The most recent fates may be missing while the emulator
     /// runs. Empty unless fates are kept.
     pub fn take_fates(&self) -> [Vec<u8>; 2] {
         std::mem::take(&mut *self.shared.fates())

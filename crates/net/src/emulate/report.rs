@@ -45,7 +45,8 @@ pub struct EmulatedDirectionReport {
     pub marked: u64,
     /// Packets that the receiving device refused, because they were damaged too much or the device was down.
     pub refused_by_device: u64,
-    /// Packets, copies included, that are in flight now.
+    /// Packets, copies included, that are in flight now. Packets that wait in the queue of CoDel or FQ are not in flight
+    /// yet.
     pub in_flight: u64,
     /// Data read from the sending device that was not IP. Such data was not offered to the link.
     pub not_ip: u64,

@@ -182,7 +182,7 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[Leg]) -> Duration
     }
     let slowest = || {
         let time = |leg: &Leg| match leg {
-            Leg::Wired(k) => scenario.direction(*k).rate.time_for(flow.packet_bytes() as usize),
+            Leg::Wired(k) => scenario.direction(*k).mean_rate().time_for(flow.packet_bytes() as usize),
             Leg::Radio { .. } => airtime(scenario, *leg, flow.packet_bytes()),
         };
         there.iter().map(time).max().unwrap_or_default()

@@ -126,7 +126,7 @@ impl Scenario {
         let takes_time = |leg: &Leg| match leg {
             Leg::Wired(k) => {
                 let link = self.direction(*k);
-                link.rate.bps() > 0 || !link.delay.duration().is_zero()
+                link.mean_rate().bps() > 0 || !link.delay.duration().is_zero()
             }
             Leg::Radio { .. } => true,
         };

@@ -2,6 +2,7 @@
 
 use super::{Scenario, ScenarioError};
 use ripstop_base::Place;
+use ripstop_link::RateTrace;
 use toml::de::{DeTable, DeValue};
 
 /// An error in a scenario file, and its place.
@@ -17,17 +18,45 @@ pub struct FileError {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario.
+    /// Reads and checks a scenario that names no files.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse_with`]. A scenario that names a file is an error too.
+    pub fn parse(text: &str) -> Result<Scenario, FileError> {
+        Scenario::parse_with(text, |_| Err("this command reads no further files".to_owned()))
+    }
+
+    /// Reads and checks a scenario. `read` returns the text of a file that the scenario names, or says why it cannot.
+    /// The steps of rate traces in files become part of the scenario.
     ///
     /// # Errors
     /// The first error: its line, column and field, what is wrong, and what would be right.
-    pub fn parse(text: &str) -> Result<Scenario, FileError> {
-        let scenario: Scenario = toml::from_str(text).map_err(|error| {
+    pub fn parse_with(text: &str, read: impl Fn(&str) -> Result<String, String>) -> Result<Scenario, FileError> {
+        let mut scenario: Scenario = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             place(text, at, ripstop_base::plain_words(error.message()))
         })?;
+        scenario.read_traces(read).map_err(|error| place(text, position(text, &error), error.to_string()))?;
         scenario.check().map_err(|error| place(text, position(text, &error), error.to_string()))?;
         Ok(scenario)
+    }
+
+    /// Replaces the files of rate traces by their steps.
+    fn read_traces(&mut self, read: impl Fn(&str) -> Result<String, String>) -> Result<(), ScenarioError> {
+        for (k, link) in self.link.iter_mut().enumerate() {
+            for (way, config) in [("forth", Some(&mut link.forth)), ("back", link.back.as_mut())] {
+                let Some(trace) = config.and_then(|config| config.rate_trace.as_mut()) else { continue };
+                let Some(file) = &trace.file else { continue };
+                let wrong = |problem: String| {
+                    ScenarioError::new(format!("link[{k}].{way}.rate_trace.file"), format!("`{file}`: {problem}"))
+                };
+                if !trace.steps.is_empty() || trace.period.is_some() {
+                    return Err(wrong("the file gives the steps and the period; remove `steps` and `period`".into()));
+                }
+                *trace = read(file).and_then(|text| RateTrace::parse(&text)).map_err(wrong)?;
+            }
+        }
+        Ok(())
     }
 
     /// The scenario as TOML, which [`Scenario::parse`] reads back.

@@ -26,6 +26,8 @@ pub struct RunTotals {
     pub(super) blocks: Vec<Option<LtStatus>>,
     /// The block code of each flow at the end.
     pub(super) protection: Vec<Option<BlockStatus>>,
+    /// The impairments of each link that had not acted by the end.
+    pub(super) unfired: Vec<Vec<&'static str>>,
     /// How many events the run had.
     pub(super) events: u64,
 }
@@ -114,7 +116,8 @@ impl RunTotals {
         let coding = (0..world.flows()).map(|flow| world.coding(flow)).collect();
         let blocks = (0..world.flows()).map(|flow| world.blocks(flow)).collect();
         let protection = (0..world.flows()).map(|flow| world.protection(flow)).collect();
-        RunTotals { snapshots, spans, coding, blocks, protection, events: world.events() }
+        let unfired = (0..world.links()).map(|link| world.unfired(link)).collect();
+        RunTotals { snapshots, spans, coding, blocks, protection, unfired, events: world.events() }
     }
 }
 

@@ -14,7 +14,8 @@ use std::io::{self, Write};
 /// The events are:
 ///
 /// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss. On a medium the
-///   fate is `sent`.
+///   fate is `sent`. The fate is `waits` if the queue discipline decides later.
+/// * `decided`: a link has decided the fate of a packet that waited.
 /// * `arrived`: a packet arrived at the end of a link.
 /// * `window`: a sender handled an acknowledgement, a time-out or new data. The line has the sender's window and SRTT.
 /// * `completed`: a transfer is complete. The line has the transfer's bytes and duration.
@@ -71,13 +72,12 @@ impl<W: Write> Trace<W> {
                 let (kind, number) = kind_and_number(packet);
                 write!(out, "offered,{},{},{kind},{number},{},", self.links[*link], owner(whose), packet.bytes)?;
                 let Some(fate) = fate else { return writeln!(out, "sent,,") };
-                match fate {
-                    Fate::Delivered(delivery) => {
-                        writeln!(out, "arrives {:.9},,", delivery.arrival.as_secs_f64())
-                    }
-                    Fate::Lost { reason, .. } => writeln!(out, "lost {reason:?},,"),
-                    Fate::Refused { reason } => writeln!(out, "refused {reason:?},,"),
-                }
+                write_fate(out, fate)
+            }
+            Happening::Decided { link, packet, owner: whose, fate } => {
+                let (kind, number) = kind_and_number(packet);
+                write!(out, "decided,{},{},{kind},{number},{},", self.links[*link], owner(whose), packet.bytes)?;
+                write_fate(out, fate)
             }
             Happening::Arrived { link, packet, owner: whose, .. } => {
                 let (kind, number) = kind_and_number(packet);
@@ -94,6 +94,16 @@ impl<W: Write> Trace<W> {
             }
             Happening::Received { .. } | Happening::Air { .. } => Ok(()),
         }
+    }
+}
+
+/// Writes the fate of a packet, and the end of its line.
+fn write_fate(out: &mut impl Write, fate: &Fate) -> io::Result<()> {
+    match fate {
+        Fate::Delivered(delivery) => writeln!(out, "arrives {:.9},,", delivery.arrival.as_secs_f64()),
+        Fate::Queued => writeln!(out, "waits,,"),
+        Fate::Lost { reason, .. } => writeln!(out, "lost {reason:?},,"),
+        Fate::Refused { reason } => writeln!(out, "refused {reason:?},,"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! link to link.
 
 use super::node::{Handoff, NodeId};
-use super::observer::{Happening, Observer};
+use super::observer::{Happening, Observer, Owner};
 use super::packet::{Body, Combination, Ecn, NetworkPacket};
 use super::pipe::Pipe;
 use super::radio::RadioLink;
@@ -11,7 +11,7 @@ use super::session::UnderWay;
 use crate::engine::{Alarm, Scheduler};
 use crate::wifi::SharedMedium;
 use ripstop_base::Time;
-use ripstop_link::{Link, ShortFate};
+use ripstop_link::{Fate, Link, ShortFate};
 use ripstop_proto::session::lt::Shares;
 use std::collections::VecDeque;
 
@@ -20,6 +20,8 @@ use std::collections::VecDeque;
 pub(super) enum Purpose {
     /// A packet arrives at the end of this link.
     Arrival(u32),
+    /// This link decides the fate of a packet that waits in its queue.
+    Decision(u32),
     /// This medium has something to do.
     Medium(u32),
     /// This timer of this node is due.
@@ -113,7 +115,12 @@ impl Fabric {
     pub(super) fn add_link(&mut self, link: Link) -> usize {
         let (number, pipe) = (self.links.len(), self.pipes.len() as u32);
         let alarm = self.alarm(Purpose::Arrival(pipe));
+        let waits = !link.answers_at_once();
         self.pipes.push(Pipe::new(link, number as u32, alarm));
+        if waits {
+            let decision = self.alarm(Purpose::Decision(pipe));
+            self.pipes[pipe as usize].await_decisions(decision);
+        }
         self.links.push(LinkId::Wired(pipe));
         number
     }
@@ -231,7 +238,12 @@ impl Fabric {
                 }
                 return pipe.push(&mut self.scheduler, now, arrival, packet);
             }
-            let fate = pipe.offer(now, packet.bytes);
+            if !pipe.decides_at_once() {
+                // What is due now leaves the queue before this packet enters it.
+                let owner = route.owner;
+                return self.enter_queue(link, packet, owner, observer);
+            }
+            let fate = pipe.offer(now, &packet);
             if O::LOOKS {
                 let (link, owner) = (pipe.number as usize, route.owner);
                 let first = packet.hop == 0;
@@ -247,6 +259,41 @@ impl Fabric {
             return pipe.carry(&mut self.scheduler, now, packet, &delivery);
         }
         self.handoffs.push_back(Handoff::Arrive(packet));
+    }
+
+    /// Offers a packet to a link that decides the fates of waiting packets later.
+    fn enter_queue(&mut self, link: u32, packet: NetworkPacket, owner: Owner, observer: &mut impl Observer) {
+        self.decide(link, observer);
+        let now = self.scheduler.now();
+        let pipe = &mut self.pipes[link as usize];
+        let fate = pipe.offer(now, &packet);
+        let (number, first) = (pipe.number as usize, packet.hop == 0);
+        observer.note(now, Happening::Offered { link: number, packet: &packet, owner, first, fate: Some(&fate) });
+        match fate {
+            Fate::Queued => pipe.keep(&mut self.scheduler, now, packet),
+            Fate::Delivered(delivery) => pipe.carry(&mut self.scheduler, now, packet, &delivery),
+            Fate::Lost { .. } | Fate::Refused { .. } => self.recycle(packet.body),
+        }
+        // The offer can decide the fates of other packets: a full queue drops a packet of another flow.
+        self.decide(link, observer);
+    }
+
+    /// Carries out the fates that a link has decided by now for packets in its queue.
+    pub(super) fn decide(&mut self, link: u32, observer: &mut impl Observer) {
+        let now = self.scheduler.now();
+        let pipe = &mut self.pipes[link as usize];
+        while let Some((packet, fate)) = pipe.decide(&mut self.scheduler, now) {
+            let (number, owner) = (pipe.number as usize, self.routes.get(packet.route).owner);
+            observer.note(now, Happening::Decided { link: number, packet: &packet, owner, fate: &fate });
+            match fate.delivery() {
+                Some(delivery) => pipe.carry(&mut self.scheduler, now, packet, &delivery),
+                None => {
+                    if let Body::Coded(combination) = packet.body {
+                        self.spare.push(combination);
+                    }
+                }
+            }
+        }
     }
 
     /// Keeps the memory of a lost packet for later combinations.

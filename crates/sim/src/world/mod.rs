@@ -147,6 +147,7 @@ impl World {
                         self.go_on(packet, node, observer);
                     }
                 }
+                Purpose::Decision(link) => self.fabric.decide(link, observer),
                 Purpose::Medium(medium) => self.wake_medium(medium, observer),
                 Purpose::Timer(NodeId::Tcp(k), timer) => {
                     self.tcp.wake(k, timer, alarm, &mut self.fabric, observer);

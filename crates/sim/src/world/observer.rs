@@ -20,7 +20,7 @@ pub enum Owner {
 /// Something that happened in a world.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening<'a> {
-    /// A packet was offered to a link, and the link has decided its fate.
+    /// A packet was offered to a link, and the link has answered.
     Offered {
         /// Number of the link, as [`super::World::add_link`] returned it.
         link: usize,
@@ -30,8 +30,20 @@ pub enum Happening<'a> {
         owner: Owner,
         /// Whether this is the first link of the packet's way.
         first: bool,
-        /// What the link does with the packet. None on a medium, where the fate shows later.
+        /// What the link does with the packet. None on a medium, where the fate shows later. After [`Fate::Queued`],
+        /// [`Happening::Decided`] follows.
         fate: Option<&'a Fate>,
+    },
+    /// A link has decided the fate of a packet that waited in its queue.
+    Decided {
+        /// Number of the link.
+        link: usize,
+        /// The packet.
+        packet: &'a NetworkPacket,
+        /// The flow or session that the packet belongs to.
+        owner: Owner,
+        /// What the link does with the packet; not [`Fate::Queued`].
+        fate: &'a Fate,
     },
     /// A packet has arrived at the end of a link.
     Arrived {

@@ -3,7 +3,7 @@
 use super::packet::{Body, Ecn, NetworkPacket, UDP_IP_HEADERS};
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Time;
-use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters, ShortFate};
+use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters, Packet, ShortFate};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -29,6 +29,19 @@ pub(super) struct Pipe {
     free: Time,
     /// How long the link has been sending, ns.
     busy: u64,
+    /// The packets that wait for their fate. None for a link that decides each fate at once.
+    waiting: Option<Waiting>,
+}
+
+/// Packets that wait in a link's queue, and whose fate the link has not decided yet.
+#[derive(Debug)]
+struct Waiting {
+    /// Rings when the link decides the fate of a packet.
+    alarm: Alarm,
+    /// For each waiting packet, at the place of its tag: when it was offered, and the packet.
+    packets: Vec<Option<(Time, NetworkPacket)>>,
+    /// Tags that no packet has.
+    free: Vec<usize>,
 }
 
 /// The work of a link since the beginning of the run.
@@ -54,7 +67,20 @@ impl Pipe {
             marked: 0,
             free: Time::ZERO,
             busy: 0,
+            waiting: None,
         }
+    }
+
+    /// Sets the alarm that will ring when the link decides the fate of a packet that waits. The link does not decide
+    /// each fate at once.
+    pub(super) fn await_decisions(&mut self, alarm: Alarm) {
+        self.waiting = Some(Waiting { alarm, packets: Vec::new(), free: Vec::new() });
+    }
+
+    /// Whether the link decides the fate of each packet when the packet is offered.
+    #[inline]
+    pub(super) fn decides_at_once(&self) -> bool {
+        self.waiting.is_none()
     }
 
     /// The link's counters, and how long it was sending.
@@ -62,10 +88,20 @@ impl Pipe {
         LinkTotals { counters: *self.link.counters(), busy: Duration::from_nanos(self.busy), marked: self.marked }
     }
 
-    /// Offers the link a packet of `bytes` bytes.
+    /// Offers the link a packet. If the packet has to wait for its fate, the caller calls [`Pipe::keep`].
     #[inline]
-    pub(super) fn offer(&mut self, now: Time, bytes: u32) -> Fate {
-        let fate = self.link.offer(now, bytes as usize);
+    pub(super) fn offer(&mut self, now: Time, packet: &NetworkPacket) -> Fate {
+        let tag = self.waiting.as_ref().map_or(0, |waiting| *waiting.free.last().unwrap_or(&waiting.packets.len()));
+        let fate = self.link.offer_packet(
+            now,
+            Packet {
+                bytes: packet.bytes as usize,
+                ect: packet.ecn != Ecn::NotCapable,
+                // The packets of a route in one direction have the same addresses and ports.
+                flow: u64::from(packet.route) << 1 | u64::from(packet.back),
+                tag: tag as u64,
+            },
+        );
         if let Some(departure) = fate.departure() {
             self.sends_until(now, departure);
         }
@@ -81,6 +117,40 @@ impl Pipe {
             self.sends_until(now, departure);
         }
         Some(fate)
+    }
+
+    /// Keeps the packet that was offered last, at `now`, until the link decides its fate.
+    pub(super) fn keep(&mut self, scheduler: &mut Scheduler, now: Time, packet: NetworkPacket) {
+        let Some(waiting) = &mut self.waiting else { return };
+        match waiting.free.pop() {
+            Some(tag) => waiting.packets[tag] = Some((now, packet)),
+            None => waiting.packets.push(Some((now, packet))),
+        }
+        self.set_alarm(scheduler);
+    }
+
+    /// The next waiting packet whose fate the link has decided by `now`, with its fate. Without such a packet, sets the
+    /// alarm for the next decision.
+    pub(super) fn decide(&mut self, scheduler: &mut Scheduler, now: Time) -> Option<(NetworkPacket, Fate)> {
+        let Some((tag, fate)) = self.link.poll(now) else {
+            self.set_alarm(scheduler);
+            return None;
+        };
+        let waiting = self.waiting.as_mut()?;
+        let (since, packet) = waiting.packets.get_mut(tag as usize)?.take()?;
+        waiting.free.push(tag as usize);
+        if let Some(departure) = fate.departure() {
+            // The packet waited, so the link was busy from the offer to the departure.
+            self.sends_until(since, departure);
+        }
+        Some((packet, fate))
+    }
+
+    /// Sets the alarm for the next decision of the link.
+    fn set_alarm(&mut self, scheduler: &mut Scheduler) {
+        if let Some(waiting) = &self.waiting {
+            scheduler.set(waiting.alarm, self.link.poll_at().unwrap_or(Time::NEVER));
+        }
     }
 
     /// Counts the time for which the link sends a packet. The packet was offered at `now`, and its last bit leaves at
@@ -135,7 +205,8 @@ impl Pipe {
 
     /// The number of packets on the link and in its queue.
     pub(super) fn len(&self) -> usize {
-        self.travelling.len()
+        let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.packets.len() - waiting.free.len());
+        self.travelling.len() + waiting
     }
 
     /// Whether no packet is on the link or in its queue.

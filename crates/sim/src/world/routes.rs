@@ -117,6 +117,7 @@ impl Routes {
                 // order, which the early offer would change.
                 way[k - 1].through = feeders[next as usize] == Feeder::Link(link)
                     && pipes[link as usize].link.keeps_order()
+                    && [link, next].iter().all(|link| pipes[*link as usize].decides_at_once())
                     && pipes[next as usize].link.always_delays();
             }
         }

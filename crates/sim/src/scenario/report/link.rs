@@ -18,6 +18,8 @@ pub struct LinkReport {
     pub dropped_other_packets: Statistic,
     /// Packets that the policer refused. `dropped_other_packets` includes them.
     pub dropped_policer_packets: Statistic,
+    /// Packets that the queue discipline (CoDel, PIE or FQ) dropped to keep the queue short.
+    pub dropped_aqm_packets: Statistic,
     /// ECN-capable packets that the link marked with Congestion Experienced.
     pub marked_packets: Statistic,
     /// Packets lost on the channel: by the loss model, or in a blackout. With a block code, a packet is lost when one of
@@ -33,11 +35,14 @@ pub struct LinkReport {
     pub queue_packets: Statistic,
     /// Mean time that a packet waited in the queue.
     pub queue_s: Statistic,
+    /// Configured impairments that acted in none of the runs, warm-up included. The scenario tests nothing about a
+    /// setting in this list.
+    pub unfired: Vec<&'static str>,
 }
 
 impl LinkReport {
-    /// The report of a link over a span of `seconds` of each run.
-    pub(super) fn new(name: String, runs: &[LinkSpan], seconds: f64) -> LinkReport {
+    /// The report of a link over a span of `seconds` of each run. `unfired` lists the impairments that did not act.
+    pub(super) fn new(name: String, runs: &[LinkSpan], unfired: Vec<&'static str>, seconds: f64) -> LinkReport {
         let statistic = |value: &dyn Fn(&LinkSpan) -> f64| runs.iter().map(value).collect::<Sample>().statistic();
         let count = |value: fn(&LinkCounters) -> u64| statistic(&|span| did(span, value) as f64);
         let sent = runs.iter().filter(|span| did(span, |c| c.serialised) > 0);
@@ -47,6 +52,7 @@ impl LinkReport {
             dropped_queue_packets: count(|c| c.refused_queue),
             dropped_other_packets: count(|c| c.refused_mtu + c.refused_policer),
             dropped_policer_packets: count(|c| c.refused_policer),
+            dropped_aqm_packets: count(|c| c.dropped_aqm),
             marked_packets: statistic(&|(start, end)| (end.marked - start.marked) as f64),
             lost_packets: count(|c| c.lost_channel + c.lost_blackout),
             delivered_packets: count(|c| c.delivered),
@@ -57,6 +63,7 @@ impl LinkReport {
                 .map(|span| waited_s(span) / did(span, |c| c.serialised) as f64)
                 .collect::<Sample>()
                 .statistic(),
+            unfired,
         }
     }
 }

@@ -149,7 +149,7 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
     };
     let link = |(k, name): (usize, String)| {
         let totals: Vec<_> = runs.iter().map(|run| run.spans[index].links[k]).collect();
-        LinkReport::new(name, &totals, seconds)
+        LinkReport::new(name, &totals, unfired(runs, k), seconds)
     };
     let tunnel = |(k, spec): (usize, &TunnelSpec)| {
         let spans: Vec<&TunnelSpan> = runs.iter().map(|run| &run.spans[index].tunnels[k]).collect();
@@ -184,4 +184,11 @@ fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTot
         tunnels: scenario.tunnel.iter().enumerate().map(tunnel).collect(),
         media: scenario.medium.iter().enumerate().map(medium).collect(),
     }
+}
+
+/// The impairments of link `k` that acted in none of the runs.
+fn unfired(runs: &[RunTotals], k: usize) -> Vec<&'static str> {
+    let Some((first, others)) = runs.split_first() else { return Vec::new() };
+    let names = first.unfired[k].iter().copied();
+    names.filter(|name| others.iter().all(|run| run.unfired[k].contains(name))).collect()
 }

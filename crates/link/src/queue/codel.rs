@@ -1,0 +1,116 @@
+//! CoDel's control law (RFC 8289, section 5). CoDel judges each packet at the moment when the packet
+//! leaves the queue.
+
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// A dropping state that ended at most this many intervals ago is resumed at about its old rate
+/// (RFC 8289, section 5.6). Half or double the number matters only for loads that come and go within
+/// seconds.
+const RESUME_INTERVALS: u32 = 16;
+
+/// The state of CoDel for one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Codel {
+    /// When the waiting time will have been above the target for an interval; None while it is
+    /// below the target.
+    first_above: Option<Time>,
+    /// Whether CoDel is in its dropping state.
+    dropping: bool,
+    /// When the next packet is dropped in the dropping state.
+    drop_next: Time,
+    /// Drops in this dropping state. The drop rate grows with the square root of this number.
+    count: u32,
+    /// `count` when the dropping state began.
+    last_count: u32,
+}
+
+impl Codel {
+    /// Whether CoDel acts on the packet that leaves the queue at `now`, that is, drops or marks it.
+    /// `short`: the packet waited less than the target, or at most one packet's bytes wait behind
+    /// it. `interval` is not zero.
+    pub(super) fn acts(&mut self, now: Time, short: bool, interval: Duration) -> bool {
+        if !self.is_above(now, short, interval) {
+            self.dropping = false;
+            return false;
+        }
+        if self.dropping {
+            if now < self.drop_next {
+                return false;
+            }
+            self.count = self.count.saturating_add(1);
+            self.drop_next += self.gap(interval);
+            return true;
+        }
+        self.dropping = true;
+        let since = now.signed_since(self.drop_next);
+        let recent = u128::from(since.max(0).unsigned_abs()) < interval.as_nanos() * u128::from(RESUME_INTERVALS);
+        let delta = self.count.saturating_sub(self.last_count);
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = now + self.gap(interval);
+        true
+    }
+
+    /// Notes that the queue is empty.
+    pub(super) fn rest(&mut self) {
+        (self.first_above, self.dropping) = (None, false);
+    }
+
+    /// Whether the waiting time has been above the target for a whole interval.
+    fn is_above(&mut self, now: Time, short: bool, interval: Duration) -> bool {
+        if short {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            Some(at) => now >= at,
+            None => {
+                self.first_above = Some(now + interval);
+                false
+            }
+        }
+    }
+
+    /// Time from one drop to the next: interval / sqrt(count).
+    fn gap(&self, interval: Duration) -> Duration {
+        Duration::from_nanos((interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    /// The times in ms at which CoDel acts on packets that leave every millisecond.
+    fn acts(codel: &mut Codel, millis: std::ops::Range<u64>, short: impl Fn(u64) -> bool) -> Vec<u64> {
+        millis.filter(|ms| codel.acts(Time::from_millis(*ms), short(*ms), INTERVAL)).collect()
+    }
+
+    #[test]
+    fn drops_come_faster_while_the_queue_stands() {
+        let mut codel = Codel::default();
+        // The first drop follows after an interval, then the gaps are 100/sqrt(1), /sqrt(2), /sqrt(3) ms.
+        assert_eq!(acts(&mut codel, 0..400, |_| false), [100, 200, 271, 329, 379]);
+        // A short queue ends the dropping state. The next one starts at the old rate less one drop.
+        assert_eq!(acts(&mut codel, 400..500, |ms| ms < 410), []);
+        assert_eq!(acts(&mut codel, 500..600, |_| false), [510, 560]);
+        assert_eq!(codel.count, 5);
+    }
+
+    #[test]
+    fn a_single_short_packet_starts_the_interval_again() {
+        let mut codel = Codel::default();
+        assert_eq!(acts(&mut codel, 0..1000, |ms| ms % 100 == 0), []);
+    }
+
+    #[test]
+    fn after_a_long_rest_the_rate_is_forgotten() {
+        let mut codel = Codel::default();
+        assert_eq!(acts(&mut codel, 0..400, |_| false).len(), 5);
+        codel.rest();
+        assert_eq!(acts(&mut codel, 5000..5290, |_| false), [5100, 5200, 5271]);
+    }
+}

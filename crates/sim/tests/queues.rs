@@ -1,0 +1,104 @@
+//! TCP over links with queue disciplines: how long the queue is, and how flows share the link.
+
+use ripstop_base::{QueueLimit, Rate, Span};
+use ripstop_link::{Discipline, LinkConfig};
+use ripstop_sim::scenario::{FlowSpec, LinkReport, LinkSpec, RunSpec, Scenario, ScenarioReport, UdpSpec, run};
+use ripstop_sim::tcp::Variant;
+use std::time::Duration;
+
+/// A path of 20 Mbit/s and 40 ms with a queue of 1000 packets, for one run of 40 s. The first 10 s are not measured.
+fn scenario(discipline: Discipline, flows: Vec<FlowSpec>) -> Scenario {
+    let delay = Span::from(Duration::from_millis(20));
+    let forth = LinkConfig {
+        rate: Rate::from_bps(20_000_000),
+        delay,
+        queue: Some(QueueLimit::Packets(1000)),
+        queue_discipline: discipline,
+        ..LinkConfig::default()
+    };
+    let back = LinkConfig { delay, ..LinkConfig::default() };
+    Scenario {
+        run: RunSpec {
+            duration: Span::from(Duration::from_secs(40)),
+            warmup: Span::from(Duration::from_secs(10)),
+            runs: 1,
+            seed: 7,
+            ..RunSpec::default()
+        },
+        link: vec![LinkSpec::new(["a".into(), "b".into()], forth, Some(back))],
+        flow: flows,
+        ..Scenario::default()
+    }
+}
+
+fn flow(name: &str, tcp: Variant) -> FlowSpec {
+    FlowSpec {
+        name: name.into(),
+        tcp,
+        window: 10_000,
+        packet: ripstop_base::Bytes::new(1448),
+        ..FlowSpec::new("a", "b")
+    }
+}
+
+fn result(scenario: &Scenario) -> ScenarioReport {
+    run(scenario, 1, || ()).expect("the scenario is valid")
+}
+
+/// The mean wait in the queue, ms.
+fn queue_ms(link: &LinkReport) -> f64 {
+    1e3 * link.queue_s.mean.expect("packets were sent")
+}
+
+fn goodput(report: &ScenarioReport, k: usize) -> f64 {
+    report.flows[k].goodput_bps.mean.expect("the flow ran")
+}
+
+#[test]
+fn codel_and_pie_keep_the_queue_of_cubic_near_their_targets() {
+    let [fifo, codel, pie] = [Discipline::Fifo, Discipline::codel(), Discipline::pie()].map(|discipline| {
+        let report = result(&scenario(discipline, vec![flow("cubic", Variant::LinuxCubic)]));
+        let (queue, link) = (queue_ms(&report.links[0]), &report.links[0]);
+        assert!(link.unfired.is_empty(), "{discipline:?} did nothing: {:?}", link.unfired);
+        assert_eq!(link.dropped_aqm_packets.mean > Some(0.0), discipline.is_aqm());
+        assert!(link.utilisation.mean > Some(0.9), "{discipline:?}: {:?}", link.utilisation);
+        queue
+    });
+    assert!(fifo > 100.0, "drop-tail: {fifo} ms");
+    assert!((1.0..8.0).contains(&codel), "CoDel: {codel} ms, seed 7");
+    assert!((5.0..20.0).contains(&pie), "PIE: {pie} ms, seed 7");
+}
+
+#[test]
+fn fq_shares_the_link_equally_and_fifo_does_not() {
+    // BBR ignores single losses, so it takes most of a short drop-tail queue from CUBIC.
+    let flows = || vec![flow("cubic", Variant::LinuxCubic), flow("bbr", Variant::Bbr)];
+    let shares = |discipline, queue| {
+        let mut scenario = scenario(discipline, flows());
+        scenario.link[0].forth.queue = Some(QueueLimit::Packets(queue));
+        let report = result(&scenario);
+        assert!(report.links[0].unfired.is_empty());
+        goodput(&report, 0) / (goodput(&report, 0) + goodput(&report, 1))
+    };
+    let (fq, fifo) = (shares(Discipline::fq(), 1000), shares(Discipline::Fifo, 20));
+    assert!((fq - 0.5).abs() < 0.03, "CUBIC has a share of {fq} under FQ, seed 7");
+    assert!(fifo < 0.35, "CUBIC has a share of {fifo} in a short drop-tail queue, seed 7");
+}
+
+/// Ten packets each 100 ms of a light flow do not wait behind the bulk.
+#[test]
+fn fq_lets_a_light_flow_pass() {
+    let light = FlowSpec {
+        name: "light".into(),
+        udp: Some(UdpSpec::Constant(Rate::from_bps(100_000))),
+        packet: ripstop_base::Bytes::new(200),
+        ..FlowSpec::new("a", "b")
+    };
+    let delay = |discipline| {
+        let report = result(&scenario(discipline, vec![flow("cubic", Variant::LinuxCubic), light.clone()]));
+        report.flows[1].delay_s.p99.expect("packets arrived")
+    };
+    let (fifo, fq) = (delay(Discipline::Fifo), delay(Discipline::fq()));
+    assert!(fifo > 0.1, "drop-tail: {fifo} s");
+    assert!(fq < 0.0225, "FQ: {fq} s, but the path takes 20 ms and a full packet 0.6 ms, seed 7");
+}
