@@ -1,8 +1,8 @@
 //! TCP over links with queue disciplines: how long the queue is, and how flows share the link.
 
-use ripstop_base::{QueueLimit, Rate, Span};
-use ripstop_link::{Discipline, LinkConfig};
-use ripstop_sim::scenario::{FlowSpec, LinkReport, LinkSpec, RunSpec, Scenario, ScenarioReport, UdpSpec, run};
+use ripstop_base::{Fraction, QueueLimit, Rate, Span};
+use ripstop_link::{Discipline, LinkConfig, Mark};
+use ripstop_sim::scenario::{FlowSpec, LinkReport, LinkSpec, NcSpec, RunSpec, Scenario, ScenarioReport, UdpSpec, run};
 use ripstop_sim::tcp::Variant;
 use std::time::Duration;
 
@@ -101,4 +101,68 @@ fn fq_lets_a_light_flow_pass() {
     let (fifo, fq) = (delay(Discipline::Fifo), delay(Discipline::fq()));
     assert!(fifo > 0.1, "drop-tail: {fifo} s");
     assert!(fq < 0.0225, "FQ: {fq} s, but the path takes 20 ms and a full packet 0.6 ms, seed 7");
+}
+
+/// The number of times that a mechanism of flow 0 acted.
+fn acted(report: &ScenarioReport, mechanism: &str) -> f64 {
+    let mechanisms = report.flows[0].mechanisms.as_ref().expect("the flow is modern");
+    mechanisms[mechanism].mean.expect("there are runs")
+}
+
+#[test]
+fn marks_slow_tcp_down_without_losses() {
+    for discipline in [Discipline::codel(), Discipline::fq(), Discipline::pie()] {
+        for tcp in [Variant::LinuxCubic, Variant::LinuxReno, Variant::Cubic] {
+            let mut scenario = scenario(discipline, vec![FlowSpec { ecn: true, ..flow("ecn", tcp) }]);
+            scenario.link[0].forth.ecn = true;
+            scenario.run.warmup = Span::from(Duration::ZERO);
+            let report = result(&scenario);
+            let (link, flow) = (&report.links[0], &report.flows[0]);
+            let why = format!("{discipline:?}, {tcp:?}, seed 7: {link:?} {flow:?}");
+            assert!(link.unfired.is_empty(), "{why}");
+            assert_eq!(link.dropped_aqm_packets.mean, Some(0.0), "{why}");
+            assert_eq!(flow.retransmits.mean, Some(0.0), "{why}");
+            // The receiver has seen all marks but those on their way, and each reduction answers one or more marks.
+            let [told, marked] = [flow.marked_packets.mean, link.marked_packets.mean].map(|n| n.expect("runs"));
+            assert!(marked > 5.0 && marked - told <= 2.0, "{why}");
+            let reductions = acted(&report, "ecn_reductions");
+            assert!(reductions > 2.0 && reductions <= marked, "{reductions} reductions, {why}");
+            // Reno halves its window, so the short queue of CoDel runs empty after each mark.
+            assert!(link.utilisation.mean > Some(0.75), "{why}");
+            assert!(queue_ms(link) < 20.0, "{why}");
+        }
+    }
+}
+
+/// A link that marks every packet stops the growth of the window. BBR version 1 ignores the marks, and a TCP without
+/// ECN is not marked.
+#[test]
+fn a_link_that_marks_every_packet_halts_cubic() {
+    let of = |tcp, ecn| {
+        let mut scenario = scenario(Discipline::Fifo, vec![FlowSpec { ecn, ..flow("flow", tcp) }]);
+        scenario.link[0].forth.mark = Some(Mark::Share(Fraction::new(1.0).expect("a share")));
+        let report = result(&scenario);
+        (goodput(&report, 0) / 20e6, report.links[0].marked_packets.mean, report.flows[0].retransmits.mean)
+    };
+    let (cubic, marked, retransmits) = of(Variant::LinuxCubic, true);
+    assert!(cubic < 0.1 && marked > Some(100.0) && retransmits == Some(0.0), "{cubic} {marked:?} {retransmits:?}");
+    let (plain, marked, _) = of(Variant::LinuxCubic, false);
+    assert!(plain > 0.9 && marked == Some(0.0), "{plain} {marked:?}");
+    let (bbr, marked, _) = of(Variant::Bbr, true);
+    assert!(bbr > 0.9 && marked > Some(1000.0), "{bbr} {marked:?}");
+}
+
+#[test]
+fn ecn_is_for_modern_tcps_without_coding_layers() {
+    let refused = |flow: FlowSpec| {
+        let error = scenario(Discipline::codel(), vec![flow]).check().expect_err("the flow is not valid");
+        assert_eq!(error.field, "flow[0].ecn");
+        error.problem
+    };
+    assert!(refused(FlowSpec { ecn: true, ..flow("f", Variant::NewReno) }).contains("linux-cubic"));
+    let nc =
+        FlowSpec { nc: Some(NcSpec::default()), packet: ripstop_base::Bytes::new(1000), ..flow("f", Variant::Cubic) };
+    assert!(refused(FlowSpec { ecn: true, ..nc }).contains("coding layer"));
+    let udp = FlowSpec { udp: Some(UdpSpec::Constant(Rate::from_bps(1000))), ..FlowSpec::new("a", "b") };
+    assert!(refused(FlowSpec { ecn: true, ..udp }).len() > 5);
 }

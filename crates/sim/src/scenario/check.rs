@@ -257,6 +257,15 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     if let Some(udp) = &flow.udp {
         udp.check(flow)?;
     }
+    if flow.ecn && !flow.tcp.is_modern() {
+        return wrong(
+            "ecn",
+            "only `cubic`, `linux-cubic`, `bbr` and `linux-reno` have ECN; set `tcp`, or remove `ecn`",
+        );
+    }
+    if flow.ecn && (flow.nc.is_some() || flow.block.is_some() || flow.gateway.is_some()) {
+        return wrong("ecn", "the coding layer drops the ECN field; remove `ecn`, or `nc`, `block` or `gateway`");
+    }
     let sender = flow.sender();
     if sender.rto.max.is_zero() {
         return wrong("rto-max", "a time-out of 0 s never waits; write for example `60s`");

@@ -150,6 +150,8 @@ pub struct Ack {
     pub next: u64,
     /// A packet that arrived again (D-SACK, RFC 2883).
     pub duplicate: Option<u64>,
+    /// Whether the receiver echoes a mark of Congestion Experienced (the flag ECE, RFC 3168).
+    pub echo: bool,
     /// The start and the end of each block, counted from `next`. 32 bits keep acknowledgements small, because they are
     /// copied often. An unused entry is an empty range.
     blocks: [(u32, u32); MAX_BLOCKS],
@@ -159,12 +161,18 @@ impl Ack {
     /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. Only the first [`MAX_BLOCKS`] blocks are
     /// kept. A block that extends further than 2^32 - 1 packets beyond `next` is cut off at this distance.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
-        let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
+        let mut ack = Ack { next, duplicate: None, echo: false, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
         for (slot, block) in ack.blocks.iter_mut().zip(blocks) {
             *slot = (beyond(block.start), beyond(block.end));
         }
         ack
+    }
+
+    /// The acknowledgement with this value of `echo`.
+    #[must_use]
+    pub fn with_echo(self, echo: bool) -> Ack {
+        Ack { echo, ..self }
     }
 
     /// The blocks beyond `next` that have arrived.
@@ -248,6 +256,15 @@ impl Sender {
     /// The number of the next packet to send now.
     pub fn poll_transmit(&mut self) -> Option<u64> {
         dispatch!(&mut self.family, classic => classic.core.poll(), modern => modern.out.pop_front())
+    }
+
+    /// What the headers of packet `number`, which [`Sender::poll_transmit`] has just returned, say about congestion:
+    /// whether the packet is ECN-capable, and whether it has the flag CWR (RFC 3168).
+    ///
+    /// Only new packets with data are ECN-capable (RFC 3168, section 6.1.5). The first new packet after a reduction has
+    /// the flag.
+    pub fn ecn_flags(&mut self, number: u64) -> (bool, bool) {
+        dispatch!(&mut self.family, _classic => (false, false), modern => modern.ecn_flags(number))
     }
 
     /// When to call [`Sender::on_timeout`]: the earliest timer, BBR's pacing timer included. [`Time::NEVER`] when no

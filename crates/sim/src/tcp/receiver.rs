@@ -35,6 +35,12 @@ pub struct Receiver {
     duplicate: Option<u64>,
     /// Packets that arrived more than once.
     duplicates: u64,
+    /// Whether acknowledgements echo a mark: a marked packet has arrived, and no packet with the flag CWR after it.
+    echo: bool,
+    /// Whether the echo has just begun, and no acknowledgement has told the sender.
+    news: bool,
+    /// Packets that arrived marked.
+    marked: u64,
 }
 
 impl Receiver {
@@ -50,7 +56,30 @@ impl Receiver {
             unacknowledged: 0,
             duplicate: None,
             duplicates: 0,
+            echo: false,
+            news: false,
+            marked: 0,
         }
+    }
+
+    /// Takes note of what the headers of a packet say about congestion, before [`Receiver::on_packet`]. `marked`: the
+    /// packet carries Congestion Experienced. `reduced`: the packet has the flag CWR, so the sender has reacted to
+    /// earlier marks (RFC 3168, section 6.1.3).
+    pub fn on_ecn(&mut self, marked: bool, reduced: bool) {
+        if reduced {
+            self.echo = false;
+        }
+        if marked {
+            self.marked += 1;
+            // As in Linux, the first echo is not delayed.
+            self.news |= !self.echo;
+            self.echo = true;
+        }
+    }
+
+    /// Packets that arrived with a mark of Congestion Experienced.
+    pub fn marked(&self) -> u64 {
+        self.marked
     }
 
     /// Handles packet `number`. Returns the acknowledgement to send for this packet, if any.
@@ -58,7 +87,7 @@ impl Receiver {
         if number == self.next {
             // A packet that fills a gap is acknowledged without delay (RFC 5681, section 4.2). The SYN is acknowledged
             // without delay too.
-            let at_once = number == 0 || !self.beyond.is_empty();
+            let at_once = number == 0 || !self.beyond.is_empty() || self.news;
             self.next += 1;
             while let Some(arrived) = self.beyond.pop_front() {
                 if !arrived {
@@ -140,7 +169,8 @@ impl Receiver {
     }
 
     fn ack(&mut self) -> Ack {
-        let duplicate = self.duplicate.take();
-        Ack { duplicate, ..Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned()) }
+        let (duplicate, echo) = (self.duplicate.take(), self.echo);
+        self.news = false;
+        Ack { duplicate, echo, ..Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned()) }
     }
 }

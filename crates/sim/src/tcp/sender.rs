@@ -26,6 +26,9 @@ pub struct SenderConfig {
     pub rto: RtoConfig,
     /// Whether each of the first two duplicate acknowledgements sends a new packet (RFC 3042).
     pub limited_transmit: bool,
+    /// Whether packets are ECN-capable, and the sender reacts to echoed marks (RFC 3168). The ns-2 algorithms ignore
+    /// this setting.
+    pub ecn: bool,
     /// The thresholds of Vegas; other algorithms ignore them.
     pub vegas: VegasConfig,
 }
@@ -39,6 +42,7 @@ impl Default for SenderConfig {
             initial_window: 2,
             rto: RtoConfig::default(),
             limited_transmit: true,
+            ecn: false,
             vegas: VegasConfig::default(),
         }
     }

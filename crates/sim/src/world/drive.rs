@@ -20,7 +20,7 @@ use super::World;
 use super::fabric::TimerKind;
 use super::node::{Entering, Handoff, NodeId, Outlet, SessionId};
 use super::observer::Observer;
-use super::packet::{Body, Ecn, NetworkPacket};
+use super::packet::{Body, Ecn, EcnFlags, NetworkPacket};
 use super::session::{
     BlockReceiverNode, BlockSenderNode, EndpointNode, Input, LtReceiverNode, LtSenderNode, NcReceiverNode, NcRelayNode,
     NcSenderNode, Packed, SessionNode, TunnelNode,
@@ -50,7 +50,10 @@ impl World {
     #[inline]
     pub(super) fn receive(&mut self, node: NodeId, packet: NetworkPacket, observer: &mut impl Observer) {
         match node {
-            NodeId::Tcp(k) => self.tcp.receive(k, packet.body, &mut self.fabric, observer),
+            NodeId::Tcp(k) => {
+                let flags = packet.ecn_flags();
+                self.tcp.receive(k, packet.body, flags, &mut self.fabric, observer);
+            }
             NodeId::Udp(k) => self.sink(k, packet.body, observer),
             NodeId::Session(session) => for_session!(self, session, take_packet(session, packet, observer)),
         }
@@ -111,9 +114,9 @@ impl World {
                     Handoff::Enter(session, entering) => {
                         for_session!(self, session, enter(session, entering, observer));
                     }
-                    Handoff::Leave { flow, body } => self.leave(flow, body, observer),
+                    Handoff::Leave { flow, flags, body } => self.leave(flow, flags, body, observer),
                     Handoff::Send { route, back, bytes, body } => {
-                        self.fabric.send(route, back, Ecn::NotCapable, bytes, body, observer);
+                        self.fabric.send(route, back, EcnFlags::default(), bytes, body, observer);
                     }
                     Handoff::Arrive(packet) => {
                         let route = self.fabric.routes.get(packet.route);
@@ -130,9 +133,9 @@ impl World {
     }
 
     /// Gives a packet that came out of a session to the host of its flow.
-    fn leave(&mut self, flow: u32, body: Body, observer: &mut impl Observer) {
+    fn leave(&mut self, flow: u32, flags: EcnFlags, body: Body, observer: &mut impl Observer) {
         match self.flows[flow as usize] {
-            NodeId::Tcp(k) => self.tcp.deliver(k, body, &mut self.fabric, observer),
+            NodeId::Tcp(k) => self.tcp.deliver(k, body, flags, &mut self.fabric, observer),
             NodeId::Udp(k) => self.sink(k, body, observer),
             NodeId::Session(_) => {}
         }
@@ -259,7 +262,7 @@ impl World {
                 again |= N::BATCHES;
                 let (bytes, ecn) = (sent.bytes, if sent.ect { Ecn::Capable } else { Ecn::NotCapable });
                 if let Some(Packed { route, back, hop, body }) = node.pack(sent.packet, fabric) {
-                    fabric.forward(NetworkPacket { route, hop, back, ecn, bytes, body }, observer);
+                    fabric.forward(NetworkPacket { route, hop, back, ecn, cwr: false, bytes, body }, observer);
                 }
             }
             let mut delivers = false;
@@ -270,8 +273,8 @@ impl World {
                 match node.leave(delivered, fabric) {
                     // No other handoff waits, so this handoff skips the queue. The handoffs that it causes enter the
                     // queue.
-                    Some(Handoff::Leave { flow, body }) if !N::BATCHES && fabric.handoffs.is_empty() => {
-                        self.leave(flow, body, observer);
+                    Some(Handoff::Leave { flow, flags, body }) if !N::BATCHES && fabric.handoffs.is_empty() => {
+                        self.leave(flow, flags, body, observer);
                     }
                     handoff => fabric.handoffs.extend(handoff),
                 }

@@ -3,7 +3,7 @@
 
 use super::node::{Handoff, NodeId};
 use super::observer::{Happening, Observer, Owner};
-use super::packet::{Body, Combination, Ecn, NetworkPacket};
+use super::packet::{Body, Combination, EcnFlags, NetworkPacket};
 use super::pipe::Pipe;
 use super::radio::RadioLink;
 use super::routes::{Hop, LinkId, Route, Routes};
@@ -157,12 +157,12 @@ impl Fabric {
         &mut self,
         route: u32,
         back: bool,
-        ecn: Ecn,
+        EcnFlags { ecn, cwr }: EcnFlags,
         bytes: u32,
         body: Body,
         observer: &mut impl Observer,
     ) {
-        self.forward(NetworkPacket { route, hop: 0, back, ecn, bytes, body }, observer);
+        self.forward(NetworkPacket { route, hop: 0, back, ecn, cwr, bytes, body }, observer);
     }
 
     /// Takes the packet that arrives over `link` now, and counts the link as passed.

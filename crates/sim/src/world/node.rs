@@ -2,7 +2,7 @@
 //!
 //! The module [`super`] describes the run loop; `drive` describes how handoffs are passed on.
 
-use super::packet::{Body, NetworkPacket};
+use super::packet::{Body, EcnFlags, NetworkPacket};
 
 /// A node, by kind. The number is the node's place in the world's list of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub(super) enum Handoff {
     Leave {
         /// The number of the flow.
         flow: u32,
+        /// What the packet's headers say about congestion.
+        flags: EcnFlags,
         /// The packet's content.
         body: Body,
     },
@@ -81,6 +83,8 @@ pub(super) struct Entering {
     pub(super) bytes: u32,
     /// Whether the other end delivers the packet as soon as it arrives, instead of in order.
     pub(super) immediate: bool,
+    /// What the packet's headers say about congestion.
+    pub(super) flags: EcnFlags,
     /// The packet's content.
     pub(super) body: Body,
 }

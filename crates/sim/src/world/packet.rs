@@ -28,6 +28,8 @@ pub struct NetworkPacket {
     pub back: bool,
     /// The packet's ECN field.
     pub ecn: Ecn,
+    /// Whether the packet is a TCP segment with the flag CWR: its sender has reacted to a mark (RFC 3168).
+    pub cwr: bool,
     /// The packet's size in bytes, IP headers included.
     pub bytes: u32,
     /// The packet's content.
@@ -35,7 +37,7 @@ pub struct NetworkPacket {
 }
 
 /// The ECN field of a packet's IP header (RFC 3168).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ecn {
     /// Not ECN-capable. A link never marks such a packet.
     #[default]
@@ -44,6 +46,38 @@ pub enum Ecn {
     Capable,
     /// Congestion Experienced: a link has marked the packet.
     Marked,
+}
+
+impl Ecn {
+    /// The two bits of the field. ECN-capable packets of the simulator have ECT(0).
+    pub(super) fn bits(self) -> u8 {
+        match self {
+            Ecn::NotCapable => 0,
+            Ecn::Capable => 2,
+            Ecn::Marked => 3,
+        }
+    }
+
+    /// The field with these bits. None for ECT(1), which no packet of the simulator has.
+    pub(super) fn from_bits(bits: u8) -> Option<Ecn> {
+        [Ecn::NotCapable, Ecn::Capable, Ecn::Marked].into_iter().find(|ecn| ecn.bits() == bits)
+    }
+}
+
+/// What the headers of a packet say about congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct EcnFlags {
+    /// The ECN field of the IP header.
+    pub(super) ecn: Ecn,
+    /// The flag CWR of the TCP header.
+    pub(super) cwr: bool,
+}
+
+impl NetworkPacket {
+    /// What the packet's headers say about congestion.
+    pub(super) fn ecn_flags(&self) -> EcnFlags {
+        EcnFlags { ecn: self.ecn, cwr: self.cwr }
+    }
 }
 
 /// The content of a packet.

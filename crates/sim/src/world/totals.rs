@@ -46,6 +46,8 @@ pub struct FlowTotals {
     /// Acknowledgements that were merged with the following acknowledgement
     /// ([`Hosts::Kernels`](super::Hosts::Kernels)).
     pub merged_acks: u64,
+    /// Packets of a TCP that reached the receiver marked with Congestion Experienced.
+    pub marked: u64,
 }
 
 impl FlowTotals {
@@ -66,6 +68,7 @@ impl FlowTotals {
             begun: self.begun - earlier.begun,
             completed: self.completed - earlier.completed,
             merged_acks: self.merged_acks - earlier.merged_acks,
+            marked: self.marked - earlier.marked,
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::fabric::Fabric;
 use super::node::{Entering, Handoff, Outlet};
 use super::observer::{Happening, Observer};
-use super::packet::{Body, Ecn};
+use super::packet::{Body, EcnFlags};
 use super::totals::{FlowDelays, FlowTotals};
 use crate::engine::Alarm;
 use crate::tcp::Period;
@@ -227,7 +227,7 @@ impl UdpFlow {
         let Outlet::Session([_, to]) = self.outlet else { return None };
         let (number, bytes) = self.next_packet(now);
         let (flow, immediate) = (self.number, self.config.immediate);
-        Some(Entering { flow, back: false, to, bytes, immediate, body: Body::Udp(number) })
+        Some(Entering { flow, back: false, to, bytes, immediate, flags: EcnFlags::default(), body: Body::Udp(number) })
     }
 
     /// Sends the next packet.
@@ -239,7 +239,7 @@ impl UdpFlow {
             }
             Outlet::Route(route) => {
                 let (number, bytes) = self.next_packet(fabric.now());
-                fabric.send(route, false, Ecn::NotCapable, bytes, Body::Udp(number), observer);
+                fabric.send(route, false, EcnFlags::default(), bytes, Body::Udp(number), observer);
             }
             Outlet::Coding(_) | Outlet::Gateway(_) | Outlet::Protected(_) | Outlet::Client(..) => {}
         }

@@ -63,3 +63,20 @@ fn three_blocks_are_kept_and_the_newest_comes_first() {
     assert_eq!(blocks(1), [(6, 9), (4, 5)]);
     assert_eq!(blocks(3), [(6, 9)]);
 }
+
+/// A mark is echoed in every acknowledgement until a packet with the flag CWR arrives (RFC 3168, section 6.1.3).
+#[test]
+fn marks_are_echoed_until_the_sender_has_reacted() {
+    let mut receiver = Receiver::new(Reassembly::Buffer, 2);
+    let mut echo = |number, marked, reduced| {
+        receiver.on_ecn(marked, reduced);
+        receiver.on_packet(number).map(|ack| ack.echo)
+    };
+    assert_eq!([echo(0, false, false), echo(1, false, false), echo(2, false, false)], [Some(false), None, Some(false)]);
+    assert_eq!(echo(3, true, false), Some(true), "the first echo is not delayed");
+    assert_eq!([echo(4, true, false), echo(5, false, false)], [None, Some(true)]);
+    assert_eq!([echo(6, false, true), echo(7, false, false)], [None, Some(false)]);
+    // A packet may have both: the sender has reacted to old marks, and the packet met new congestion.
+    assert_eq!(echo(8, true, true), Some(true));
+    assert_eq!(receiver.marked(), 3);
+}

@@ -27,6 +27,8 @@ pub struct FlowReport {
     pub timeouts: Statistic,
     /// Packets retransmitted. For UDP there is no value.
     pub retransmits: Statistic,
+    /// Packets that reached the receiver marked with Congestion Experienced. For UDP there is no value.
+    pub marked_packets: Statistic,
     /// Packets sent, retransmissions included.
     pub packets_sent: Statistic,
     /// UDP packets sent less packets delivered in the measured time; None for TCP.
@@ -108,6 +110,7 @@ impl FlowReport {
             srtt_s: mean(&|did| did.srtt),
             timeouts: of_tcp(count(&|did| did.timeouts)),
             retransmits: of_tcp(count(&|did| did.retransmits)),
+            marked_packets: of_tcp(count(&|did| did.marked)),
             packets_sent: count(&|did| did.sent),
             packets_lost: udp.then(|| statistic(&|part| lost(&part.did))),
             delay_s: delay_statistic(details().map(|detail| &detail.delays.packets)),

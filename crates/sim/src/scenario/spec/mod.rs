@@ -181,6 +181,10 @@ pub struct TunnelSpec {
     /// Constants of the adaptive rate controller that differ from their defaults, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tuning: BTreeMap<String, f64>,
+    /// Whether the tunnel's datagrams are ECN-capable, so that links mark them instead of dropping them, and the tunnel
+    /// slows down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 impl TunnelSpec {
@@ -194,6 +198,7 @@ impl TunnelSpec {
             deadline: None,
             mtu: defaults::mtu(),
             tuning: BTreeMap::new(),
+            ecn: false,
         }
     }
 
@@ -217,6 +222,7 @@ impl TunnelSpec {
             rate: self.rate,
             deadline: self.deadline.map(Span::duration),
             tuning: self.controller_tuning().unwrap_or_default(),
+            ecn: self.ecn,
             ..TunnelConfig::default()
         }
     }
@@ -264,6 +270,10 @@ pub struct FlowSpec {
     /// Congestion control.
     #[serde(default)]
     pub tcp: Variant,
+    /// Whether the TCP is ECN-capable (RFC 3168): links mark its packets instead of dropping them, and its sender reacts
+    /// to marks as to losses. Only modern TCPs. BBR ignores marks, as version 1 does in Linux.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
     /// The receiver's window in packets.
     #[serde(default = "defaults::window")]
     pub window: u32,
@@ -327,6 +337,7 @@ impl FlowSpec {
             route: Vec::new(),
             count: 1,
             tcp: Variant::default(),
+            ecn: false,
             window: defaults::window(),
             initial_window: None,
             packet: defaults::packet(),
@@ -353,7 +364,7 @@ impl FlowSpec {
     pub fn sender(&self) -> SenderConfig {
         let usual = if self.tcp.is_modern() { SenderConfig::linux() } else { SenderConfig::default() };
         let initial_window = self.initial_window.unwrap_or(usual.initial_window);
-        let mut sender = SenderConfig { window: self.window, initial_window, ..usual };
+        let mut sender = SenderConfig { window: self.window, initial_window, ecn: self.ecn, ..usual };
         let span = |given: Option<Span>, usual: Duration| given.map_or(usual, Span::duration);
         sender.rto.min = span(self.rto_min, usual.rto.min);
         sender.rto.max = span(self.rto_max, usual.rto.max);

@@ -47,6 +47,7 @@ impl UdpSpec {
         let usual = FlowSpec::new(&flow.from, &flow.to);
         let of_tcp = [
             ("tcp", flow.tcp != usual.tcp),
+            ("ecn", flow.ecn),
             ("nc", flow.nc.is_some()),
             ("window", flow.window != usual.window),
             ("initial-window", flow.initial_window.is_some()),

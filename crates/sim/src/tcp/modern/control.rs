@@ -15,6 +15,8 @@ pub(in crate::tcp) enum Phase {
     Open,
     /// Packets arrived out of order.
     Disorder,
+    /// The window is being reduced because the receiver echoed a mark (RFC 3168). Nothing was lost.
+    Reduction,
     /// Losses are being repaired.
     Recovery,
     /// A retransmission time-out expired.

@@ -42,6 +42,9 @@ counters! {
         undone_recoveries,
         /// Time-outs undone, because the original packets arrived after all, or all retransmissions were unnecessary.
         undone_timeouts,
+        /// Reductions of the window because the receiver echoed a mark (ECN). BBR counts echoes here too, one for each
+        /// round trip, but does not react.
+        ecn_reductions,
         /// Bursts that the pacing timer released.
         paced,
         /// Samples of the delivery rate that the application limited.

@@ -7,7 +7,7 @@
 //! - It undoes reductions of the window that prove spurious (RFC 5682, RFC 3708).
 //!
 //! Times are in ns: the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice, this sender
-//! follows Linux. ECN, receivers that renege, and time stamps are not modelled. Without time stamps there is no Eifel
+//! follows Linux. Receivers that renege, and time stamps are not modelled. Without time stamps there is no Eifel
 //! detection. F-RTO finds spurious time-outs instead, and D-SACK finds spurious recoveries.
 
 mod algorithm;
@@ -87,6 +87,7 @@ pub(super) struct Modern {
     /// packets before this packet are acknowledged.
     usage_end: u64,
     last_sent: Time,
+    ecn: EcnState,
     /// Packets that leave now, in order; [`super::Sender::poll_transmit`] drains them.
     pub(super) out: VecDeque<u64>,
     pub(super) counts: TcpCounts,
@@ -98,6 +99,17 @@ enum Timer {
     Retransmission,
     TailProbe,
     Reordering,
+}
+
+/// The sender's part of ECN (RFC 3168).
+#[derive(Clone, Copy, Debug, Default)]
+struct EcnState {
+    /// Whether the next new packet has the flag CWR.
+    announce: bool,
+    /// The packet with the flag CWR, while it waits to be polled.
+    announcing: Option<u64>,
+    /// BBR reacts to no echo of packets below this number, so that it announces at most once per round trip.
+    high: u64,
 }
 
 /// A paced burst: packets that leave together. The pacer then waits for as long as the burst takes at the pacing rate.
@@ -144,6 +156,7 @@ impl Modern {
             probe: None,
             usage_end: 0,
             last_sent: Time::ZERO,
+            ecn: EcnState::default(),
             out: VecDeque::with_capacity(64),
             counts: TcpCounts::default(),
         }
@@ -177,7 +190,7 @@ impl Modern {
         let rate = self.flow.delivery.sample(now, self.flow.rtt.min());
         self.rack.adapt(rate.map_or(prior.2, |rate| rate.prior_delivered), self.flow.delivery.delivered);
         self.finish_probe(now, ack, next, &news);
-        let waits = self.assess(now, &news);
+        let waits = self.assess(now, &news, ack.echo && self.config.ecn);
         // A packet has arrived that was sent before the last transmission of the first unacknowledged packet. This last
         // transmission may therefore still be on its way.
         let delivers = news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
@@ -196,7 +209,7 @@ impl Modern {
             rtt: news.rtt(now),
             rate,
         };
-        if self.flow.phase == Phase::Recovery && !self.algorithm.owns_recovery() {
+        if self.reduces_in_proportion() {
             self.reduce_in_proportion(&acked);
         } else {
             self.algorithm.on_acked(&mut self.flow, now, &acked);
@@ -222,6 +235,24 @@ impl Modern {
 
     pub(super) fn timeout(&self) -> Time {
         self.due.min(self.departure)
+    }
+
+    /// See [`super::Sender::ecn_flags`].
+    pub(super) fn ecn_flags(&mut self, number: u64) -> (bool, bool) {
+        if !self.config.ecn || number == 0 {
+            return (false, false);
+        }
+        let announces = self.ecn.announcing == Some(number);
+        if announces {
+            self.ecn.announcing = None;
+        }
+        // Packets that still wait in `out` follow `number`, and are polled before anything else is sent.
+        (!self.flow.board.was_resent(number), announces)
+    }
+
+    /// Whether proportional rate reduction sets the window at present.
+    fn reduces_in_proportion(&self) -> bool {
+        matches!(self.flow.phase, Phase::Reduction | Phase::Recovery) && !self.algorithm.owns_recovery()
     }
 
     /// Handles the acknowledgement of the first packet, which stands for the SYN.
@@ -364,12 +395,15 @@ impl Modern {
         let stamp = self.flow.delivery.stamp(now, board.is_empty());
         if number == board.nxt() {
             board.send(now, stamp);
+            if number > 0 && std::mem::take(&mut self.ecn.announce) {
+                self.ecn.announcing = Some(number);
+            }
         } else {
             board.resend(now, number, stamp);
             self.recovery.note_resent();
             self.counts.retransmits += 1;
         }
-        if self.flow.phase == Phase::Recovery && !self.algorithm.owns_recovery() {
+        if self.reduces_in_proportion() {
             self.recovery.proportion.sent += 1;
             self.flow.mechanisms.proportional += 1;
         }
@@ -405,7 +439,7 @@ impl Modern {
         }
         (self.timer, self.due) = (Timer::Retransmission, self.retransmission);
         if let Some(srtt) = flow.rtt.smoothed()
-            && flow.phase == Phase::Open
+            && matches!(flow.phase, Phase::Open | Phase::Reduction)
             && self.probe.is_none()
         {
             // RFC 8985, section 7.2: a single packet may wait for a delayed acknowledgement.

@@ -141,8 +141,12 @@ impl AckNews {
 
 impl Modern {
     /// Ends, undoes and begins recoveries after an acknowledgement. Returns whether the reordering timer was set.
-    pub(super) fn assess(&mut self, now: Time, news: &AckNews) -> bool {
+    ///
+    /// `echo`: the acknowledgement echoes a mark of Congestion Experienced.
+    pub(super) fn assess(&mut self, now: Time, news: &AckNews, echo: bool) -> bool {
         match self.flow.phase {
+            // One packet more must be acknowledged, as in Linux: the packet with the flag CWR.
+            Phase::Reduction if self.flow.board.una() > self.recovery.high => self.end_reduction(),
             Phase::Recovery if self.flow.board.una() >= self.recovery.high => self.end_recovery(now),
             Phase::Loss => self.judge_timeout(now, news),
             _ if self.recovery.is_needless() => self.undo(now, false),
@@ -150,16 +154,43 @@ impl Modern {
         }
         let (again, waits) = self.detect(now);
         let fresh = match self.flow.phase {
-            Phase::Open | Phase::Disorder => self.flow.board.lost() > 0,
+            Phase::Open | Phase::Disorder | Phase::Reduction => self.flow.board.lost() > 0,
             // A retransmission after the time-out was lost as well.
             Phase::Loss => again > 0,
             Phase::Recovery => false,
         };
         if fresh {
             self.begin_recovery(now);
+        } else if echo && self.flow.phase < Phase::Reduction {
+            self.begin_reduction(now);
         }
         self.update_disorder();
         waits
+    }
+
+    /// Reduces the window because of an echoed mark, as for a loss (RFC 3168, section 6.1.2). Nothing is retransmitted.
+    /// BBR (version 1) only announces a reduction that it does not make, as in Linux.
+    fn begin_reduction(&mut self, now: Time) {
+        if self.algorithm.owns_recovery() {
+            let (una, nxt) = self.flow.una_and_nxt();
+            if una >= self.ecn.high {
+                self.ecn.high = nxt;
+                self.ecn.announce = true;
+                self.flow.mechanisms.ecn_reductions += 1;
+            }
+            return;
+        }
+        self.recovery.undo = None;
+        self.reduce(now);
+        self.recovery.high = self.flow.board.nxt();
+        self.flow.phase = Phase::Reduction;
+        self.flow.mechanisms.ecn_reductions += 1;
+    }
+
+    /// Ends a reduction: the packets sent before it are acknowledged.
+    fn end_reduction(&mut self) {
+        self.flow.cwnd = self.flow.ssthresh;
+        self.flow.phase = Phase::Open;
     }
 
     /// Detects losses. Returns how many lost packets had been retransmitted before, and whether the reordering timer
@@ -212,8 +243,13 @@ impl Modern {
 
     fn begin_recovery(&mut self, now: Time) {
         self.counts.fast_retransmits += 1;
-        self.note_undo();
-        self.reduce(now);
+        if self.flow.phase == Phase::Reduction {
+            // The window is being reduced already. The loss belongs to the same congestion.
+            self.recovery.undo = None;
+        } else {
+            self.note_undo();
+            self.reduce(now);
+        }
         self.recovery.high = self.flow.board.nxt();
         self.recovery.frto = Frto::Off;
         self.flow.phase = Phase::Recovery;
@@ -269,9 +305,12 @@ impl Modern {
         let again = self.recovery.timeouts > 0;
         // One flight causes one reduction. A further reduction follows only if the repair of the last time-out had made
         // progress and then stopped.
-        if fresh || self.flow.board.una() >= self.recovery.high || self.flow.phase == Phase::Loss && !again {
+        let unreduced = self.flow.phase <= Phase::Disorder;
+        if unreduced || self.flow.board.una() >= self.recovery.high || self.flow.phase == Phase::Loss && !again {
             self.note_undo();
             self.reduce(now);
+        } else if self.flow.phase == Phase::Reduction {
+            self.note_undo();
         }
         let (rack, board) = (&self.rack, &mut self.flow.board);
         let una = board.una();
@@ -364,6 +403,7 @@ impl Modern {
     /// Lets the algorithm set the threshold, and starts proportional rate reduction.
     fn reduce(&mut self, now: Time) {
         self.probe = None;
+        self.ecn.announce = self.config.ecn;
         self.recovery.proportion = Proportion { prior_cwnd: self.flow.cwnd.max(1.0), delivered: 0, sent: 0 };
         self.algorithm.on_loss(&mut self.flow, now);
     }
@@ -403,7 +443,7 @@ impl Modern {
     /// order or are marked lost.
     fn update_disorder(&mut self) {
         let flow = &mut self.flow;
-        if flow.phase < Phase::Recovery {
+        if flow.phase < Phase::Reduction {
             let disorder = flow.board.sacked() + flow.board.lost() > 0;
             flow.phase = if disorder { Phase::Disorder } else { Phase::Open };
         }

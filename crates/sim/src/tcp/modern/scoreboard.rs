@@ -102,6 +102,12 @@ impl Scoreboard {
         self.resent
     }
 
+    /// Whether the unacknowledged packet `number` was sent more than once.
+    pub(super) fn was_resent(&self, number: u64) -> bool {
+        let at = number.checked_sub(self.una).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.packets.get(at)).is_some_and(|packet| packet.ambiguous)
+    }
+
     /// One past the highest packet acknowledged out of order.
     pub(super) fn highest(&self) -> u64 {
         self.highest

@@ -9,7 +9,7 @@ use crate::tcp::Variant;
 use crate::world::World;
 use crate::world::fabric::Fabric;
 use crate::world::node::Handoff;
-use crate::world::packet::{Body, ProtectedPacket};
+use crate::world::packet::{Body, EcnFlags, ProtectedPacket};
 use crate::world::tcp::Hosts;
 use ripstop_base::Time;
 use ripstop_proto::session::block::{BlockReceiver, BlockReceiverCounts, BlockSender, BlockSenderCounts};
@@ -58,7 +58,8 @@ impl SessionNode for BlockSenderNode {
         let Body::Data(number) = body else { return None };
         let (hosts, variant, payload) = self.sizes;
         let bytes = hosts.packet_bytes(variant, number, payload);
-        Some(Input::Inner(LabelledPacket::new(fabric.under_way.send(self.flow, false, bytes, false, body))))
+        let label = fabric.under_way.send(self.flow, false, bytes, false, EcnFlags::default(), body);
+        Some(Input::Inner(LabelledPacket::new(label)))
     }
 
     fn pack(&mut self, packet: ProtectedPacket, _fabric: &mut Fabric) -> Option<Packed> {
@@ -98,8 +99,7 @@ impl SessionNode for BlockReceiverNode {
     }
 
     fn leave(&mut self, delivered: LabelledPacket, fabric: &mut Fabric) -> Option<Handoff> {
-        let (flow, body) = fabric.under_way.deliver(delivered.label())?;
-        Some(Handoff::Leave { flow, body })
+        fabric.under_way.deliver(delivered.label())
     }
 
     fn note(&mut self, _now: Time, event: Infallible) {

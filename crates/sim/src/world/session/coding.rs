@@ -7,7 +7,7 @@ use crate::tcp::Ack;
 use crate::world::World;
 use crate::world::fabric::Fabric;
 use crate::world::node::{Entering, Handoff};
-use crate::world::packet::{Body, Combination};
+use crate::world::packet::{Body, Combination, EcnFlags};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;
 use ripstop_codes::window::Members;
@@ -116,7 +116,11 @@ impl SessionNode for NcSenderNode {
     }
 
     fn leave(&mut self, first_unseen: u64, _fabric: &mut Fabric) -> Option<Handoff> {
-        Some(Handoff::Leave { flow: self.flow, body: Body::Ack(Ack::new(first_unseen, [])) })
+        Some(Handoff::Leave {
+            flow: self.flow,
+            flags: EcnFlags::default(),
+            body: Body::Ack(Ack::new(first_unseen, [])),
+        })
     }
 
     fn note(&mut self, _now: Time, event: Infallible) {
@@ -145,7 +149,7 @@ impl SessionNode for NcReceiverNode {
     }
 
     fn leave(&mut self, (number, _): (u64, Length), _fabric: &mut Fabric) -> Option<Handoff> {
-        Some(Handoff::Leave { flow: self.flow, body: Body::Data(number) })
+        Some(Handoff::Leave { flow: self.flow, flags: EcnFlags::default(), body: Body::Data(number) })
     }
 
     fn note(&mut self, _now: Time, event: Infallible) {

@@ -123,10 +123,10 @@ impl SessionNode for EndpointNode {
     }
 
     fn enter(&mut self, entering: Entering, fabric: &mut Fabric) -> Option<Vec<u8>> {
-        let Entering { flow, back, to, bytes, immediate, body } = entering;
+        let Entering { flow, back, to, bytes, immediate, flags, body } = entering;
         let SessionId::Endpoint(to) = to else { return None };
         let len = bytes.max(super::inner_packet::LEAST);
-        let label = fabric.under_way.send(flow, back, len, immediate, body);
+        let label = fabric.under_way.send(flow, back, len, immediate, flags, body);
         Some(inner_packet(label, inner_address(self.number), inner_address(to)))
     }
 
@@ -147,8 +147,7 @@ impl SessionNode for EndpointNode {
         if is_icmp(&delivered.payload) {
             return None;
         }
-        let (flow, body) = fabric.under_way.deliver(label_of(&delivered.payload))?;
-        Some(Handoff::Leave { flow, body })
+        fabric.under_way.deliver(label_of(&delivered.payload))
     }
 
     fn note(&mut self, now: Time, event: EndpointEvent) {

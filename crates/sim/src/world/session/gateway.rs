@@ -10,7 +10,7 @@ use crate::tcp::{Ack, Sender};
 use crate::world::World;
 use crate::world::fabric::Fabric;
 use crate::world::node::{Entering, Handoff};
-use crate::world::packet::{BlockSymbol, Body, TCP_IP_HEADERS};
+use crate::world::packet::{BlockSymbol, Body, EcnFlags, TCP_IP_HEADERS};
 use ripstop_base::Time;
 use ripstop_codes::Length;
 use ripstop_proto::session::lt::{
@@ -119,7 +119,7 @@ impl LtSenderNode {
     fn acknowledge(&self, TcpAck { next, room }: TcpAck) -> Handoff {
         let body = room.map_or_else(|| Body::Ack(Ack::new(next, [])), |room| Body::Granted { next, room });
         match self.place.layer.is_upload {
-            true => Handoff::Leave { flow: self.place.flow, body },
+            true => Handoff::Leave { flow: self.place.flow, flags: EcnFlags::default(), body },
             false => self.place.over_wired(true, TCP_IP_HEADERS, body),
         }
     }
@@ -291,7 +291,11 @@ impl SessionNode for LtReceiverNode {
         match body {
             Body::Symbol(symbol) => Some(Input::Peer(*symbol)),
             Body::Data(0) => {
-                fabric.handoffs.push_back(Handoff::Leave { flow: self.place.flow, body: Body::Data(0) });
+                fabric.handoffs.push_back(Handoff::Leave {
+                    flow: self.place.flow,
+                    flags: EcnFlags::default(),
+                    body: Body::Data(0),
+                });
                 let ack = Body::Ack(Ack::new(1, []));
                 fabric.handoffs.push_back(self.place.over_lossy(true, TCP_IP_HEADERS, ack));
                 None
@@ -311,7 +315,7 @@ impl SessionNode for LtReceiverNode {
         let payload = if number == 0 { 0 } else { self.place.payload };
         Some(match self.place.layer.is_upload {
             true => self.place.over_wired(false, payload + TCP_IP_HEADERS, Body::Data(number)),
-            false => Handoff::Leave { flow: self.place.flow, body: Body::Data(number) },
+            false => Handoff::Leave { flow: self.place.flow, flags: EcnFlags::default(), body: Body::Data(number) },
         })
     }
 

@@ -3,6 +3,7 @@
 //! The receiving end rebuilds the packet from its label, so any damaged byte is noticed.
 
 use super::label::Label;
+use crate::world::packet::Ecn;
 use ripstop_base::Seed;
 use ripstop_codes::Symbol;
 use ripstop_proto::wire::symbol::unframe;
@@ -11,15 +12,17 @@ use std::net::Ipv4Addr;
 /// The length of the shortest packet, bytes: IPv4 header (20), UDP header (8), and the label (12).
 pub(super) const LEAST: u32 = 20 + 8 + 12;
 /// The IP header's traffic class for packets that are delivered as soon as they arrive: DSCP 46, Expedited Forwarding
-/// (RFC 3246), with an ECN field of 0. A tunnel recognises these packets by this traffic class.
+/// (RFC 3246). A tunnel recognises these packets by this traffic class.
 const EXPEDITED: u8 = 46 << 2;
+/// The bits of the ECN field in the traffic class (RFC 3168).
+const ECN: u8 = 3;
 
 /// Makes the inner packet with this label, from one inner address to another.
 pub(super) fn inner_packet(label: Label, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     let len = label.len.clamp(LEAST, 65_535) as usize;
     let mut bytes = vec![0; len];
     bytes[0] = 0x45;
-    bytes[1] = if label.immediate { EXPEDITED } else { 0 };
+    bytes[1] = if label.immediate { EXPEDITED } else { 0 } | label.ecn.bits();
     bytes[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     bytes[8] = 64;
     bytes[9] = 17;
@@ -53,7 +56,8 @@ pub(super) fn label_of(symbol: &Symbol) -> Option<Label> {
         flow: u32::from_be_bytes(bytes.get(28..32)?.try_into().ok()?),
         sequence: u64::from_be_bytes(bytes.get(32..40)?.try_into().ok()?),
         len: bytes.len() as u32,
-        immediate: bytes[1] == EXPEDITED,
+        immediate: bytes[1] & !ECN == EXPEDITED,
+        ecn: Ecn::from_bits(bytes[1] & ECN)?,
     };
     (inner_packet(label, address(12)?, address(16)?) == bytes).then_some(label)
 }
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn any_changed_byte_is_noticed() {
-        let label = Label { flow: 3, sequence: 77, len: 120, immediate: false };
+        let label = Label { flow: 3, sequence: 77, len: 120, immediate: false, ecn: Ecn::Capable };
         let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
         let symbol = Symbol::from_parts(&[&[0], &inner_packet(label, from, to)]);
         assert_eq!(label_of(&symbol), Some(label));

@@ -1,6 +1,7 @@
 //! Inner packets of a tunnel without their bytes: the encoder and the decoder work on a 16-byte label instead, which
 //! saves time.
 
+use crate::world::packet::Ecn;
 use ripstop_codes::{Matrix, Payload, Sketch};
 use ripstop_proto::session::tunnel::{InnerPacket, Meta, Order};
 use ripstop_proto::wire::Gap;
@@ -16,6 +17,8 @@ pub(in crate::world) struct Label {
     pub(in crate::world) len: u32,
     /// Whether the other end delivers the packet as soon as it arrives, instead of in order.
     pub(in crate::world) immediate: bool,
+    /// The packet's ECN field.
+    pub(in crate::world) ecn: Ecn,
 }
 
 /// An inner packet without its bytes. Repairs are real combinations of labels, so a decoder with an error delivers a
@@ -24,11 +27,11 @@ pub(in crate::world) struct Label {
 pub struct LabelledPacket(Sketch);
 
 impl LabelledPacket {
-    /// The packet with this label. The 16 bytes are: the [`Gap`] (1 byte), immediate (1), flow (4), length (4),
-    /// sequence (6).
+    /// The packet with this label. The 16 bytes are: the [`Gap`] (1 byte), immediate and ECN field (1), flow (4), length
+    /// (4), sequence (6).
     pub(in crate::world) fn new(label: Label) -> LabelledPacket {
         let mut content = [0; 16];
-        content[1] = u8::from(label.immediate);
+        content[1] = u8::from(label.immediate) << 2 | label.ecn.bits();
         content[2..6].copy_from_slice(&label.flow.to_be_bytes());
         content[6..10].copy_from_slice(&label.len.to_be_bytes());
         content[10..].copy_from_slice(&label.sequence.to_be_bytes()[2..]);
@@ -40,8 +43,9 @@ impl LabelledPacket {
         let content = self.0.content();
         let four = |at: usize| u32::from_be_bytes([content[at], content[at + 1], content[at + 2], content[at + 3]]);
         let sequence = (u64::from(content[10]) << 40) | (u64::from(content[11]) << 32) | u64::from(four(12));
-        Some(Label { flow: four(2), sequence, len: four(6), immediate: content[1] == 1 })
-            .filter(|label| (1..=65_535).contains(&label.len) && content[1] <= 1)
+        let ecn = Ecn::from_bits(content[1] & 3)?;
+        Some(Label { flow: four(2), sequence, len: four(6), immediate: content[1] >> 2 == 1, ecn })
+            .filter(|label| (1..=65_535).contains(&label.len) && content[1] >> 2 <= 1)
     }
 }
 
@@ -80,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_label_survives() {
-        let label = Label { flow: 7, sequence: 1 << 40, len: 1436, immediate: true };
+        let label = Label { flow: 7, sequence: 1 << 40, len: 1436, immediate: true, ecn: Ecn::Capable };
         let mut packet = LabelledPacket::new(label);
         packet.set_gap(Gap::ADJACENT);
         assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(label), 1437, Gap::ADJACENT));

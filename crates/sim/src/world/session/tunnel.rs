@@ -36,8 +36,8 @@ impl SessionNode for TunnelNode {
     }
 
     fn enter(&mut self, entering: Entering, fabric: &mut Fabric) -> Option<LabelledPacket> {
-        let Entering { flow, back, bytes, immediate, body, .. } = entering;
-        Some(LabelledPacket::new(fabric.under_way.send(flow, back, bytes, immediate, body)))
+        let Entering { flow, back, bytes, immediate, flags, body, .. } = entering;
+        Some(LabelledPacket::new(fabric.under_way.send(flow, back, bytes, immediate, flags, body)))
     }
 
     fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<Input<Self::Session>> {
@@ -53,8 +53,7 @@ impl SessionNode for TunnelNode {
     }
 
     fn leave(&mut self, delivered: Delivered<LabelledPacket>, fabric: &mut Fabric) -> Option<Handoff> {
-        let (flow, body) = fabric.under_way.deliver(delivered.payload.label())?;
-        Some(Handoff::Leave { flow, body })
+        fabric.under_way.deliver(delivered.payload.label())
     }
 
     fn note(&mut self, now: Time, event: TunnelEvent) {

@@ -8,6 +8,7 @@ use crate::tcp::{
     SourceError, TrafficSource, Variant,
 };
 use crate::world::node::Outlet;
+use crate::world::packet::{Ecn, EcnFlags};
 use crate::world::totals::{FlowDelays, FlowTotals};
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
@@ -175,6 +176,7 @@ impl TcpFlow {
         totals.retransmits = counts.retransmits;
         totals.timeouts = counts.timeouts;
         totals.fast_retransmits = counts.fast_retransmits;
+        totals.marked = self.receiver.marked();
         totals.merged_acks = self.kernel.as_ref().map_or(0, |kernel| kernel.merged);
         totals.active = now.min(self.ended).since(self.config.start).as_secs_f64();
         totals
@@ -356,8 +358,9 @@ impl TcpFlow {
         }
     }
 
-    /// The number of the next packet to send. None if nothing may be sent now.
-    pub(in crate::world) fn transmit(&mut self, now: Time) -> Option<u64> {
+    /// The number of the next packet to send, and what its headers say about congestion. None if nothing may be sent
+    /// now.
+    pub(in crate::world) fn transmit(&mut self, now: Time) -> Option<(u64, EcnFlags)> {
         let number = self.sender.poll_transmit()?;
         if let Some(kernel) = &mut self.kernel {
             kernel.segments.leave(number);
@@ -365,7 +368,8 @@ impl TcpFlow {
         if number >= self.delivered + self.first_sent.len() as u64 {
             self.first_sent.push_back(now);
         }
-        Some(number)
+        let (capable, cwr) = self.sender.ecn_flags(number);
+        Some((number, EcnFlags { ecn: if capable { Ecn::Capable } else { Ecn::NotCapable }, cwr }))
     }
 
     /// Size of packet `number` on the network, bytes.
@@ -391,6 +395,11 @@ impl TcpFlow {
     /// ignores them.
     pub(in crate::world) fn acknowledgement(&self, ack: Ack) -> (Ack, u32) {
         self.config.hosts.acknowledgement(self.config.variant, ack)
+    }
+
+    /// Tells the receiver what the headers of the next packet say about congestion.
+    pub(in crate::world) fn on_ecn(&mut self, marked: bool, reduced: bool) {
+        self.receiver.on_ecn(marked, reduced);
     }
 
     /// Handles the arrival of packet `number`. Returns the acknowledgement if one is sent immediately.

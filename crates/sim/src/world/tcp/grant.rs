@@ -106,7 +106,9 @@ mod tests {
         let config = TcpConfig::default();
         let mut flow = TcpFlow::new(0, Outlet::Gateway(0), config, alarms, &mut random, draws).unwrap();
         flow.await_grant();
-        let sent = |flow: &mut TcpFlow, now| std::iter::from_fn(|| flow.transmit(now)).collect::<Vec<_>>();
+        let sent = |flow: &mut TcpFlow, now| {
+            std::iter::from_fn(|| flow.transmit(now)).map(|(number, _)| number).collect::<Vec<_>>()
+        };
         flow.wake(Time::ZERO);
         assert_eq!(sent(&mut flow, Time::ZERO), [0], "only the SYN leaves before the window is known");
         flow.on_granted(Time::from_millis(100), 1, 1);

@@ -54,7 +54,7 @@ impl Hosts {
         let bare = variant.ack_bytes(&Ack::new(ack.next, [])) as u32;
         let blocks = (variant.ack_bytes(&ack) as u32 - bare) / SACK_BLOCK;
         debug_assert!(blocks as usize <= MAX_BLOCKS);
-        let told = if blocks > 0 { ack } else { Ack::new(ack.next, []) };
+        let told = if blocks > 0 { ack } else { Ack::new(ack.next, []).with_echo(ack.echo) };
         let bytes = match self {
             Hosts::Agents => bare + SACK_BLOCK * blocks,
             Hosts::Kernels if blocks > 0 => STAMPED_HEADERS + SACK_OPTION + SACK_BLOCK * blocks,
@@ -107,7 +107,9 @@ impl Kernel {
 
     /// Makes an acknowledgement ready. It replaces the last ready acknowledgement if both are plain ([`is_plain`]).
     fn acknowledge(&mut self, ack: Ack) {
-        if is_plain(&ack) && self.ready.back().is_some_and(is_plain) {
+        // An acknowledgement that begins or ends the echo of a mark is not lost.
+        let replaces = |last: &Ack| is_plain(last) && last.echo == ack.echo;
+        if is_plain(&ack) && self.ready.back().is_some_and(replaces) {
             self.ready.pop_back();
             self.merged += 1;
         }
@@ -195,6 +197,7 @@ mod tests {
     fn plain_acknowledgements_are_merged_and_others_are_not() {
         let mut kernel = Kernel::new(1000);
         let blocks = Ack::new(4, std::iter::once(6..7));
+        assert!(Hosts::Kernels.acknowledgement(Variant::Cubic, Ack::new(5, []).with_echo(true)).0.echo);
         for ack in [Ack::new(2, []), Ack::new(4, []), blocks, Ack::new(7, []), Ack::new(9, [])] {
             kernel.acknowledge(ack);
         }

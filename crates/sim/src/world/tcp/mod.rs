@@ -20,7 +20,7 @@ pub use kernel::{Hosts, STAMPED_HEADERS};
 use super::fabric::{Fabric, TimerKind};
 use super::node::{Entering, Handoff, Outlet};
 use super::observer::{Happening, Observer};
-use super::packet::{Body, Ecn};
+use super::packet::{Body, Ecn, EcnFlags};
 use crate::engine::Alarm;
 use crate::tcp::{Ack, Pattern};
 use ripstop_base::Time;
@@ -64,9 +64,16 @@ impl TcpFlows {
     }
 
     /// Handles a packet of flow `k` that has arrived over a link.
-    pub(super) fn receive(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
+    pub(super) fn receive(
+        &mut self,
+        k: u32,
+        body: Body,
+        flags: EcnFlags,
+        fabric: &mut Fabric,
+        observer: &mut impl Observer,
+    ) {
         if self.flows[k as usize].kernel.is_some() {
-            self.take_in(k, body, fabric, observer);
+            self.take_in(k, body, flags, fabric, observer);
             return self.settle(k, fabric, observer);
         }
         let now = fabric.now();
@@ -101,11 +108,18 @@ impl TcpFlows {
     ///
     /// Kernels answer later, in [`TcpFlows::settle_touched`], where they answer all packets of one moment together. A
     /// TCP above a coding layer does the same.
-    pub(super) fn deliver(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
+    pub(super) fn deliver(
+        &mut self,
+        k: u32,
+        body: Body,
+        flags: EcnFlags,
+        fabric: &mut Fabric,
+        observer: &mut impl Observer,
+    ) {
         let flow = &mut self.flows[k as usize];
         let coded = matches!(flow.outlet, Outlet::Coding(_) | Outlet::Gateway(_));
         if flow.kernel.is_none() && !(coded && matches!(body, Body::Data(_))) {
-            return self.receive(k, body, fabric, observer);
+            return self.receive(k, body, flags, fabric, observer);
         }
         if !std::mem::replace(&mut flow.touched, true) {
             self.touched.push(k);
@@ -115,7 +129,7 @@ impl TcpFlows {
                 // The coding layer has acknowledged already, so the receiving TCP's acknowledgement is dropped.
                 let _ = flow.on_packet(fabric.now(), segment);
             }
-            body => self.take_in(k, body, fabric, observer),
+            body => self.take_in(k, body, flags, fabric, observer),
         }
     }
 
@@ -161,7 +175,7 @@ impl TcpFlows {
     }
 
     /// Handles a packet of flow `k` that has arrived at a kernel. The answer is sent later, by [`TcpFlows::settle`].
-    fn take_in(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
+    fn take_in(&mut self, k: u32, body: Body, flags: EcnFlags, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
         let peer = self.flows[k as usize].peer;
         let (segment, acknowledged) = match body {
@@ -175,6 +189,7 @@ impl TcpFlows {
         }
         let Some(segment) = segment else { return };
         let flow = &mut self.flows[k as usize];
+        flow.on_ecn(flags.ecn == Ecn::Marked, flags.cwr);
         let opens = flow.take_packet(now, segment) && !matches!(flow.config.pattern, Pattern::Answers { .. });
         let joined = flow.kernel.as_ref().is_some_and(|kernel| kernel.joined);
         if let Some(peer) = peer.filter(|_| opens && joined) {
@@ -259,9 +274,9 @@ impl TcpFlows {
     /// Sends all that flow `k` may send now, and sets its timer.
     fn pump(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
-        while let Some(number) = self.flows[k as usize].transmit(now) {
+        while let Some((number, flags)) = self.flows[k as usize].transmit(now) {
             let (body, bytes) = self.load(k, number);
-            self.send(k, false, bytes, body, fabric, observer);
+            self.send(k, false, flags, bytes, body, fabric, observer);
         }
         let flow = &self.flows[k as usize];
         let (sender, due) = (&flow.sender, flow.due());
@@ -288,35 +303,46 @@ impl TcpFlows {
     /// Sends an acknowledgement for flow `k`.
     fn send_ack(&mut self, k: u32, ack: Ack, fabric: &mut Fabric, observer: &mut impl Observer) {
         let (ack, bytes) = self.flows[k as usize].acknowledgement(ack);
-        self.send(k, true, bytes, Body::Ack(ack), fabric, observer);
+        self.send(k, true, EcnFlags::default(), bytes, Body::Ack(ack), fabric, observer);
     }
 
     /// Sends a packet of flow `k`: onto its route, or into the session that carries the flow.
     #[inline]
-    fn send(&mut self, k: u32, back: bool, bytes: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a packet, and the two parts of the world")]
+    fn send(
+        &mut self,
+        k: u32,
+        back: bool,
+        flags: EcnFlags,
+        bytes: u32,
+        body: Body,
+        fabric: &mut Fabric,
+        observer: &mut impl Observer,
+    ) {
         let flow = &self.flows[k as usize];
         match flow.outlet {
-            Outlet::Route(route) => fabric.send(route, back, Ecn::NotCapable, bytes, body, observer),
+            Outlet::Route(route) => fabric.send(route, back, flags, bytes, body, observer),
             Outlet::Gateway(route) => {
                 if !back {
-                    fabric.send(route, back, Ecn::NotCapable, bytes, body, observer);
+                    fabric.send(route, back, flags, bytes, body, observer);
                 }
             }
             Outlet::Protected(routes) => {
-                fabric.send(routes[usize::from(back)], back, Ecn::NotCapable, bytes, body, observer);
+                fabric.send(routes[usize::from(back)], back, flags, bytes, body, observer);
             }
-            Outlet::Client(_, route) if back => fabric.send(route, back, Ecn::NotCapable, bytes, body, observer),
+            Outlet::Client(_, route) if back => fabric.send(route, back, flags, bytes, body, observer),
             Outlet::Coding(session) | Outlet::Client(session, _) => {
                 if let Body::Data(number) = body {
                     let bytes = flow.payload(number);
-                    let entering = Entering { flow: flow.number, back, to: session, bytes, immediate: false, body };
+                    let entering =
+                        Entering { flow: flow.number, back, to: session, bytes, immediate: false, flags, body };
                     fabric.handoffs.push_back(Handoff::Enter(session, entering));
                 }
             }
             Outlet::Session(ends) => {
                 let (from, to) = (ends[usize::from(back)], ends[usize::from(!back)]);
                 let immediate = matches!(body, Body::Ack(_));
-                let entering = Entering { flow: flow.number, back, to, bytes, immediate, body };
+                let entering = Entering { flow: flow.number, back, to, bytes, immediate, flags, body };
                 fabric.handoffs.push_back(Handoff::Enter(from, entering));
             }
         }
