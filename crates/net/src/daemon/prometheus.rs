@@ -108,6 +108,7 @@ impl Page {
             ("wrong_source_total", "Packets whose source is not in the peer's allowed IPs", totals.wrong_source),
             ("body_malformed_total", "Authentic datagrams with a malformed body", totals.body_malformed),
             ("unsendable_total", "Datagrams that could not be serialised or encrypted", totals.unsendable),
+            ("false_reports_total", "Sessions ended because of a false report", totals.false_reports),
             ("handshakes_started_total", "Handshakes started", totals.handshakes_started),
             (
                 "handshakes_repeated_total",

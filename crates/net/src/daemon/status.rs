@@ -90,6 +90,8 @@ pub struct Totals {
     pub body_malformed: u64,
     /// Datagrams that could not be serialised or encrypted.
     pub unsendable: u64,
+    /// Sessions ended because the peer acknowledged a datagram that was never sent.
+    pub false_reports: u64,
     /// Handshakes started.
     pub handshakes_started: u64,
     /// Handshake messages repeated because the peer did not answer.
@@ -199,6 +201,8 @@ pub struct SessionStatus {
     pub datagrams_sent: u64,
     /// Bytes of these datagrams, IP and UDP headers included.
     pub bytes_sent: u64,
+    /// Datagram numbers left out, to expose false reports.
+    pub numbers_skipped: u64,
     /// Source symbols sent.
     pub sources_sent: u64,
     /// Datagrams lost on the way to the peer.
@@ -280,6 +284,7 @@ impl SessionStatus {
             in_flight_bytes: status.in_flight,
             datagrams_sent: sent.datagrams,
             bytes_sent: sent.bytes,
+            numbers_skipped: sent.skipped,
             sources_sent: sent.sources,
             datagrams_lost: status.settled.1,
             datagrams_late: status.spurious,
@@ -321,6 +326,7 @@ impl Totals {
             wrong_source: endpoint.wrong_source,
             body_malformed: endpoint.body_malformed,
             unsendable: endpoint.unsendable,
+            false_reports: endpoint.false_reports,
             handshakes_started: secure.initiations,
             handshakes_repeated: secure.initiations_repeated,
             handshakes_answered: secure.responses,

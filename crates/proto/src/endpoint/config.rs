@@ -129,6 +129,12 @@ pub enum EndpointEvent {
         /// The peer.
         peer: PeerId,
     },
+    /// The peer has acknowledged a datagram that was never sent. This end has ended the session. A
+    /// new session begins when one of the ends has something to send.
+    FalseReport {
+        /// The peer.
+        peer: PeerId,
+    },
     /// Handshakes with the peer fail, because the ends do not have the same pre-shared key.
     PresharedMismatch {
         /// The peer.
@@ -185,6 +191,8 @@ pub struct EndpointCounters {
     /// How many times a session was shrunk because all sessions together held too much memory
     /// ([`EndpointConfig::memory`]).
     pub shrunk: u64,
+    /// Sessions ended because the peer acknowledged a datagram that was never sent.
+    pub false_reports: u64,
 }
 
 /// The state of one peer.

@@ -131,7 +131,7 @@ impl Endpoint {
         if peer.endpoint.is_some() {
             self.secure.connect(now, id);
         }
-        self.reschedule(id);
+        self.reschedule(now, id);
         Ok(id)
     }
 
@@ -255,7 +255,7 @@ impl Endpoint {
                     }
                     self.collect(now, peer);
                     self.account(peer);
-                    self.reschedule(peer);
+                    self.reschedule(now, peer);
                 }
             }
         }
@@ -372,7 +372,7 @@ impl Endpoint {
         // Without a usable key, no packet may be taken from the tunnel, because the packet could
         // not be sealed.
         if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
-            if path.has_work() {
+            if path.has_work() || path.keepalive_due().is_some_and(|at| at <= now) {
                 self.secure.connect(now, peer);
             }
             return None;
@@ -417,6 +417,10 @@ impl Endpoint {
             }
         }
         path.take_events(now, &mut self.events);
+        if path.end_false_session() {
+            self.counters.false_reports += 1;
+            self.secure.forget(peer);
+        }
     }
 
     /// Handles the events of [`Peers`]: starts sessions when keys are established, and passes the
@@ -511,10 +515,13 @@ impl Endpoint {
         }
     }
 
-    /// Updates a peer's entry in the table of timers.
-    fn reschedule(&mut self, peer: PeerId) {
+    /// Updates a peer's entry in the table of timers. Without a usable key nothing can be sent, and
+    /// what is due stays due. So the session's own time-outs count only with a usable key: otherwise
+    /// the caller would be called again and again until the next handshake is complete.
+    fn reschedule(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
-        let wanted = path.poll_timeout();
+        let usable = path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
+        let wanted = if usable { path.poll_timeout() } else { path.poll_timeout_without_key(now) };
         if wanted != path.timer {
             if let Some(at) = path.timer {
                 self.timers.remove(&(at, peer));

@@ -55,6 +55,8 @@ pub(super) struct PeerPath {
     /// When the first handshake message was sent, and whether no other message has followed. If
     /// none has followed, the time until the answer is a round-trip time.
     handshake_sent: Option<(Time, bool)>,
+    /// Whether the session must end, because the peer has sent a false report.
+    must_end: bool,
     /// How many sessions have begun.
     sessions: u64,
     waited_in_vain: u64,
@@ -84,6 +86,7 @@ impl PeerPath {
             last_sent: now,
             last_handshake: None,
             handshake_sent: None,
+            must_end: false,
             sessions: 0,
             waited_in_vain: 0,
             lost_in_restarts: 0,
@@ -239,6 +242,13 @@ impl PeerPath {
                     }
                     continue;
                 }
+                TunnelEvent::FalseReport => {
+                    // The first false report ends the session, so that there is one event.
+                    if std::mem::replace(&mut self.must_end, true) {
+                        continue;
+                    }
+                    EndpointEvent::FalseReport { peer }
+                }
                 TunnelEvent::Probe { padding, received } => {
                     let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
                     let Some(mtu) = &mut self.mtu else { continue };
@@ -250,6 +260,17 @@ impl PeerPath {
                 }
             });
         }
+    }
+
+    /// Ends the session if it must end. Returns whether it has ended. What waited in its send queue is
+    /// dropped.
+    pub(super) fn end_false_session(&mut self) -> bool {
+        let ends = std::mem::take(&mut self.must_end);
+        if ends {
+            (self.tunnel, self.epoch, self.mtu) = (None, None, None);
+            self.greet = false;
+        }
+        ends
     }
 
     /// Whether the peer has been silent for so long that a new handshake is due. A silent peer may
@@ -295,6 +316,12 @@ impl PeerPath {
         may
     }
 
+    /// The next time-out while there is no usable key: the next keep-alive or handshake.
+    pub(super) fn poll_timeout_without_key(&self, now: Time) -> Option<Time> {
+        let keepalive = self.keepalive_due().filter(|at| *at > now);
+        [keepalive, self.handshake_due()].into_iter().flatten().min()
+    }
+
     /// The largest inner packet, bytes.
     pub(super) fn inner_mtu(&self, config: &EndpointConfig) -> u32 {
         self.tunnel.as_ref().map_or_else(|| config.tunnel.inner_mtu(), Tunnel::inner_mtu)
@@ -317,7 +344,7 @@ impl PeerPath {
     }
 
     /// When the next keep-alive is due.
-    fn keepalive_due(&self) -> Option<Time> {
+    pub(super) fn keepalive_due(&self) -> Option<Time> {
         self.keepalive.map(|every| self.last_sent + every)
     }
 

@@ -114,6 +114,16 @@ impl Peers {
         true
     }
 
+    /// Ends the session with a peer: forgets its keys and handshakes. The next handshake begins a new
+    /// epoch at both ends.
+    pub fn forget(&mut self, peer: PeerId) {
+        let Some(peer) = get(&mut self.peers, peer) else { return };
+        peer.release(&mut self.shared);
+        peer.epoch = None;
+        // With a new instance, the peer sees a restart, and begins a new epoch too.
+        peer.instance = array(&mut *self.shared.entropy);
+    }
+
     /// Starts a handshake with a peer, unless one is under way. Call this method to open a session,
     /// or when the peer has been silent for [`super::silence_limit`]. Handshakes are repeated until
     /// one succeeds. False if the peer is not known or has no address.

@@ -72,6 +72,13 @@ impl PacketLoop {
                     peer.connected = None;
                 }
             }
+            EndpointEvent::FalseReport { peer } => {
+                let name = named(&self.peers, peer);
+                if let Some(peer) = self.peers.get_mut(peer.index()) {
+                    peer.connected = None;
+                }
+                tracing::warn!(peer = %name, "session ended: the peer acknowledged datagrams that were never sent");
+            }
             EndpointEvent::Mtu { peer, inner_mtu } => {
                 tracing::info!(peer = %named(&self.peers, peer), inner_mtu, "MTU to the peer");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {

@@ -33,6 +33,11 @@ const FEW_PACKETS: f64 = 4.0;
 impl<P: InnerPacket> Tunnel<P> {
     /// Takes in `feedback`, which datagram `number` of the peer carried.
     pub(super) fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
+        if feedback.largest >= self.sent_history.next() || self.skips.are_acknowledged(feedback) {
+            self.counts.false_reports += 1;
+            self.events.push_back(TunnelEvent::FalseReport);
+            return;
+        }
         self.reported.update(feedback);
         if self.silence.end() {
             self.events.push_back(TunnelEvent::Heard);

@@ -48,6 +48,7 @@ mod repair;
 mod report_timer;
 mod sent_history;
 mod silence;
+mod skips;
 mod sources;
 mod status;
 mod transmit;
@@ -73,6 +74,7 @@ use repair::{PathView, Repairs};
 use ripstop_base::{Seed, Time};
 use sent_history::{Content, SentHistory};
 use silence::{Silence, TailProbe};
+use skips::Skips;
 use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -115,6 +117,9 @@ pub enum TunnelEvent {
     Heard,
     /// The peer ended the session.
     Closed,
+    /// The peer has acknowledged a datagram that was never sent. The session must end, because no
+    /// report of the peer can be believed.
+    FalseReport,
     /// It has become known whether a probe arrived. See [`Tunnel::request_probe`].
     Probe {
         /// Padding of the probe, bytes.
@@ -139,6 +144,7 @@ pub struct Tunnel<P: InnerPacket> {
     ingress: Ingress<P>,
     sources: Sources<P>,
     sent_history: SentHistory,
+    skips: Skips,
     repairs: Repairs,
     rate: RateControl,
     pacer: Pacer,
@@ -206,6 +212,7 @@ impl<P: InnerPacket> Tunnel<P> {
             ingress: Ingress::new(config.queue_bytes, config.path_mtu),
             sources: Sources::new(),
             sent_history: SentHistory::new(config.initial_rtt),
+            skips: Skips::new(entropy),
             repairs,
             rate,
             pacer: Pacer::new(now),

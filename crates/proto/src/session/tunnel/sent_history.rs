@@ -45,6 +45,8 @@ pub(super) enum Content {
     /// A report, the end of the session, a challenge or an answer. Such a datagram does not ask for a
     /// report.
     Feedback,
+    /// Nothing: the number was skipped (see `skips.rs`).
+    Skipped,
 }
 
 impl Content {
@@ -229,7 +231,23 @@ impl SentHistory {
         });
     }
 
-    /// Takes in a report and returns the data that the rate controller needs.
+    /// Leaves out the next number. The number counts neither as received nor as lost.
+    pub(super) fn skip(&mut self, now: Time) {
+        self.sent_sum += u128::from(now.as_nanos());
+        self.records.push_back(Record {
+            content: Content::Skipped,
+            fate: Fate::Lost,
+            gain: GainClass::default(),
+            app_limited: false,
+            bytes: 0,
+            sent: now,
+            passed: self.passed,
+            sent_sum: self.sent_sum,
+            base: self.largest,
+        });
+    }
+
+    /// Takes in a report and returns the data that the rate controller needs. All numbers in the report were sent.
     ///
     /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` is called when something
     /// has become known about a datagram. The calls for received datagrams come first, in order of number. The calls
@@ -244,11 +262,6 @@ impl SentHistory {
         settle: impl FnMut(bool, u32),
     ) -> Report {
         let mut report = Report { now, in_flight_before: self.in_flight, ..Report::default() };
-        if feedback.largest >= self.next() {
-            // No datagram with this number was sent, so the report cannot belong to this session.
-            // Ignore the report.
-            return report;
-        }
         report.ce = feedback.ce.saturating_sub(self.ce);
         self.ce = self.ce.max(feedback.ce);
         // The report lists ranges from high to low. Outcomes are passed on in ascending order.
@@ -515,7 +528,7 @@ impl SentHistory {
             match (record.fate, record.content) {
                 (Fate::Unknown, Content::Feedback) if self.largest.is_some_and(|l| l.sent > record.sent) => {}
                 (Fate::Unknown, _) => break,
-                (_, Content::Feedback) => {}
+                (_, Content::Feedback | Content::Skipped) => {}
                 (fate, _) => settle(fate == Fate::Lost, record.bytes),
             }
             self.settled_to = self.settled_to.max(self.first) + 1;
@@ -535,7 +548,7 @@ impl SentHistory {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {
             match self.records.front() {
-                Some(r) if r.fate == Fate::Received || now.since(r.sent) > keep => {
+                Some(r) if r.fate == Fate::Received || r.content == Content::Skipped || now.since(r.sent) > keep => {
                     if self.largest.is_some_and(|l| l.number == self.first) {
                         break;
                     }

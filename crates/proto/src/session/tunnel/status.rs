@@ -28,6 +28,10 @@ pub struct SendCounts {
     pub datagrams: u64,
     /// Bytes of all datagrams sent, IP and UDP headers included.
     pub bytes: u64,
+    /// Datagram numbers skipped. A report that acknowledges one of them is false.
+    pub skipped: u64,
+    /// Reports that acknowledged a datagram that was never sent.
+    pub false_reports: u64,
     /// Batches of probes that the tunnel started in silences. Before each batch, the tunnel
     /// declared everything in flight lost, because no report had come.
     pub silences: u64,

@@ -60,6 +60,10 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
         debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format would change this packet");
         let bytes = self.config.header + packet.wire_len() as u32;
+        if self.skips.skip(self.sent_history.next()) {
+            self.sent_history.skip(now);
+            self.counts.skipped += 1;
+        }
         let number = self.sent_history.next();
         if content != Content::Feedback {
             self.silence.tail = TailProbe::Possible;

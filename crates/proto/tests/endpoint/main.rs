@@ -1,0 +1,145 @@
+//! Whole endpoints in virtual time: roaming, floods, jumps of the clock, and peers that lie.
+
+mod liar;
+mod world;
+
+use ripstop_base::Seed;
+use ripstop_proto::endpoint::{EndpointConfig, EndpointEvent, PeerConfig};
+use ripstop_proto::secure::{Peers, SecureConfig};
+use std::net::SocketAddr;
+use std::time::Duration;
+use world::*;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// Traffic of 1 Mbit/s in each direction.
+const TRAFFIC: Option<(Duration, usize)> = Some((Duration::from_millis(8), 1000));
+
+#[test]
+fn a_stream_follows_only_a_proven_address() {
+    let mut world = World::new(Seed::new(1));
+    let victim = address(99);
+    // For 8 s, an attacker delivers a copy of each datagram of end 0 to end 1 first, from the address of a victim.
+    let mut forged = 0;
+    for _ in 0..400 {
+        let before = world.sent.len();
+        world.run(ms(20), TRAFFIC);
+        let copies: Vec<Flying> = world.sent[before..].iter().filter(|f| f.from == address(0)).cloned().collect();
+        for copy in copies {
+            forged += copy.bytes.len();
+            world.arrive(Flying { from: victim, ..copy });
+        }
+    }
+    let (to_victim, to_peer) = (world.bytes_to(1, victim), world.bytes_to(1, address(0)));
+    println!("{forged} bytes from the forged address, {to_victim} to it, {to_peer} to the peer");
+    assert!(to_victim > 0 && to_victim <= 3 * forged && to_victim < 500, "{to_victim}");
+    assert!(to_peer > 900_000, "{to_peer}");
+    let status = world.ends[1].endpoint.peer_status(PEER).unwrap();
+    assert_eq!((status.endpoint, status.sessions), (Some(address(0)), 1));
+    assert!(world.ends[1].endpoint.secure_counters().paths_refused > 0);
+    assert_eq!(world.ends[1].endpoint.secure_counters().roamed, 0);
+
+    // The peer really moves. The stream follows within a round trip, in the same session.
+    world.ends[0].address = address(77);
+    world.run(secs(2), TRAFFIC);
+    let status = world.ends[1].endpoint.peer_status(PEER).unwrap();
+    assert_eq!((status.endpoint, status.sessions), (Some(address(77)), 1));
+    let counters = world.ends[1].endpoint.secure_counters();
+    assert_eq!((counters.roamed, counters.paths_proven), (1, 1));
+    let before = world.ends[0].delivered;
+    world.run(secs(1), TRAFFIC);
+    assert!(world.ends[0].delivered >= before + 120, "the stream must go on");
+    let roamed = EndpointEvent::Roamed { peer: PEER, from: Some(address(0)), to: address(77) };
+    assert_eq!(world.ends[1].events.iter().filter(|event| **event == roamed).count(), 1);
+}
+
+#[test]
+fn answers_to_a_flood_wait_for_data() {
+    let seed = Seed::new(2);
+    let mut world = World::new(seed);
+    let mut stranger = Peers::new(private(seed, 7), SecureConfig::default(), Box::new(seed.stream("stranger")));
+    let target = stranger.add(private(seed, 1).public(), Some(address(1))).unwrap();
+    stranger.connect(world.now, target);
+    let initiation = stranger.poll_transmit().unwrap().contents;
+    // The socket of end 1 is blocked for 10 s, while a flood arrives from ever new networks and data waits.
+    world.ends[1].blocked = true;
+    for n in 0..20_000u32 {
+        let from = SocketAddr::from(([172, 16 + (n >> 16) as u8, (n >> 8) as u8, n as u8], 9));
+        world.ends[1].endpoint.handle_datagram(world.now, from, &mut initiation.clone(), false);
+        if n % 16 == 0 {
+            world.run(ms(8), TRAFFIC);
+        }
+    }
+    let before = world.sent.len();
+    world.ends[1].blocked = false;
+    world.run(ms(400), TRAFFIC);
+    let sent: Vec<&Flying> = world.sent[before..].iter().filter(|flying| flying.from == address(1)).collect();
+    let answers = sent.iter().filter(|flying| flying.to != address(0)).count();
+    println!("{} datagrams, {answers} answers", sent.len());
+    let counters = world.ends[1].endpoint.secure_counters();
+    assert!(counters.replies_dropped > 5_000, "{counters:?}");
+    assert!((1..=128).contains(&answers), "the queue of answers is bounded: {answers}");
+    assert_eq!(sent[0].to, address(0), "data leaves first");
+}
+
+#[test]
+fn an_end_without_a_key_sleeps_until_the_next_handshake() {
+    // The session is idle until the keys have expired, and the peer is gone. Then there is something to send.
+    for keepalive in [None, Some(secs(25))] {
+        let seed = Seed::new(4);
+        let mut end = endpoint(seed, 0, 0, &EndpointConfig::default());
+        let mut other = World::new(seed);
+        end.add_peer(other.now, &PeerConfig { keepalive, ..peer_config(seed, 0) }).unwrap();
+        other.ends[0].endpoint = end;
+        other.run(secs(2), TRAFFIC);
+        let mut end = other.ends.map(|end| end.endpoint).into_iter().next().unwrap();
+        let (mut now, mut buffer) = (other.now + secs(3600), vec![0; 2000]);
+        let end_at = now + secs(60);
+        end.handle_inner(now, &mut inner(0, 100));
+        let (mut turns, mut sent) = (0, 0);
+        while now < end_at {
+            end.handle_timeout(now);
+            while end.poll_transmit(now, &mut buffer).is_some() {
+                sent += 1;
+            }
+            turns += 1;
+            assert!(turns < 1000, "a busy loop at {now:?}");
+            now = now.max(end.poll_timeout().expect("handshakes go on"));
+        }
+        println!("{turns} turns, {sent} datagrams");
+        assert!((15..60).contains(&sent), "{sent} handshakes in a minute");
+    }
+}
+
+#[test]
+fn a_clock_may_jump_in_the_middle_of_a_session() {
+    // A machine sleeps, or its clock is corrected: the clock of one end jumps ahead.
+    for sleeper in [0, 1] {
+        for jump in [ms(1), ms(30), ms(700), secs(5), secs(150), secs(3 * 3600), secs(40 * 86_400)] {
+            println!("jump of {jump:?} at end {sleeper}");
+            let mut world = World::new(Seed::new(3));
+            world.run(secs(3), TRAFFIC);
+            let established = world.ends[sleeper].endpoint.secure_counters().established;
+            world.ends[sleeper].clock_ahead += jump;
+            world.run(secs(4), TRAFFIC);
+            let before = world.ends.each_ref().map(|end| end.delivered);
+            world.run(secs(2), TRAFFIC);
+            for (end, before) in world.ends.iter().zip(before) {
+                let delivered = end.delivered - before;
+                assert!(delivered >= 245, "{delivered} of 250 packets arrived after a jump of {jump:?} at {sleeper}");
+                let status = end.endpoint.peer_status(PEER).unwrap();
+                assert_eq!(status.sessions, 1, "the session must survive a jump of {jump:?}");
+            }
+            let renewed = world.ends[sleeper].endpoint.secure_counters().established - established;
+            // A jump of some seconds looks like a silence, which may start a handshake too.
+            assert!(renewed > 0 || jump < secs(150), "a key that is too old must be renewed: {jump:?}");
+            assert!(renewed == 0 || jump > secs(1), "a small jump must not start a handshake: {jump:?}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Two whole endpoints and a network between them in virtual time. A run depends only on its seed.
+
+use ripstop_base::{Seed, Time};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
+use ripstop_proto::secure::{PeerId, PrivateKey};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The only peer of each end.
+pub(crate) const PEER: PeerId = PeerId::from_index(0);
+/// The one-way delay of the network.
+pub(crate) const DELAY: Duration = Duration::from_millis(20);
+
+/// One endpoint, and what came out of it.
+pub(crate) struct End {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) address: SocketAddr,
+    /// How far this end's clock is ahead of the world's.
+    pub(crate) clock_ahead: Duration,
+    /// Whether nothing can be sent.
+    pub(crate) blocked: bool,
+    /// Inner packets delivered.
+    pub(crate) delivered: u64,
+    pub(crate) events: Vec<EndpointEvent>,
+}
+
+/// A datagram on the network.
+#[derive(Clone)]
+pub(crate) struct Flying {
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) ends: [End; 2],
+    flying: BTreeMap<(Time, u64), Flying>,
+    count: u64,
+    /// All datagrams sent.
+    pub(crate) sent: Vec<Flying>,
+}
+
+pub(crate) fn address(n: u8) -> SocketAddr {
+    SocketAddr::from(([198, 18, 0, n], 5182))
+}
+
+pub(crate) fn private(seed: Seed, n: usize) -> PrivateKey {
+    PrivateKey::generate(&mut seed.stream(&format!("key/{n}")))
+}
+
+/// The settings of end `1 - n` as the peer of end `n`. End 0 knows the address of end 1.
+pub(crate) fn peer_config(seed: Seed, n: usize) -> PeerConfig {
+    PeerConfig {
+        public: private(seed, 1 - n).public(),
+        preshared: None,
+        endpoint: (n == 0).then(|| address(1)),
+        allowed_ips: vec![format!("10.77.0.{}", 1 - n).parse().unwrap()],
+        keepalive: None,
+    }
+}
+
+/// End `n` of two. `run` counts its restarts.
+pub(crate) fn endpoint(seed: Seed, n: usize, run: u64, config: &EndpointConfig) -> Endpoint {
+    let stream = |name: &str| Box::new(seed.run(run).stream(&format!("{name}/{n}")));
+    Endpoint::new(private(seed, n), config.clone(), stream("endpoint"), stream("secure"))
+}
+
+/// An IPv4 UDP packet of `len` bytes from end `n` to the other end.
+pub(crate) fn inner(n: usize, len: usize) -> Vec<u8> {
+    let mut packet = vec![0; len];
+    packet[0] = 0x45;
+    packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    packet[9] = 17;
+    packet[12..16].copy_from_slice(&[10, 77, 0, n as u8]);
+    packet[16..20].copy_from_slice(&[10, 77, 0, 1 - n as u8]);
+    packet
+}
+
+impl World {
+    /// Two endpoints that are connected.
+    pub(crate) fn new(seed: Seed) -> World {
+        let ends = [0, 1].map(|n| End {
+            endpoint: endpoint(seed, n, 0, &EndpointConfig::default()),
+            address: address(n as u8),
+            clock_ahead: Duration::ZERO,
+            blocked: false,
+            delivered: 0,
+            events: Vec::new(),
+        });
+        let mut world = World { now: Time::ZERO, ends, flying: BTreeMap::new(), count: 0, sent: Vec::new() };
+        for n in 0..2 {
+            world.ends[n].endpoint.add_peer(Time::ZERO, &peer_config(seed, n)).unwrap();
+        }
+        world.run(Duration::from_secs(1), None);
+        assert!(world.ends.iter().all(|end| end.endpoint.peer_status(PEER).unwrap().sessions == 1));
+        world
+    }
+
+    /// The time on the clock of end `n`.
+    pub(crate) fn clock(&self, n: usize) -> Time {
+        self.now + self.ends[n].clock_ahead
+    }
+
+    /// Runs the world for `span`. At intervals of the given length, each end gets an inner packet of
+    /// the given length for the other end.
+    pub(crate) fn run(&mut self, span: Duration, traffic: Option<(Duration, usize)>) {
+        let end = self.now + span;
+        let mut next_inner = traffic.map_or(Time::NEVER, |_| self.now);
+        self.drain();
+        loop {
+            let arrival = self.flying.keys().next().map_or(Time::NEVER, |(at, _)| *at);
+            // The time-out of a blocked endpoint may lie in the past.
+            let timeout =
+                |end: &End| end.endpoint.poll_timeout().filter(|_| !end.blocked).map(|at| at - end.clock_ahead);
+            let timeout = self.ends.iter().filter_map(timeout).min().unwrap_or(Time::NEVER);
+            let next = arrival.min(timeout).min(next_inner).max(self.now);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            if let Some((every, len)) = traffic.filter(|_| next_inner <= next) {
+                next_inner += every;
+                (0..2).for_each(|n| {
+                    let now = self.clock(n);
+                    self.ends[n].endpoint.handle_inner(now, &mut inner(n, len));
+                });
+            } else if arrival <= next {
+                if let Some((_, flying)) = self.flying.pop_first() {
+                    self.arrive(flying);
+                }
+            } else {
+                (0..2).for_each(|n| {
+                    let now = self.clock(n);
+                    self.ends[n].endpoint.handle_timeout(now);
+                });
+            }
+            self.drain();
+        }
+    }
+
+    /// Hands a datagram to the end with its destination address.
+    pub(crate) fn arrive(&mut self, mut flying: Flying) {
+        let Some(n) = self.ends.iter().position(|end| end.address == flying.to) else { return };
+        let now = self.clock(n);
+        self.ends[n].endpoint.handle_datagram(now, flying.from, &mut flying.bytes, false);
+    }
+
+    /// Takes all outputs of both ends.
+    pub(crate) fn drain(&mut self) {
+        let mut buffer = vec![0; 2000];
+        for n in 0..2 {
+            let now = self.clock(n);
+            let end = &mut self.ends[n];
+            while !end.blocked
+                && let Some(out) = end.endpoint.poll_transmit(now, &mut buffer)
+            {
+                let flying = Flying { from: end.address, to: out.to, bytes: buffer[..out.len].to_vec() };
+                self.sent.push(flying.clone());
+                self.count += 1;
+                self.flying.insert((self.now + DELAY, self.count), flying);
+            }
+            while end.endpoint.poll_deliver().is_some() {
+                end.delivered += 1;
+            }
+            while let Some(event) = end.endpoint.poll_event() {
+                end.events.push(event);
+            }
+        }
+    }
+
+    /// Bytes that end `n` has sent to `to`, UDP payload.
+    pub(crate) fn bytes_to(&self, n: usize, to: SocketAddr) -> usize {
+        let from = self.ends[n].address;
+        self.sent.iter().filter(|f| f.from == from && f.to == to).map(|f| f.bytes.len()).sum()
+    }
+}
