@@ -2,19 +2,20 @@
 //! waits for the other threads. Between two turns of its loop, the worker answers all pending
 //! requests with one snapshot.
 
+use crate::os::clock::since_boot;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use ripstop_base::Time;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::Duration;
 
 /// State shared by a worker thread and the threads that start, query and stop it. `T` is the worker's
 /// snapshot.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
-    /// Zero of the worker's clock.
-    start: Instant,
+    /// Zero of the worker's clock, on the clock of [`since_boot`].
+    start: Duration,
     /// Wakes the worker when it has a request or must stop.
     wakeup: Arc<EventFd>,
     stop: AtomicBool,
@@ -44,7 +45,7 @@ impl<T: Clone> Worker<T> {
     /// The system has no more descriptors.
     pub(crate) fn new() -> io::Result<Worker<T>> {
         Ok(Worker {
-            start: Instant::now(),
+            start: since_boot(),
             wakeup: Arc::new(wakeup()?),
             stop: AtomicBool::new(false),
             asked: AtomicU64::new(0),
@@ -55,7 +56,7 @@ impl<T: Clone> Worker<T> {
     }
 
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + self.start.elapsed()
+        Time::ZERO + since_boot().saturating_sub(self.start)
     }
 
     /// The descriptor that wakes the worker. A thread wakes the worker by writing to this

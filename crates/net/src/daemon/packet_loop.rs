@@ -19,7 +19,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use ripstop_base::Time;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
-use ripstop_proto::secure::{PeerId, SecureConfig};
+use ripstop_proto::secure::{PeerId, Rejected, SecureConfig};
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,7 +67,8 @@ pub(super) struct PacketLoop {
     device: DeviceCounters,
     /// The device's current MTU in bytes.
     mtu: u32,
-    /// The number of rejected datagrams at the last check, and the time of that check.
+    /// The number of datagrams that were rejected for an alarming reason at the last check, and the
+    /// time of that check.
     rejected: (u64, Time),
 }
 
@@ -395,10 +396,11 @@ impl PacketLoop {
         }
     }
 
-    /// Logs that datagrams were rejected, at most once per [`REJECTED_LOG_INTERVAL`].
+    /// Logs that datagrams were rejected for an alarming reason, at most once per
+    /// [`REJECTED_LOG_INTERVAL`].
     fn warn_of_rejected(&mut self, now: Time) {
         if now.since(self.rejected.1) >= REJECTED_LOG_INTERVAL {
-            let rejected: u64 = self.endpoint.secure_counters().rejected.iter().sum();
+            let rejected = alarming(&self.endpoint.secure_counters().rejected);
             if rejected > self.rejected.0 {
                 tracing::warn!(
                     datagrams = rejected - self.rejected.0,
@@ -450,6 +452,14 @@ fn wall_clock(now: Time) -> Duration {
     wall.saturating_sub(now.since(Time::ZERO))
 }
 
+/// How many datagrams were rejected for a reason that an operator should know. Datagrams of former
+/// sessions, copies and late answers are normal after a restart, and on paths that duplicate.
+fn alarming(rejected: &[u64; Rejected::NAMES.len()]) -> u64 {
+    const NORMAL: [&str; 6] = ["no_session", "replayed", "too_old", "expired", "handshake_replayed", "unsolicited"];
+    let named = Rejected::NAMES.iter().zip(rejected);
+    named.filter(|(name, _)| !NORMAL.contains(name)).map(|(_, count)| count).sum()
+}
+
 /// How long to wait; None: there is no time limit. `due` is the time until the next time-out. If there may be `more`
 /// data to read, there is no wait. While the socket is blocked, no datagrams are taken from the endpoint, so the
 /// endpoint's time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by
@@ -486,6 +496,18 @@ fn device_mtu(config: &DaemonConfig, inner: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ordinary_restart_raises_no_alarm() {
+        let of = |reason: Rejected| {
+            let mut rejected = [0; Rejected::NAMES.len()];
+            rejected[reason.index()] = 3;
+            alarming(&rejected)
+        };
+        let normal = [Rejected::NoSession, Rejected::Replayed(1), Rejected::Expired, Rejected::Unsolicited];
+        assert_eq!(normal.map(of), [0; 4]);
+        assert_eq!([Rejected::Forged, Rejected::Mac1, Rejected::CookieDemanded].map(of), [3; 3]);
+    }
 
     #[test]
     fn a_blocked_socket_limits_the_wait() {

@@ -1,14 +1,15 @@
 //! The status server: a thread that answers requests for the status (a Unix socket, JSON) and for metrics
-//! (HTTP, for Prometheus). A slow client delays the next client but never a packet.
+//! (HTTP, for Prometheus). It serves several clients at the same time. A slow client delays no other client and no
+//! packet.
 
 use super::config::{DaemonConfig, StatusSocket};
 use super::{DaemonError, Shared, prometheus};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -16,10 +17,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time within which an HTTP request must arrive. One write of an answer may block for at most
-/// this time too. A slower client is disconnected. The server answers one client at a time. So with
-/// a larger value, a slow client can delay the next client for longer.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// The time within which a connection must be over: the request read and the answer sent. With half
+/// the value, a scrape over a slow path may fail. With double the value, idle connections take their
+/// places for twice as long.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// The largest number of connections at a time. When one more comes, the connection that has been idle
+/// for the longest time is closed. A scrape sends its request at once, so idle connections do not keep it
+/// out. Half the value still serves several scrapers. Double the value takes more descriptors and memory.
+const MOST_CONNECTIONS: usize = 32;
 /// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred bytes. The limit
 /// bounds the memory that a client can occupy.
 const MAX_REQUEST: usize = 8192;
@@ -55,7 +60,9 @@ impl StatusServer {
         let (status, path) = status.unzip();
         let metrics = config.metrics.map(|address| {
             let what = format!("listening for metrics on TCP {address}");
-            TcpListener::bind(address).map_err(DaemonError::system(what))
+            let listener = TcpListener::bind(address);
+            let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+            listener.map_err(DaemonError::system(what))
         });
         let wakeup = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
             .map_err(|errno| DaemonError::system("making an event descriptor")(errno.into()))?;
@@ -84,89 +91,200 @@ impl Drop for StatusServer {
 }
 
 /// A socket at `path` that only its owner may use. The socket of a killed daemon is replaced.
+///
+/// The socket is made in a new directory that only the owner may enter, and moved to `path` when it has its
+/// permissions. So nobody else can connect at any moment.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is not a socket has this name"));
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is not a socket has this name"));
         }
-        Ok(_) => match UnixStream::connect(path) {
-            Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another ripstop daemon answers at this socket"));
-            }
-            Err(_) => fs::remove_file(path)?,
-        },
-        Err(_) => {}
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            return Err(io::Error::new(ErrorKind::AddrInUse, "another ripstop daemon answers at this socket"));
+        }
+        _ => {}
     }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let private = tempfile::Builder::new().prefix(".ripstop-").tempdir_in(parent).map_err(plain)?;
+    let made = private.path().join("s");
+    let listener = UnixListener::bind(&made)?;
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+    fs::rename(&made, path)?;
+    listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
+/// The error without the temporary directory's random name.
+fn plain(error: io::Error) -> io::Error {
+    error.raw_os_error().map_or(error, io::Error::from_raw_os_error)
+}
+
+/// One client.
+struct Connection {
+    stream: Stream,
+    /// What the client has sent so far.
+    request: Vec<u8>,
+    /// The answer; None while the request is not complete.
+    answer: Option<Vec<u8>>,
+    /// How many bytes of the answer were sent.
+    sent: usize,
+    /// When the connection is closed.
+    end: Instant,
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Connection {
+    fn new(stream: Stream, answer: Option<Vec<u8>>) -> Connection {
+        Connection { stream, request: Vec::new(), answer, sent: 0, end: Instant::now() + DEADLINE }
+    }
+
+    /// Whether the client owes this end something.
+    fn is_idle(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Reads and writes what is possible now. Returns whether the connection goes on.
+    fn advance(&mut self, shared: &Shared) -> bool {
+        if self.answer.is_none() && !self.read_request(shared) {
+            return false;
+        }
+        let Some(answer) = &self.answer else { return true };
+        while let Some(rest) = answer.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match self.stream.write(rest) {
+                Ok(0) => return false,
+                Ok(n) => self.sent += n,
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+        false
+    }
+
+    /// Reads an HTTP request (RFC 9112), and makes the answer when the request is complete. Returns false
+    /// if the client has closed the connection, or after an error.
+    fn read_request(&mut self, shared: &Shared) -> bool {
+        let mut piece = [0; 1024];
+        while !self.request.windows(4).any(|w| w == b"\r\n\r\n") && self.request.len() < MAX_REQUEST {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return false,
+                Ok(n) => self.request.extend_from_slice(&piece[..n]),
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+        self.answer = Some(answer_http(shared, &self.request));
+        true
+    }
+}
+
 fn serve(shared: &Shared, wakeup: &EventFd, status: Option<&UnixListener>, metrics: Option<&TcpListener>) {
+    let mut connections: Vec<Connection> = Vec::new();
     loop {
         let mut files = vec![PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)];
         files.extend(status.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
         files.extend(metrics.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
-        match poll(&mut files, PollTimeout::NONE) {
+        files.extend(connections.iter().map(|connection| {
+            let wanted = if connection.is_idle() { PollFlags::POLLIN } else { PollFlags::POLLOUT };
+            PollFd::new(connection.stream.as_fd(), wanted)
+        }));
+        let next = connections.iter().map(|connection| connection.end).min();
+        let wait = next.map_or(PollTimeout::NONE, |end| {
+            let left = end.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+            PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+        });
+        match poll(&mut files, wait) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => {
                 return tracing::error!(%error, "the status server ends; restart the daemon to start it again");
             }
         }
-        let mut ready = files.iter().map(|file| file.any().unwrap_or(false));
-        if ready.next() == Some(true) {
+        if files[0].any().unwrap_or(false) {
             return;
         }
-        if let Some(listener) = status
-            && ready.next() == Some(true)
-            && let Some((stream, _)) = accepted(listener.accept())
-        {
-            let _ = send_status(shared, stream);
+        drop(files);
+        accept_all(&mut connections, shared, status, metrics);
+        let now = Instant::now();
+        connections.retain_mut(|connection| connection.end > now && connection.advance(shared));
+    }
+}
+
+/// Accepts the clients that wait. When there are too many, closes the oldest idle connection, or the oldest one.
+fn accept_all(
+    connections: &mut Vec<Connection>,
+    shared: &Shared,
+    status: Option<&UnixListener>,
+    metrics: Option<&TcpListener>,
+) {
+    loop {
+        let unix = status.map(|listener| listener.accept().map(|(stream, _)| Stream::Unix(stream)));
+        let tcp = || metrics.map(|listener| listener.accept().map(|(stream, _)| Stream::Tcp(stream)));
+        let waiting = |outcome: &io::Result<Stream>| {
+            outcome.as_ref().map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |_| true)
+        };
+        let Some(outcome) = unix.filter(waiting).or_else(|| tcp().filter(waiting)) else { return };
+        let Ok(stream) = outcome else {
+            // For example, no descriptor is free. A pause keeps the loop from running busily.
+            std::thread::sleep(Duration::from_millis(100));
+            return;
+        };
+        let nonblocking = match &stream {
+            Stream::Unix(stream) => stream.set_nonblocking(true),
+            Stream::Tcp(stream) => stream.set_nonblocking(true),
+        };
+        if nonblocking.is_err() {
+            continue;
         }
-        if let Some(listener) = metrics
-            && ready.next() == Some(true)
-            && let Some((stream, _)) = accepted(listener.accept())
-        {
-            let _ = answer_http(shared, stream);
+        // A client of the Unix socket sends no request.
+        let answer = matches!(stream, Stream::Unix(_)).then(|| status_line(shared));
+        let mut fresh = Connection::new(stream, answer);
+        if fresh.advance(shared) {
+            if connections.len() >= MOST_CONNECTIONS {
+                connections.remove(connections.iter().position(Connection::is_idle).unwrap_or(0));
+            }
+            connections.push(fresh);
         }
     }
 }
 
-/// The accepted connection. After an error, such as no free descriptor, waits 100 ms so as not to
-/// retry in a busy loop.
-fn accepted<T>(outcome: io::Result<T>) -> Option<T> {
-    if outcome.is_err() {
-        std::thread::sleep(Duration::from_millis(100));
+/// The status as one line of JSON; empty if the daemon has ended.
+fn status_line(shared: &Shared) -> Vec<u8> {
+    let status = shared.worker.request();
+    let mut text = status.and_then(|status| serde_json::to_vec(&status).ok()).unwrap_or_default();
+    if !text.is_empty() {
+        text.push(b'\n');
     }
-    outcome.ok()
+    text
 }
 
-/// Sends the status as one line of JSON.
-fn send_status(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let Some(status) = shared.worker.request() else { return Ok(()) };
-    let mut text = serde_json::to_vec(&status)?;
-    text.push(b'\n');
-    stream.write_all(&text)
-}
-
-/// Reads one HTTP request (RFC 9112) and sends the answer.
-fn answer_http(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let end = Instant::now() + TIMEOUT;
-    let mut request = Vec::new();
-    let mut piece = [0; 1024];
-    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < MAX_REQUEST {
-        let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut piece)? {
-            0 => return Ok(()),
-            n => request.extend_from_slice(&piece[..n]),
-        }
-        if Instant::now() >= end {
-            return Ok(());
-        }
-    }
+/// The answer to an HTTP request.
+fn answer_http(shared: &Shared, request: &[u8]) -> Vec<u8> {
     let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
     let mut words = line.split(' ');
     let (status, body) = match (words.next(), words.next().map(|path| path.split('?').next())) {
@@ -177,10 +295,10 @@ fn answer_http(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         (Some("GET"), _) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
         _ => ("405 Method Not Allowed", "only GET is supported\n".to_owned()),
     };
-    write!(
-        stream,
+    let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
-    )
+    );
+    [head.into_bytes(), body.into_bytes()].concat()
 }

@@ -1,7 +1,8 @@
-//! Safe wrappers of Linux interfaces: network namespaces ([`netns`]), TUN devices ([`tun`]), UDP in batches
+//! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN devices ([`tun`]), UDP in batches
 //! ([`udp`]), counters of TCP connections ([`tcp`]), real-time threads ([`priority`]), and the command `ip`
 //! ([`ip`]).
 
+pub mod clock;
 pub mod ip;
 pub mod netns;
 pub mod priority;

@@ -58,8 +58,20 @@ fn metrics_are_well_formed_and_say_what_happened() {
         assert_eq!(status("POST /metrics HTTP/1.1\r\n\r\n").as_deref(), Some("405"));
         assert_eq!(status("\r\n\r\n").as_deref(), Some("405"));
         assert_eq!(status("GET /met"), None);
-        let _idle = connect(&pair.left);
+        // Idle connections, and clients that send their requests slowly, keep no other client out.
+        let idle: Vec<TcpStream> = (0..130).map(|_| connect(&pair.left)).collect();
+        let mut slow = connect(&pair.left);
+        slow.write_all(b"GET /met").unwrap();
         assert_eq!(status("GET / HTTP/1.1\r\n\r\n").as_deref(), Some("200"));
+        slow.write_all(b"rics HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        slow.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        slow.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        // Idle connections are closed when there are too many.
+        let mut closed = &idle[0];
+        closed.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        assert!(matches!(closed.read(&mut [0; 10]), Ok(0) | Err(_)));
     });
 }
 
