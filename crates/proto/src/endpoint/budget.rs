@@ -16,6 +16,10 @@ const BURST: Duration = Duration::from_millis(100);
 /// holds the share for a peer that pauses.
 const ACTIVE: Duration = Duration::from_secs(1);
 
+/// The longest time for which decoding is put off at once, s. A debt may last longer; then decoding
+/// is put off again. Half or double the value change nothing else.
+const LONGEST_WAIT: f64 = 1.0;
+
 /// The memory of all sessions.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
@@ -153,8 +157,19 @@ impl WorkBudget {
             self.active.1 += 1;
         }
         peer.own.tokens -= spent;
-        // A debt of the process is limited, because the peer's own debt remembers who made it.
-        self.all.tokens = (self.all.tokens - spent).max(-self.rate * BURST.as_secs_f64());
+        self.all.tokens -= spent;
+    }
+
+    /// When the peer may cause work again. None: now.
+    pub(super) fn opens(&self, now: Time, peer: &PeerWork) -> Option<Time> {
+        let debt = |tokens: f64, rate: f64| (-tokens).max(0.0) / rate.max(1.0);
+        let wait = debt(self.all.tokens, self.rate).min(debt(peer.own.tokens, self.rate / self.peers()));
+        (wait > 0.0).then(|| now + Duration::from_secs_f64(wait.min(LONGEST_WAIT)))
+    }
+
+    /// The number of peers that share the budget.
+    fn peers(&self) -> f64 {
+        f64::from(self.active.0.max(self.active.1).max(1))
     }
 
     fn refill(&mut self, now: Time, peer: &mut PeerWork) {
@@ -163,9 +178,8 @@ impl WorkBudget {
             let before = if period == self.period + 1 { self.active.1 } else { 0 };
             (self.active, self.period) = ((before, 0), period);
         }
-        let peers = self.active.0.max(self.active.1).max(1);
         self.all.refill(now, self.rate);
-        peer.own.refill(now, self.rate / f64::from(peers));
+        peer.own.refill(now, self.rate / self.peers());
     }
 }
 

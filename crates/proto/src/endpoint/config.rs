@@ -29,8 +29,8 @@ pub struct EndpointConfig {
     /// ([`Tunnel::work`](crate::session::tunnel::Tunnel::work)). When the peers cause more, repairs
     /// and reports of the peers above their fair share are dropped.
     ///
-    /// A core combines about 20 GB/s, so the default of 8 GB/s is about two fifths of a core. Decoding at
-    /// 1 Gbit/s and 10 % loss takes at most 3 GB/s. Half the value drops repairs on faster paths.
+    /// A core combines about 20 GB/s, so the default of 4 GB/s is about a fifth of a core. Decoding
+    /// at 1 Gbit/s and 10 % loss takes at most 3 GB/s. Half the value drops repairs on faster paths.
     /// Double the value leaves less of a slow core to the other peers.
     pub work_per_second: u64,
 }
@@ -43,7 +43,7 @@ impl Default for EndpointConfig {
             clamp_mss: true,
             waiting_packets: 128,
             memory: 1_000_000_000,
-            work_per_second: 8_000_000_000,
+            work_per_second: 4_000_000_000,
         }
     }
 }

@@ -221,6 +221,7 @@ impl Endpoint {
             let Some(path) = get(&mut self.paths, peer) else { continue };
             path.timer = None;
             path.handle_timeout(now);
+            path.charge(now, &mut self.work);
             if path.wants_handshake(now) {
                 self.secure.connect(now, peer);
             }
@@ -358,8 +359,7 @@ impl Endpoint {
                     _ => {}
                 }
                 path.handle_packet(now, number, packet, bytes, ce);
-                let work = path.tunnel.as_ref().map_or(0, |tunnel| tunnel.work());
-                self.work.charge(now, &mut path.work, work);
+                path.charge(now, &mut self.work);
             }
             // The datagram is authentic, so the peer itself made the malformed body.
             Err(_) => self.counters.body_malformed += 1,

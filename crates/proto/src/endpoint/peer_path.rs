@@ -2,7 +2,7 @@
 //! session, and the search for the path's MTU. Keep-alives, and handshakes with a silent peer, are
 //! here too.
 
-use super::budget::PeerWork;
+use super::budget::{PeerWork, WorkBudget};
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
@@ -292,6 +292,14 @@ impl PeerPath {
         let tunnel = self.tunnel.as_ref()?;
         let probe = self.mtu.as_ref().and_then(MtuSearch::next_probe);
         [tunnel.poll_timeout(), probe, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
+    }
+
+    /// Charges the peer for the work of its session. A peer in debt decodes later.
+    pub(super) fn charge(&mut self, now: Time, budget: &mut WorkBudget) {
+        if let Some(tunnel) = &mut self.tunnel {
+            budget.charge(now, &mut self.work, tunnel.work());
+            tunnel.defer(budget.opens(now, &self.work).unwrap_or(now));
+        }
     }
 
     /// Memory that the session holds, bytes.

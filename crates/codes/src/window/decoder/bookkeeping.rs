@@ -15,10 +15,40 @@ impl<P: Payload> Decoder<P> {
         }
         let mut units = std::mem::take(&mut self.units);
         self.current.space.units(&mut units);
+        let most = (self.limits.step / self.work_for_row()).max(1);
+        if units.len() > most {
+            units.truncate(most);
+            if !self.unfinished.contains(&self.current_id) {
+                self.unfinished.push(self.current_id);
+            }
+        }
         if !units.is_empty() {
             self.decode(&units);
         }
         self.units = units;
+    }
+
+    /// The largest work that computing one row's payload takes: all stored repairs of the component
+    /// and their known members are combined. At least 1.
+    fn work_for_row(&self) -> usize {
+        if self.limits.step == usize::MAX {
+            return 1;
+        }
+        let raws = self.current.space.slots_used();
+        let known = raws.saturating_mul(self.limits.members).min(self.symbols.held());
+        (raws + known).max(1) * self.longest.max(1)
+    }
+
+    /// Discards the rows of the current component.
+    pub(super) fn discard_component(&mut self) {
+        self.counters.discarded += self.current.space.rows() as u64;
+        self.forget_columns();
+        for row in 0..self.current.space.rows() {
+            let pivot = self.current.space.pivot(row);
+            self.set_cell(pivot, Cell::Untouched);
+            self.free.insert(pivot);
+        }
+        self.current.clear();
     }
 
     /// Decodes the pivots of the unit rows `units`, which ascend.
@@ -70,6 +100,9 @@ impl<P: Payload> Decoder<P> {
             // When a row is lost because a symbol was given up, its stored repair stays: other rows
             // may combine it. There may be 64 more stored repairs than twice the number of rows. A
             // lower bound would consolidate more often; a higher bound would hold more repairs.
+            if self.current.space.rows().saturating_mul(self.work_for_row()) > self.limits.step {
+                return self.discard_component();
+            }
             self.consolidate();
         }
     }
@@ -146,17 +179,6 @@ impl<P: Payload> Decoder<P> {
             self.unknown.append(new.clone());
             self.free.append(new);
             self.heard = true;
-        }
-    }
-
-    /// Marks the pivots and columns of the current component as contained in no row. The caller
-    /// removes the rows.
-    pub(super) fn forget_rows(&mut self) {
-        self.forget_columns();
-        for row in 0..self.current.space.rows() {
-            let pivot = self.current.space.pivot(row);
-            self.set_cell(pivot, Cell::Untouched);
-            self.free.insert(pivot);
         }
     }
 

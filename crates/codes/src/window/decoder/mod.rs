@@ -90,6 +90,10 @@ pub struct Limits {
     /// The largest number of waiting rows that share unknown symbols, directly or through other rows. Unit: rows. A
     /// repair that would join more rows is refused. The work to decode n such rows grows with the square of n.
     pub rows: usize,
+    /// The largest work of one step, in the unit of [`DecoderCounters::work_bytes`]. If many rows become decodable at
+    /// the same time, each call decodes as many of them as the step allows, and at least one.
+    /// [`Decoder::resume`] goes on. If freeing memory would take more work, rows are discarded instead.
+    pub step: usize,
 }
 
 impl Default for Limits {
@@ -103,6 +107,7 @@ impl Default for Limits {
             unseen: usize::MAX,
             members: usize::MAX,
             rows: usize::MAX,
+            step: usize::MAX,
         }
     }
 }
@@ -169,6 +174,8 @@ pub struct Decoder<P> {
     others: OtherComponents<P>,
     /// Recovered symbols that wait for [`Decoder::poll_decoded`].
     decoded: VecDeque<(u64, P)>,
+    /// Components with decodable rows that were left for a later step ([`Limits::step`]).
+    unfinished: Vec<u32>,
     /// Scratch memory, kept to avoid allocations.
     buffer: Vec<u8>,
     units: Vec<usize>,
@@ -204,6 +211,7 @@ impl<P: Payload> Decoder<P> {
             current_id: 0,
             others: OtherComponents::new(pivots),
             decoded: VecDeque::new(),
+            unfinished: Vec::new(),
             buffer: Vec::new(),
             units: Vec::new(),
             ids: Vec::new(),
@@ -314,13 +322,27 @@ impl<P: Payload> Decoder<P> {
         self.symbols.bytes() + raws * self.longest + self.current.space.bytes() + self.others.bytes()
     }
 
+    /// Whether decodable rows were left for a later step ([`Limits::step`]).
+    pub fn is_unfinished(&self) -> bool {
+        !self.unfinished.is_empty()
+    }
+
+    /// Does the next step of decoding, if rows were left.
+    pub fn resume(&mut self) {
+        while let Some(component) = self.unfinished.pop() {
+            if self.space_of(component).rows() > 0 {
+                self.select(component);
+                return self.settle();
+            }
+        }
+    }
+
     /// Discards all waiting rows with their stored repairs. The symbols that were seen but not decoded become unseen.
     /// A caller that is short of memory or time uses this. Returns the number of rows.
     pub fn discard_rows(&mut self) -> usize {
         let rows = self.rows();
         if rows > 0 {
-            self.with_each(Self::forget_rows);
-            self.clear_rows();
+            self.with_each(Self::discard_component);
             self.free_unneeded();
         }
         rows

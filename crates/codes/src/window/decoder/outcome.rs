@@ -68,6 +68,9 @@ pub struct DecoderCounters {
     /// The number of times that a repair joined two groups of rows that had no unknown symbol in
     /// common before.
     pub joined: u64,
+    /// Rows that were discarded with their stored repairs: to free memory, or because freeing memory
+    /// otherwise would have taken too much work ([`Limits::step`](super::Limits::step)).
+    pub discarded: u64,
     /// The work so far: bytes of rows and payloads that were read to be combined. A payload counts
     /// with the length of the longest payload that has arrived, so the number depends only on the
     /// symbols that arrived. A caller that limits the computing time of a peer uses this number.

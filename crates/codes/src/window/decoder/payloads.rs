@@ -318,6 +318,12 @@ impl<P: Payload> Decoder<P> {
                 || raw.rest.iter().any(|(id, _)| *id < keep && !self.is_unknown(*id))
         };
         let mut rest: Vec<&mut Raw<P>> = raws.iter_mut().flatten().filter(due).collect();
+        let members: usize = rest.iter().map(|raw| raw.members.len() + raw.rest.len()).sum();
+        if members.saturating_mul(FOLD_ROWS * self.longest) > self.limits.step {
+            self.current.raws = raws;
+            self.payload_work = work;
+            return self.discard_component();
+        }
         let mut combined = 0;
         for block in rest.chunks_mut(FOLD_ROWS) {
             combined += self.fold_block(&mut work, block);

@@ -30,6 +30,10 @@ pub(super) struct Symbols<P> {
     spare: Vec<Box<Page<P>>>,
     /// The bytes of all payloads held.
     bytes: usize,
+    /// Number of payloads held.
+    held: usize,
+    /// Number of pages that exist.
+    present: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -43,7 +47,7 @@ struct Page<P> {
 impl<P: Payload> Symbols<P> {
     /// No records; the next symbol is `first`.
     pub(super) fn new(first: u64) -> Symbols<P> {
-        Symbols { origin: first, end: first, pages: VecDeque::new(), spare: Vec::new(), bytes: 0 }
+        Symbols { origin: first, end: first, pages: VecDeque::new(), spare: Vec::new(), bytes: 0, held: 0, present: 0 }
     }
 
     /// The lowest symbol with a record.
@@ -58,8 +62,12 @@ impl<P: Payload> Symbols<P> {
 
     /// The bytes that the payloads and pages take.
     pub(super) fn bytes(&self) -> usize {
-        let pages = self.pages.len() * size_of::<usize>();
-        self.bytes + pages + self.pages.iter().flatten().count() * size_of::<Page<P>>()
+        self.bytes + self.pages.len() * size_of::<usize>() + self.present * size_of::<Page<P>>()
+    }
+
+    /// The number of payloads held.
+    pub(super) fn held(&self) -> usize {
+        self.held
     }
 
     /// The first symbol of the first page. Distances from this symbol are the indices that
@@ -94,6 +102,7 @@ impl<P: Payload> Symbols<P> {
         page.cells[at] = Cell::Known;
         let before = page.payloads[at].replace(payload);
         page.held += u32::from(before.is_none());
+        self.held += usize::from(before.is_none());
         self.bytes = self.bytes + len - before.map_or(0, |before| before.len());
     }
 
@@ -153,6 +162,7 @@ impl<P: Payload> Symbols<P> {
             if let Some(page) = self.pages[page].as_mut().filter(|page| page.held > 0) {
                 for payload in page.payloads[at..][..(to - from) as usize].iter_mut().filter_map(Option::take) {
                     page.held -= 1;
+                    self.held -= 1;
                     self.bytes -= payload.len();
                 }
             }
@@ -178,7 +188,7 @@ impl<P: Payload> Symbols<P> {
         while let Some(page) = self.pages.pop_front() {
             page.into_iter().for_each(|page| self.retire(page));
         }
-        (self.origin, self.end, self.bytes) = (first, first, 0);
+        (self.origin, self.end, self.bytes, self.held) = (first, first, 0, 0);
     }
 
     /// Calls `each` with the part of `ids` in each page that exists, and the page.
@@ -196,6 +206,7 @@ impl<P: Payload> Symbols<P> {
 
     /// Keeps a page for later use.
     fn retire(&mut self, mut page: Box<Page<P>>) {
+        self.present -= 1;
         if self.spare.len() < SPARE {
             page.cells.fill(Cell::Untouched);
             if page.held > 0 {
@@ -220,8 +231,11 @@ impl<P: Payload> Symbols<P> {
             return None;
         }
         let (page, at) = self.index(id);
-        let spare = &mut self.spare;
-        let page = self.pages[page].get_or_insert_with(|| spare.pop().unwrap_or_else(Page::untouched));
+        let (spare, present) = (&mut self.spare, &mut self.present);
+        let page = self.pages[page].get_or_insert_with(|| {
+            *present += 1;
+            spare.pop().unwrap_or_else(Page::untouched)
+        });
         Some((page, at))
     }
 }

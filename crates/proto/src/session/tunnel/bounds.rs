@@ -3,6 +3,7 @@
 
 use super::inner::InnerPacket;
 use super::{Tunnel, sent_history};
+use ripstop_base::Time;
 
 /// Work for each lost symbol that a report is compared with, in units of [`Tunnel::work`]. One unit
 /// is one byte that is combined. A comparison takes about 10 ns, the time for 200 bytes. With half
@@ -36,6 +37,12 @@ impl<P: InnerPacket> Tunnel<P> {
         self.receiver.shrink();
         self.ingress.shrink_to(self.ingress.backlog().1 / 2);
         self.sources.set_limit(share);
+    }
+
+    /// Puts decoding off until `at`, because the peer's packets have caused too much work. Only rows
+    /// that are left from an earlier step wait.
+    pub fn defer(&mut self, at: Time) {
+        self.receiver.defer(at);
     }
 
     /// Ends the limit that [`Tunnel::shrink`] has set on the coding window.

@@ -28,6 +28,11 @@ const PACKET_THRESHOLD: u64 = 3;
 /// the memory: one entry takes about 130 bytes.
 const MAX_SETTLED: u64 = 200_000;
 
+/// The longest time that the history keeps a datagram whose fate no longer matters: a report of this end, or a datagram
+/// whose fate is known. Half the value may miss that a datagram was not lost but delayed by 30 s. Double the value
+/// keeps twice as many reports of a session in which only the peer sends data.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel that supplied this
 /// content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +211,7 @@ impl SentHistory {
     /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing waits to be sent
     /// after this datagram.
     pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
+        self.forget_old(now);
         if last {
             self.limited = Some(self.next());
         }
@@ -559,6 +565,16 @@ impl SentHistory {
             }
         }
         self.bound();
+    }
+
+    /// Removes the datagrams at the front that left longer than [`LONGEST`] ago and whose fate no longer matters. A
+    /// peer that sends no reports does not keep the history from forgetting.
+    fn forget_old(&mut self, now: Time) {
+        let matters = |record: &Record| record.fate == Fate::Unknown && record.content != Content::Feedback;
+        while self.records.front().is_some_and(|first| !matters(first) && now.since(first.sent) > LONGEST) {
+            self.records.pop_front();
+            self.first += 1;
+        }
     }
 
     /// Removes the oldest settled datagrams above [`MAX_SETTLED`].

@@ -88,13 +88,18 @@ fn stored_repairs_that_depend_on_each_other_are_bounded() {
     }
     let (_, rows, _) = receiver.backlog();
     assert!(receiver.counts.full > 0 && rows > 4_000, "{:?}", receiver.counts);
-    assert!(receiver.bytes() < 20_000_000, "{} bytes", receiver.bytes());
+    assert!(receiver.bytes() < 30_000_000, "{} bytes", receiver.bytes());
     // The first symbol decodes the first chain.
     let before = receiver.work();
     receiver.source(Time::ZERO, 0, Gap::NONE, Length(1400));
-    assert!(receiver.counts.recovered <= MAX_ROWS as u64);
-    assert!(receiver.work() - before < 2_000_000_000, "{}", receiver.work() - before);
+    let mut steps = 1;
+    while receiver.next_due(Duration::from_secs(9)) == Some(Time::ZERO) {
+        receiver.expire(Time::ZERO, Duration::from_secs(9));
+        steps += 1;
+    }
+    assert!(receiver.counts.recovered <= MAX_ROWS as u64 && steps > 50, "{steps} steps");
+    assert!(receiver.work() - before < 7_000_000_000, "{}", receiver.work() - before);
     receiver.shrink();
     assert_eq!(receiver.backlog().1, 0);
-    assert_eq!(receiver.counts.discarded + receiver.counts.recovered, rows as u64);
+    assert_eq!(receiver.counts().0.discarded + receiver.counts.recovered, rows as u64);
 }

@@ -1,0 +1,56 @@
+//! The committed inputs of the fuzz targets `decoder`, `tunnel` and `endpoint`, through the same
+//! bodies. This test needs no fuzzer.
+
+#[path = "../../../../fuzz/bodies/decoder.rs"]
+mod decoder;
+#[path = "../../../../fuzz/bodies/endpoint.rs"]
+mod endpoint;
+#[path = "../../../../fuzz/bodies/tunnel.rs"]
+mod tunnel;
+
+use std::path::Path;
+
+/// Runs `body` on the inputs in the folder `target`.
+fn replay(target: &str, body: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let inputs = std::fs::read_dir(&folder).expect("the committed inputs");
+    let mut inputs: Vec<_> = inputs.map(|entry| entry.expect("an entry").path()).collect();
+    inputs.sort();
+    for input in &inputs {
+        let data = std::fs::read(input).expect("an input");
+        let run = std::panic::catch_unwind(|| body(&data));
+        assert!(run.is_ok(), "{}", input.display());
+    }
+    assert!(inputs.len() > 50, "{} inputs", inputs.len());
+}
+
+/// Runs `body` on inputs of random bytes.
+fn random(body: fn(&[u8])) {
+    for run in 0..200 {
+        let mut random = ripstop_base::Seed::new(9).run(run).stream("input");
+        let mut data = vec![0; random.below(600) as usize];
+        random.fill(&mut data);
+        // Short events reach deeper than long ones.
+        data.iter_mut().skip(3).step_by(7).for_each(|byte| *byte %= 16);
+        let outcome = std::panic::catch_unwind(|| body(&data));
+        assert!(outcome.is_ok(), "run {run}");
+    }
+}
+
+#[test]
+fn the_decoder_keeps_all_properties() {
+    random(decoder::run);
+    replay("decoder", decoder::run);
+}
+
+#[test]
+fn the_tunnel_keeps_all_properties() {
+    random(tunnel::run);
+    replay("tunnel", tunnel::run);
+}
+
+#[test]
+fn the_endpoint_keeps_all_properties() {
+    random(endpoint::run);
+    replay("endpoint", endpoint::run);
+}

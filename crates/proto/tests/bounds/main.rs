@@ -1,0 +1,213 @@
+//! An authenticated peer attacks a server. The server's memory stays within bounds, and another
+//! peer keeps at least 90 % of its goodput. `docs/security.md` lists the bounds.
+
+mod corpus;
+mod world;
+
+use ripstop_codes::Symbol;
+use ripstop_codes::window::{Coding, Members};
+use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::wire::{Feedback, Gap, Packet, Window};
+use std::time::Duration;
+use world::{Attack, Outcome, Setting, run};
+
+/// The inner packets of the attacker, as source symbols.
+fn symbol(len: usize) -> Symbol {
+    let packet = world::udp([10, 0, 0, 3].into(), [10, 0, 0, 1].into(), len);
+    Symbol::from_parts(&[&[Gap::ADJACENT.nibble()], &packet])
+}
+
+fn source(id: u64, len: usize) -> Packet<Symbol> {
+    Packet::Source { id, gap: Gap::ADJACENT, payload: symbol(len) }
+}
+
+fn repair(members: Members, seed: u16, len: usize) -> Packet<Symbol> {
+    Packet::Repair { members, coding: Coding::Seed(seed), payload: Symbol::from_slice(&vec![7; len]) }
+}
+
+/// Runs the attack and a run without an attack. The honest peer must keep 90 % of its goodput.
+fn attacked(setting: &Setting, attack: Attack) -> Outcome {
+    let seed = 1;
+    let calm = run(seed, setting, None);
+    let outcome = run(seed, setting, Some(attack));
+    assert!(calm.goodput > 5_000_000, "seed {seed}: {} bytes without an attack", calm.goodput);
+    assert!(
+        outcome.goodput as f64 >= 0.9 * calm.goodput as f64,
+        "seed {seed}: {} of {} bytes; {:?}",
+        outcome.goodput,
+        calm.goodput,
+        outcome.server
+    );
+    outcome
+}
+
+#[test]
+fn sources_far_ahead() {
+    let mut id = 0;
+    let attack = move |_: &mut _| {
+        id += 65_535;
+        source(id, 32)
+    };
+    let outcome = attacked(&Setting::default(), Box::new(attack));
+    let tunnel = outcome.attacker.tunnel.unwrap();
+    assert!(tunnel.received.beyond > 20_000, "{:?}", tunnel.received);
+    // A page of records for each of the 1024 places where symbols arrived.
+    assert!(outcome.memory.1 < 3_000_000, "{:?}", outcome.memory);
+}
+
+#[test]
+fn windows_that_jump() {
+    let mut base = 0;
+    let attack = move |_: &mut _| {
+        base += 65_500;
+        let ms = Duration::from_millis;
+        Packet::Window(Window { base, reach: 1 << 16, report_every: ms(1), deadline: ms(60_000) })
+    };
+    let outcome = attacked(&Setting::default(), Box::new(attack));
+    let received = outcome.attacker.tunnel.unwrap().received;
+    assert!(received.given_up > 1_000_000_000, "{received:?}");
+    assert!(outcome.memory.1 < 1_000_000, "{:?}", outcome.memory);
+}
+
+#[test]
+fn datagram_numbers_that_jump() {
+    let setting = Setting { step: 1 << 14, rate: 20_000, ..Setting::default() };
+    let outcome = attacked(&setting, Box::new(|_| Packet::Probe { padding: 0 }));
+    assert!(outcome.attacker.tunnel.unwrap().received.datagrams > 40_000);
+}
+
+#[test]
+fn repairs_over_the_whole_window() {
+    let mut sent = 0;
+    let attack = move |_: &mut _| {
+        sent += 1;
+        match sent {
+            1 => Packet::Window(Window {
+                base: 0,
+                reach: 1 << 16,
+                report_every: Duration::from_millis(10),
+                deadline: Duration::from_secs(60),
+            }),
+            2..20_000 if sent != 10_000 => source(sent, 1400),
+            _ => repair(Members::range(3..19_000), sent as u16, 1400),
+        }
+    };
+    let outcome = attacked(&Setting { rate: 20_000, ..Setting::default() }, Box::new(attack));
+    let tunnel = outcome.attacker.tunnel.unwrap();
+    assert!(tunnel.received.wide > 10_000, "{:?}", tunnel.received);
+}
+
+#[test]
+fn repairs_that_combine_as_much_as_allowed() {
+    let (mut id, mut turn) = (0, 0);
+    let attack = move |_: &mut _| {
+        // A hole, then a repair over the hole and the known symbols before it. Then the symbol
+        // itself, in case the repair was refused.
+        turn += 1;
+        if turn < 1100 {
+            id += 1;
+            return source(id - 1, 1400);
+        }
+        match turn % 3 {
+            0 => {
+                id += 2;
+                source(id, 1400)
+            }
+            1 => repair(Members::range(id - 1000..id + 1), turn as u16, 1400),
+            _ => source(id - 1, 1400),
+        }
+    };
+    let outcome = attacked(&Setting { rate: 20_000, ..Setting::default() }, Box::new(attack));
+    assert!(
+        outcome.attacker.over_work > 400,
+        "{} {:?}",
+        outcome.attacker.work,
+        outcome.attacker.tunnel.unwrap().received
+    );
+    assert_eq!(outcome.honest.over_work, 0);
+}
+
+#[test]
+fn stored_repairs_that_depend_on_each_other() {
+    let (mut first, mut at) = (0, 0);
+    let attack = move |_: &mut _| {
+        // A chain of repairs, each with one symbol in common with the next one. Then the first
+        // symbol decodes the chain.
+        at += 1;
+        if at <= 1_000 {
+            return repair(Members::range(first + at - 1..first + at + 1), at as u16, 1400);
+        }
+        if at == 1_001 {
+            return source(first, 1400);
+        }
+        (first, at) = (first + 1_001, 0);
+        let (report_every, deadline) = (Duration::from_millis(10), Duration::from_secs(60));
+        Packet::Window(Window { base: first, reach: 1024, report_every, deadline })
+    };
+    let outcome = attacked(&Setting { rate: 20_000, ..Setting::default() }, Box::new(attack));
+    let received = outcome.attacker.tunnel.unwrap().received;
+    assert!(received.recovered > 1_000 && outcome.attacker.over_work > 1_000, "{received:?} {:?}", outcome.server);
+    assert_eq!(outcome.honest.over_work, 0);
+}
+
+#[test]
+fn packets_that_wait_for_ever() {
+    // All packets wait for symbol 0, which never comes.
+    let mut id = 0;
+    let attack = move |_: &mut _| {
+        id += 1;
+        if id == 1 {
+            let (report_every, deadline) = (Duration::from_millis(10), Duration::from_secs(60));
+            return Packet::Window(Window { base: 0, reach: 1 << 16, report_every, deadline });
+        }
+        source(id, 1400)
+    };
+    let config = EndpointConfig { memory: 10_000_000, ..EndpointConfig::default() };
+    let outcome = attacked(&Setting { config, rate: 20_000, ..Setting::default() }, Box::new(attack));
+    assert!(outcome.memory.0 < 10_100_000 && outcome.attacker.shrunk > 0, "{:?}", outcome.memory);
+    assert_eq!((outcome.honest.shrunk, outcome.server.shrunk), (0, outcome.attacker.shrunk));
+}
+
+#[test]
+fn stored_repairs_that_fill_the_memory() {
+    let mut id = 0;
+    let attack = move |_: &mut _| {
+        id += 2;
+        repair(Members::range(id..id + 2), 1, 1400)
+    };
+    let config = EndpointConfig { memory: 10_000_000, ..EndpointConfig::default() };
+    let outcome = attacked(&Setting { config, rate: 20_000, ..Setting::default() }, Box::new(attack));
+    assert!(outcome.memory.0 < 10_100_000 && outcome.attacker.shrunk > 0, "{:?}", outcome.memory);
+    assert!(outcome.attacker.tunnel.unwrap().received.discarded > 0);
+    assert_eq!(outcome.honest.shrunk, 0);
+}
+
+#[test]
+fn reports_that_acknowledge_nothing_new() {
+    // The server sends 1000 packets a second to the attacker, whose reports repeat that only the
+    // first datagram has arrived.
+    let mut reports = 0;
+    let attack = move |_: &mut _| {
+        reports += 1;
+        let report = Feedback { received: 1, acked: vec![0..1], end: 1 << 18, ..Feedback::default() };
+        Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report }))
+    };
+    let setting = Setting { rate: 5_000, fed: 1_000, ..Setting::default() };
+    let outcome = attacked(&setting, Box::new(attack));
+    assert!(outcome.memory.1 < 40_000_000, "{:?}", outcome.memory);
+}
+
+#[test]
+fn reports_that_acknowledge_every_other_datagram() {
+    let mut largest = 0;
+    let attack = move |_: &mut _| {
+        largest += 2;
+        let from = u64::max(largest, 4_000) - 4_000;
+        let acked = (from..=largest).rev().step_by(2).map(|n| n..n + 1).collect();
+        let report = Feedback { largest, received: largest / 2, acked, acked_from: from, ..Feedback::default() };
+        Packet::Feedback(Box::new(report))
+    };
+    let setting = Setting { rate: 2_000, fed: 1_000, ..Setting::default() };
+    let outcome = attacked(&setting, Box::new(attack));
+    assert!(outcome.memory.1 < 40_000_000, "{:?}", outcome.memory);
+}

@@ -1,0 +1,171 @@
+//! The body of the fuzz target `endpoint`: sequences of authentic datagrams from two peers into an endpoint, with
+//! inner packets and times.
+//!
+//! The input is a list of events. Each event has a byte that selects it, a byte with the time that passes, and a byte
+//! with the length of the bytes that follow. The bytes are the body of a datagram that a peer seals, the size of an
+//! inner packet, or a datagram of a stranger. The body checks these properties:
+//!
+//! - The memory of all sessions stays within the budget.
+//! - A packet is delivered only from a peer that may send from its source address.
+//! - An event never causes endless output.
+//!
+//! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
+//! committed inputs.
+
+use ripstop_base::{Seed, Time};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
+use ripstop_proto::inner::Inner;
+use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
+use ripstop_proto::session::tunnel::TunnelConfig;
+use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The budget of memory, bytes.
+const MEMORY: usize = 300_000;
+/// The most memory that one packet adds before the budget is checked, bytes.
+const PACKET: usize = 100_000;
+/// More outputs than one event may cause.
+const ENDLESS: usize = 20_000;
+
+struct World {
+    endpoint: Endpoint,
+    peers: [Peer; 2],
+    now: Time,
+}
+
+/// A peer that seals what the input says.
+struct Peer {
+    peers: Peers,
+    address: SocketAddr,
+    epoch: Option<u64>,
+    number: u64,
+}
+
+/// Runs the events of an input.
+pub(crate) fn run(data: &[u8]) {
+    let mut world = World::new();
+    let mut events = data;
+    while let Some((&[event, passes, len], rest)) = events.split_first_chunk::<3>() {
+        let (bytes, rest) = rest.split_at(usize::from(len).min(rest.len()));
+        events = rest;
+        world.now += Duration::from_micros(200 * u64::from(passes) * u64::from(passes));
+        world.take(event, bytes);
+        world.drain();
+        world.check();
+    }
+}
+
+fn address(n: u8) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, n], 1))
+}
+
+impl World {
+    fn new() -> World {
+        let seed = Seed::new(1);
+        let private = |n: u8| PrivateKey::generate(&mut seed.stream(&format!("key/{n}")));
+        let tunnel =
+            TunnelConfig { window_symbols: 512, matrix_bytes: 1 << 18, queue_bytes: 50_000, ..TunnelConfig::default() };
+        let config = EndpointConfig { memory: MEMORY, work_per_second: 100_000_000, tunnel, ..Default::default() };
+        let stream = |name: &str| Box::new(seed.stream(name));
+        let mut endpoint = Endpoint::new(private(0), config, stream("endpoint"), stream("secure"));
+        let peers = [1, 2].map(|n| {
+            let allowed_ips = vec![format!("10.0.0.{n}/32").parse().expect("a prefix")];
+            let peer = PeerConfig { public: private(n).public(), endpoint: None, allowed_ips, keepalive: None };
+            endpoint.add_peer(Time::ZERO, &peer).expect("a new peer");
+            let mut peers = Peers::new(private(n), SecureConfig::default(), stream(&format!("peer/{n}")));
+            let id = peers.add(private(0).public(), Some(address(9))).expect("a new peer");
+            peers.connect(Time::ZERO, id);
+            Peer { peers, address: address(n), epoch: None, number: 0 }
+        });
+        let mut world = World { endpoint, peers, now: Time::ZERO };
+        world.drain();
+        world
+    }
+
+    fn take(&mut self, event: u8, bytes: &[u8]) {
+        let now = self.now;
+        let first = bytes.first().copied().unwrap_or(0);
+        let n = usize::from(event >> 7);
+        match event % 16 {
+            // The inside sends packets to a peer.
+            8 | 9 => {
+                for _ in 0..1 + first % 16 {
+                    let len = 28 + usize::from(bytes.get(1).copied().unwrap_or(first)) * 6;
+                    let mut packet = vec![0; len];
+                    (packet[0], packet[6], packet[9], packet[15], packet[19]) = (0x45, 0x40, 17, 7, 1 + n as u8);
+                    (packet[12], packet[16]) = (10, 10);
+                    packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+                    self.endpoint.handle_inner(now, &mut packet);
+                }
+            }
+            // A stranger's datagram.
+            10 => self.endpoint.handle_datagram(now, address(200), &mut bytes.to_vec(), first % 2 == 0),
+            11 => self.now += Duration::from_millis(4 * u64::from(first)),
+            12 => {
+                let id = PeerId::from_index(0);
+                self.peers[n].peers.connect(now, id);
+            }
+            kind => {
+                let Ok(kind) = Kind::from_byte(0x10 + kind % 7) else { return };
+                let peer = &mut self.peers[n];
+                // With the bit 0x40, the number jumps.
+                peer.number += 1 + u64::from(event >> 6 & 1) * u64::from(first);
+                let Some(epoch) = peer.epoch else { return };
+                let mut datagram = vec![0; HEADER_LEN + bytes.len() + TAG_LEN];
+                datagram[HEADER_LEN..][..bytes.len()].copy_from_slice(bytes);
+                let id = PeerId::from_index(0);
+                if peer.peers.seal(now, id, epoch, peer.number, kind, &mut datagram).is_ok() {
+                    self.endpoint.handle_datagram(now, peer.address, &mut datagram, first % 16 == 0);
+                }
+            }
+        }
+        self.endpoint.handle_timeout(now);
+    }
+
+    /// Takes all outputs, and passes handshakes on.
+    fn drain(&mut self) {
+        let mut buffer = [0; 2000];
+        for _ in 0..ENDLESS {
+            let mut moved = false;
+            while let Some(out) = self.endpoint.poll_transmit(self.now, &mut buffer) {
+                moved = true;
+                let Some(peer) = self.peers.iter_mut().find(|peer| peer.address == out.to) else { continue };
+                peer.peers.handle_datagram(self.now, address(9), &mut buffer[..out.len]);
+            }
+            for peer in &mut self.peers {
+                while let Some(out) = peer.peers.poll_transmit() {
+                    moved = true;
+                    let mut contents = out.contents.to_vec();
+                    self.endpoint.handle_datagram(self.now, peer.address, &mut contents, false);
+                }
+                while let Some(event) = peer.peers.poll_event() {
+                    let SecureEvent::Established { epoch, .. } = event else { continue };
+                    (peer.epoch, moved) = (Some(epoch), true);
+                    peer.number += 1;
+                    let mut datagram = vec![0; HEADER_LEN + TAG_LEN];
+                    let id = PeerId::from_index(0);
+                    if peer.peers.seal(self.now, id, epoch, peer.number, Kind::Probe, &mut datagram).is_ok() {
+                        self.endpoint.handle_datagram(self.now, peer.address, &mut datagram, false);
+                    }
+                }
+            }
+            while let Some((from, delivered)) = self.endpoint.poll_deliver() {
+                let inner = Inner::parse(inner_packet(&delivered)).expect("an inner packet");
+                let from = format!("10.0.0.{}", 1 + from.index());
+                assert_eq!(inner.source.to_string(), from);
+            }
+            while self.endpoint.poll_event().is_some() {}
+            if !moved {
+                return;
+            }
+        }
+        panic!("endless output");
+    }
+
+    fn check(&self) {
+        let held = self.endpoint.memory();
+        assert!(held <= MEMORY + PACKET, "{held} bytes");
+        assert!(self.endpoint.poll_timeout().is_none_or(|due| due < Time::NEVER));
+    }
+}
