@@ -7,7 +7,8 @@ mod transfer;
 use common::with_namespaces;
 use ripstop_net::os::ip::{IpError, ip};
 use ripstop_net::os::netns::{Namespace, NetnsError};
-use ripstop_net::os::tun::{GROTable, IDEAL_BATCH_SIZE, Tun, TunConfig, VIRTIO_NET_HDR_LEN};
+use ripstop_net::os::offload::join::Joiner;
+use ripstop_net::os::tun::{READ_ROOM, Tun, TunConfig};
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
@@ -166,19 +167,14 @@ fn offloading_devices_cut_and_join_segments() {
 /// Moves packets from one device to the other until the first device is deleted. Counts packets cut from larger
 /// segments.
 fn forward(from: &Tun, to: &Tun, cut: &AtomicU64) {
-    const OFFSET: usize = VIRTIO_NET_HDR_LEN;
-    let mut scratch = vec![0; VIRTIO_NET_HDR_LEN + 65535];
-    let mut packets = vec![vec![0; OFFSET + 1500]; IDEAL_BATCH_SIZE];
-    let (mut sizes, mut table) = (vec![0; IDEAL_BATCH_SIZE], GROTable::default());
-    while let Ok(n) = from.recv_multiple(&mut scratch, &mut packets, &mut sizes, OFFSET) {
-        for (packet, size) in packets.iter_mut().zip(&sizes).take(n) {
-            packet.truncate(OFFSET + size);
-        }
-        cut.fetch_add(n as u64 - 1, Ordering::Relaxed);
-        let _ = to.send_multiple(&mut table, &mut packets[..n], OFFSET);
-        for packet in &mut packets[..n] {
-            packet.resize(OFFSET + 1500, 0);
-        }
+    let mut scratch = vec![0; READ_ROOM];
+    let mut joiner = Joiner::new(true, from.offload().1);
+    let mut packets: Vec<Vec<u8>> = Vec::new();
+    while from.read_packets(&mut scratch, |parts| packets.push(parts.concat())).is_ok() {
+        cut.fetch_add(packets.len() as u64 - 1, Ordering::Relaxed);
+        joiner.join(packets.iter().map(|packet| (0, packet.as_slice())));
+        joiner.each(|index| &packets[index], |parts| drop(to.write_parts(parts)));
+        packets.clear();
     }
 }
 

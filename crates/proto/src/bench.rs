@@ -148,7 +148,7 @@ impl BenchSession {
         self.back.arriving.each(|datagram| self.sender.handle_datagram(self.now, from, datagram, false));
         self.sender.handle_timeout(self.now);
         for _ in 0..packets {
-            self.sender.handle_inner(self.now, &mut self.packet);
+            self.sender.handle_inner(self.now, &self.packet);
         }
         self.forth.leaving.fill(|room| Some(self.sender.poll_transmit(self.now, room)?.len));
         self.counts.given += packets as u64;

@@ -84,7 +84,7 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     if !known {
         cautions.push(words::outside(&extrapolated));
     }
-    if campaign::data::refit_pending()?.is_some() {
+    if data::refit_pending()?.is_some() {
         cautions.push(words::OUTDATED.to_owned());
     }
     cautions.extend(advice::cautions(path, cubic).into_iter().map(words::caution));

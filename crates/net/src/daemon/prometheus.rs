@@ -39,7 +39,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 4] = [
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 21] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -101,7 +101,7 @@ impl Page {
             ("device_in_bytes_total", "Bytes read from the device", device.bytes_in),
             ("device_out_packets_total", "Packets written to the device", device.packets_out),
             ("device_out_bytes_total", "Bytes written to the device", device.bytes_out),
-            ("device_write_errors_total", "Batches in which the kernel refused a packet", device.write_errors),
+            ("device_write_errors_total", "Writes that the kernel refused", device.write_errors),
             ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),
             ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),
             ("mss_clamped_total", "TCP SYNs whose MSS was reduced", totals.mss_clamped),

@@ -48,6 +48,10 @@ pub struct InterfaceStatus {
     pub uptime_s: f64,
     /// CPU time of the thread that moves the packets.
     pub cpu_s: f64,
+    /// Number of times that this thread looked for packets and sent what was due.
+    pub turns: u64,
+    /// Number of short pauses that this thread made while much traffic flowed, so that a turn moved several packets.
+    pub pauses: u64,
     /// Whether the kernel exchanges large TCP segments with the device.
     pub tcp_offload: bool,
     /// How many datagrams one system call may send.
@@ -69,7 +73,9 @@ pub struct DeviceCounters {
     pub packets_out: u64,
     /// Bytes of the packets written.
     pub bytes_out: u64,
-    /// Batches in which the kernel refused a packet.
+    /// Writes. A write brings one packet, or several packets of a flow as one large segment.
+    pub writes: u64,
+    /// Writes that the kernel refused.
     pub write_errors: u64,
     /// Changes of the device's MTU.
     pub mtu_changes: u64,

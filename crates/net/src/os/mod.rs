@@ -1,10 +1,12 @@
-//! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN devices ([`tun`]), UDP in batches
+//! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN
+//! devices ([`tun`]) with large segments ([`offload`]), UDP in batches
 //! ([`udp`]), counters of TCP connections ([`tcp`]), real-time threads ([`priority`]), and the command `ip`
 //! ([`ip`]).
 
 pub mod clock;
 pub mod ip;
 pub mod netns;
+pub mod offload;
 pub mod priority;
 pub mod tcp;
 pub mod tun;

@@ -2,14 +2,17 @@
 
 use super::ip::ip;
 use super::netns::{Namespace, NetnsError};
+use super::offload::{self, split::split};
 use ipnet::IpNet;
+use nix::sys::uio::writev;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, IoSlice, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-pub use tun_rs::{ExpandBuffer, GROTable, IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
+/// Room that [`Tun::read_packets`] needs for the data of one read, in bytes.
+pub const READ_ROOM: usize = 65_535 + offload::HEADER_LEN;
 
 /// The settings of a device.
 #[derive(Clone, Debug)]
@@ -22,8 +25,8 @@ pub struct TunConfig {
     pub addresses: Vec<IpNet>,
     /// Largest IP packet in bytes: 68 to 65535, and at least 1280 with IPv6.
     pub mtu: u16,
-    /// Whether to exchange large segments with the kernel (GSO/GRO) through [`Tun::recv_multiple`] and
-    /// [`Tun::send_multiple`].
+    /// Whether to exchange large segments with the kernel (GSO/GRO) through [`Tun::read_packets`] and
+    /// [`Tun::write_parts`].
     pub offload: bool,
     /// How many packets the kernel queues for the reader before it drops packets; see
     /// [`Tun::overflows`].
@@ -164,34 +167,30 @@ impl Tun {
         self.device.send(packet)
     }
 
-    /// Reads one segment and cuts it into packets of at most the MTU. Writes the packets to
-    /// `packets` (each from `offset` on) and their lengths to `sizes`, and returns the number of
-    /// packets. `scratch` needs room for the segment: 65535 + [`VIRTIO_NET_HDR_LEN`] bytes.
+    /// Reads one time, and calls `take` for each packet of the segment that was read. Each packet consists of one or two
+    /// parts. Returns the number of bytes read. `scratch` needs [`READ_ROOM`] bytes.
     ///
     /// # Errors
-    /// The system's error, or a segment that is cut into more packets than `packets` has room for.
-    pub fn recv_multiple<B: AsRef<[u8]> + AsMut<[u8]>>(
-        &self,
-        scratch: &mut [u8],
-        packets: &mut [B],
-        sizes: &mut [usize],
-        offset: usize,
-    ) -> io::Result<usize> {
-        self.device.recv_multiple(scratch, packets, sizes, offset)
+    /// The system's error. [`io::ErrorKind::InvalidData`]: the data cannot be cut into packets.
+    pub fn read_packets(&self, scratch: &mut [u8], mut take: impl FnMut(&[&[u8]])) -> io::Result<usize> {
+        let len = self.device.recv(scratch)?;
+        let data = scratch.get_mut(..len).unwrap_or_default();
+        if self.device.tcp_gso() {
+            split(data, &mut take).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        } else {
+            take(&[data]);
+        }
+        Ok(len)
     }
 
-    /// Writes packets. Successive packets of one stream are joined to large segments. Each packet
-    /// begins at `offset` of its buffer; `offset` is at least [`VIRTIO_NET_HDR_LEN`].
+    /// Writes a packet or a large segment that consists of `parts`. The first part is a virtio header, which is left
+    /// out if the device takes none.
     ///
     /// # Errors
-    /// The system's error for the last packet that it refused.
-    pub fn send_multiple<B: ExpandBuffer>(
-        &self,
-        table: &mut GROTable,
-        packets: &mut [B],
-        offset: usize,
-    ) -> io::Result<usize> {
-        self.device.send_multiple(table, packets, offset)
+    /// The system's error; see [`Tun::send`].
+    pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let parts = if self.device.tcp_gso() { parts } else { parts.get(1..).unwrap_or_default() };
+        Ok(writev(self, parts)?)
     }
 
     /// How many packets the kernel dropped because they were not read in time.

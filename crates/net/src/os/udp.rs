@@ -66,8 +66,17 @@ pub struct UdpCounters {
 /// Buffers for received datagrams.
 #[derive(Debug)]
 pub struct ReceiveBuffers {
-    memory: Vec<Vec<u8>>,
+    memory: [Box<[u8]>; RECEIVE_BUFFERS],
     meta: [RecvMeta; RECEIVE_BUFFERS],
+}
+
+/// What a call received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Number of datagrams.
+    pub datagrams: usize,
+    /// Whether the call filled all buffers. If not, no further datagram was waiting.
+    pub full: bool,
 }
 
 /// Datagrams of one size to one address, collected for one system call.
@@ -154,7 +163,7 @@ impl Udp {
     }
 
     /// Receives once and calls `take(from, datagram, ce)` for each datagram. `ce` tells whether the datagram was marked
-    /// with Congestion Experienced (RFC 3168). Returns the number of datagrams.
+    /// with Congestion Experienced (RFC 3168).
     ///
     /// # Errors [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's
     /// error.
@@ -162,10 +171,9 @@ impl Udp {
         &mut self,
         buffers: &mut ReceiveBuffers,
         mut take: impl FnMut(SocketAddr, &mut [u8], bool),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Received> {
         let calls = {
-            let mut slices: Vec<IoSliceMut<'_>> =
-                buffers.memory.iter_mut().map(|memory| IoSliceMut::new(memory)).collect();
+            let mut slices = buffers.memory.each_mut().map(|memory| IoSliceMut::new(memory));
             self.state.recv((&self.socket).into(), &mut slices, &mut buffers.meta)?
         };
         self.counters.receive_calls += 1;
@@ -183,7 +191,7 @@ impl Udp {
             }
         }
         self.counters.received += count as u64;
-        Ok(count)
+        Ok(Received { datagrams: count, full: calls == RECEIVE_BUFFERS })
     }
 
     /// Sends the collected datagrams. A datagram that did not fit begins the next batch, which is
@@ -253,7 +261,7 @@ impl AsFd for Udp {
 impl Default for ReceiveBuffers {
     fn default() -> ReceiveBuffers {
         ReceiveBuffers {
-            memory: vec![vec![0; MAX_DATAGRAM]; RECEIVE_BUFFERS],
+            memory: std::array::from_fn(|_| vec![0; MAX_DATAGRAM].into_boxed_slice()),
             meta: [RecvMeta::default(); RECEIVE_BUFFERS],
         }
     }
@@ -410,7 +418,7 @@ mod tests {
         // The answer goes to the IPv4 address that the dual-stack socket showed.
         batch.push(from, 5, false, 1);
         assert_eq!(dual.send(&mut batch), SendOutcome::All);
-        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), 1);
+        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, full: false });
     }
 
     #[test]

@@ -44,6 +44,7 @@ use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// While data waits for the socket, one answer to a handshake message is sent after this number of
 /// data datagrams. Strangers can cause answers, so answers wait for data, but data must not keep new
@@ -70,6 +71,8 @@ pub struct Endpoint {
     work: WorkBudget,
     /// How many data datagrams were sent since the last handshake datagram.
     since_reply: u32,
+    /// See [`Endpoint::take_shortest_rtt`].
+    shortest_rtt: Option<Duration>,
     counters: EndpointCounters,
 }
 
@@ -101,6 +104,7 @@ impl Endpoint {
             delivered: VecDeque::new(),
             events: VecDeque::new(),
             since_reply: 0,
+            shortest_rtt: None,
             counters: EndpointCounters::default(),
         }
     }
@@ -143,15 +147,23 @@ impl Endpoint {
         }
     }
 
-    /// Processes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is
-    /// changed in place.
+    /// Processes an IP packet from the inside.
     ///
-    /// The MTUs of peers differ. A packet that is too long for its peer is dropped, and its sender
-    /// gets an ICMP message with the peer's MTU ([`too_big`]). [`Endpoint::poll_deliver`] returns
-    /// this message.
-    pub fn handle_inner(&mut self, now: Time, packet: &mut [u8]) {
-        let (destination, len) = match Inner::parse(packet) {
-            Ok(inner) => (inner.destination, inner.bytes.len()),
+    /// A TCP SYN whose MSS is too large for the tunnel is changed. The MTUs of peers differ. A packet
+    /// that is too long for its peer is dropped, and its sender gets an ICMP message with the peer's
+    /// MTU ([`too_big`]). [`Endpoint::poll_deliver`] returns this message.
+    pub fn handle_inner(&mut self, now: Time, packet: &[u8]) {
+        self.handle_inner_parts(now, &[packet]);
+    }
+
+    /// Processes an IP packet from the inside that consists of at most two parts, one after the other. See
+    /// [`Endpoint::handle_inner`].
+    pub fn handle_inner_parts(&mut self, now: Time, parts: &[&[u8]]) {
+        let part = |index: usize| parts.get(index).copied().unwrap_or_default();
+        // The packet is copied one time, into the symbol that travels.
+        let mut symbol = Symbol::from_parts(&[&[0], part(0), part(1)]);
+        let (destination, len, is_syn) = match Inner::parse(&symbol.as_slice()[1..]) {
+            Ok(inner) => (inner.destination, inner.bytes.len(), inner.is_syn()),
             Err(_) => {
                 self.counters.inner_malformed += 1;
                 return;
@@ -162,21 +174,23 @@ impl Endpoint {
             return;
         };
         let Some(path) = get(&mut self.paths, peer) else { return };
-        let packet = &mut packet[..len];
+        if symbol.as_slice().len() > 1 + len {
+            // Bytes after the packet do not travel.
+            symbol = Symbol::from_slice(&symbol.as_slice()[..1 + len]);
+        }
         let mtu = path.inner_mtu(&self.config).min(65_535) as u16;
-        if self.config.clamp_mss && clamp_mss(packet, mtu) {
-            self.counters.mss_clamped += 1;
+        if self.config.clamp_mss && is_syn {
+            symbol.edit(|bytes| self.counters.mss_clamped += u64::from(clamp_mss(&mut bytes[1..], mtu)));
         }
         if len > usize::from(mtu) {
             self.counters.inner_too_long += 1;
             if path.may_answer(now)
-                && let Some(answer) = too_big(packet, mtu).and_then(|answer| self::answer(&answer))
+                && let Some(answer) = too_big(&symbol.as_slice()[1..], mtu).and_then(|answer| self::answer(&answer))
             {
                 self.counters.too_big_sent += 1;
                 self.delivered.push_back((peer, answer));
             }
         }
-        let symbol = Symbol::from_parts(&[&[0], packet]);
         if !path.handle_inner(now, symbol, &self.config) {
             // There is no session yet. The packet waits, and a handshake starts.
             self.secure.connect(now, peer);
@@ -294,6 +308,12 @@ impl Endpoint {
         Some(self.paths.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
     }
 
+    /// The shortest smoothed round-trip time of the peers that sent or received something since the last call; None: no
+    /// peer with a session did.
+    pub fn take_shortest_rtt(&mut self) -> Option<Duration> {
+        self.shortest_rtt.take()
+    }
+
     /// The peers, in the order in which they were added.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> + '_ {
         self.paths.iter().flatten().map(|path| path.id)
@@ -408,6 +428,8 @@ impl Endpoint {
     /// peer's allowed IPs is dropped.
     fn collect(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
+        let rtt = path.tunnel.as_ref().map(|tunnel| tunnel.srtt());
+        self.shortest_rtt = [self.shortest_rtt, rtt].into_iter().flatten().min();
         while let Some(delivered) = path.tunnel.as_mut().and_then(|tunnel| tunnel.poll_deliver()) {
             let source = Inner::parse(inner_packet(&delivered)).map(|inner| inner.source);
             if source.is_ok_and(|source| self.routes.find(source) == Some(peer)) {

@@ -120,6 +120,11 @@ impl<'a> Inner<'a> {
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
     }
 
+    /// Whether the packet is a TCP segment with the flag SYN.
+    pub fn is_syn(&self) -> bool {
+        self.tcp().is_some_and(|tcp| tcp[13] & 0b10 != 0)
+    }
+
     /// Whether the packet is a pure TCP acknowledgement: it has the flag ACK, none of the flags
     /// SYN, FIN and RST, and no data. Acknowledgements are cumulative, so the tunnel need not
     /// deliver them in order.

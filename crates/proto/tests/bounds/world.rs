@@ -141,6 +141,7 @@ pub(crate) fn run(seed: u64, setting: &Setting, attack: Option<Attack>) -> Outco
         endpoint: Some(address(n)),
         allowed_ips: vec![format!("{}/32", inside(n)).parse().unwrap()],
         keepalive: None,
+        preshared: None,
     };
     let mut server = end(1, &setting.config);
     let rate = RateMode::Fixed(Rate::from_bps(2 * OFFERED));

@@ -20,6 +20,8 @@ impl PacketLoop {
                 uptime_s: now.since(Time::ZERO).as_secs_f64(),
                 cpu_s: clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
                     .map_or(0.0, |spent| Duration::from(spent).as_secs_f64()),
+                turns: self.turns,
+                pauses: self.pauses,
                 tcp_offload: self.tun.offload().0,
                 udp_segments: self.udp.segments(),
             },

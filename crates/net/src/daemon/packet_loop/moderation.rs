@@ -1,0 +1,98 @@
+//! Moderation: while much traffic flows, the packet thread pauses between two turns. The next turn then finds several
+//! packets, which share the cost of the wake-up. Network cards moderate their interrupts for the same reason.
+
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// The pause is the round-trip time divided by this number. The pause delays datagrams by at most 2 % of the
+/// round-trip time, and by 1 % on average. Half the value doubles the delay and halves the number of wake-ups. Double
+/// the value halves the delay and doubles the number of wake-ups.
+const RTT_PARTS: u32 = 25;
+/// Longest pause, 2 ms. The limit applies to round-trip times above 100 ms. Double the value makes longer bursts on
+/// long paths. Half the value doubles the number of wake-ups on long paths.
+const LONGEST: Duration = Duration::from_millis(4);
+/// Shortest pause, 100 µs: on paths with a round-trip time below 5 ms there are no pauses. A timer and a wake-up cost
+/// up to 50 µs, so a shorter pause would cost more than it saves. Double the value gives up the gain on paths below
+/// 10 ms. Half the value hardly matters: fast senders on such paths fill the buffers without a pause.
+const SHORTEST: Duration = Duration::from_micros(100);
+/// The traffic is measured over this time, 20 ms, before it decides on the pauses. With half the value, single bursts
+/// start pauses more often. With double the value, pauses start and end later.
+const WINDOW: Duration = Duration::from_millis(20);
+/// Pauses are made if at least this number of packets is expected in a pause. With fewer packets, a pause would delay
+/// packets without a gain. Double the value restricts pauses to twice the rate: 1000 packets a second at 100 ms.
+/// Half the value would also delay flows that send a packet every 4 ms.
+const LEAST_PACKETS: f64 = 1.0;
+
+/// Decides on the pauses from the packets that the thread moves.
+#[derive(Debug)]
+pub(super) struct Moderation {
+    /// Start of the current window.
+    since: Time,
+    /// Packets moved in the current window.
+    packets: u64,
+    /// The pause after each turn; None: no pauses.
+    pause: Option<Duration>,
+}
+
+impl Moderation {
+    pub(super) fn new(now: Time) -> Moderation {
+        Moderation { since: now, packets: 0, pause: None }
+    }
+
+    /// Counts packets that were read from the socket or the device.
+    pub(super) fn count(&mut self, packets: usize) {
+        self.packets += packets as u64;
+    }
+
+    /// The pause before the next turn; None: wait for the next packet. `rtt` gives the shortest round-trip time of the
+    /// peers that were active since its last call.
+    pub(super) fn pause(&mut self, now: Time, rtt: impl FnOnce() -> Option<Duration>) -> Option<Duration> {
+        let window = now.since(self.since);
+        if window >= WINDOW {
+            let pause = rtt().map_or(Duration::ZERO, |rtt| (rtt / RTT_PARTS).min(LONGEST));
+            let expected = self.packets as f64 * pause.as_secs_f64() / window.as_secs_f64();
+            self.pause = (pause >= SHORTEST && expected >= LEAST_PACKETS).then_some(pause);
+            (self.since, self.packets) = (now, 0);
+        }
+        self.pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pause after 1 s with a packet every `spacing` microseconds.
+    fn pause_at(spacing: u64, rtt_ms: u64) -> Option<Duration> {
+        let mut moderation = Moderation::new(Time::ZERO);
+        let mut last = None;
+        for packet in 0..1_000_000 / spacing {
+            moderation.count(1);
+            last = moderation.pause(Time::from_micros(packet * spacing), || Some(Duration::from_millis(rtt_ms)));
+        }
+        last
+    }
+
+    #[test]
+    fn only_busy_paths_pause_and_never_for_long() {
+        let us = |n| Some(Duration::from_micros(n));
+        assert_eq!(pause_at(600, 100), us(2_000), "20 Mbit/s over 100 ms");
+        assert_eq!(pause_at(600, 800), us(2_000), "20 Mbit/s over 800 ms");
+        assert_eq!(pause_at(100, 10), us(200), "120 Mbit/s over 10 ms");
+        assert_eq!(pause_at(20_000, 100), None, "a telephone call");
+        assert_eq!(pause_at(600, 20), None, "packets that are further apart than the pause");
+        assert_eq!(pause_at(10, 1), None, "a local network");
+    }
+
+    #[test]
+    fn pauses_end_when_the_traffic_ends() {
+        let mut moderation = Moderation::new(Time::ZERO);
+        let rtt = || Some(Duration::from_millis(100));
+        moderation.count(100);
+        assert!(moderation.pause(Time::from_millis(25), rtt).is_some());
+        assert!(moderation.pause(Time::from_millis(35), rtt).is_some());
+        assert_eq!(moderation.pause(Time::from_millis(50), rtt), None);
+        moderation.count(100);
+        assert_eq!(moderation.pause(Time::from_millis(80), || None), None);
+    }
+}
