@@ -35,7 +35,7 @@ fn a_rate_trace_may_be_in_a_file() {
     assert_eq!(scenario.link[0].forth.mean_rate().bps(), 2_750_000);
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario, "the steps replace the file");
     for (text, words) in [
-        (text.clone(), "7:42: `link[0].forth.rate_trace.file`: `lte.down`: this command reads no further files"),
+        (text.clone(), "7:33: `link[0].forth.rate_trace.file`: `lte.down`: this command reads no further files"),
         (text.replace("{ file", "{ period = 1, file"), "the file gives the steps and the period"),
     ] {
         let none = |_: &str| Err("this command reads no further files".to_owned());
