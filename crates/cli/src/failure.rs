@@ -20,6 +20,15 @@ pub(crate) enum Failure {
     OutputClosed,
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Usage(words) | Failure::Config(words) | Failure::Work(words) => f.write_str(words),
+            Failure::OutputClosed => f.write_str("the reader of the output is gone"),
+        }
+    }
+}
+
 impl Failure {
     /// The failure for a flag with an invalid value. `problem` says what is wrong and which value would be valid.
     pub(crate) fn flag(flag: &str, problem: impl Display) -> Failure {

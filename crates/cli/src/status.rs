@@ -38,6 +38,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest number of bytes that are read as an answer. An answer about ten thousand peers is far shorter.
 const MAX_ANSWER: u64 = 1 << 26;
 
+/// The estimated rate of the path is shown only while this host sends at least this share of it. An end that only
+/// receives sends little, and cannot know the rate. With half the value, the rate is shown to more ends that cannot know
+/// it. With double the value, it is hidden from ends with pauses.
+const LEAST_USE: f64 = 0.1;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -48,7 +53,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         (None, Some(name)) if name.is_empty() || name.contains('/') => {
             return Err(Failure::flag("NAME", format!("`{name}` is not a device name; write for example `rip0`")));
         }
-        (None, Some(name)) => StatusSocket::default_path(name),
+        (None, Some(name)) => named(Path::new(STATUS_DIRECTORY), name),
         (None, None) => only_one(Path::new(STATUS_DIRECTORY))?,
     };
     let answer = ask(&path)?;
@@ -62,8 +67,24 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     output::print(&table(&status))
 }
 
-/// The socket in `directory` that is in use, if there is exactly one.
-fn only_one(directory: &Path) -> Outcome<PathBuf> {
+/// The socket in `directory` of the tunnel with the device `name`. The file's name may be another one than the device's,
+/// if the configuration sets the path. If no tunnel answers with this name, this is the default path of the socket.
+fn named(directory: &Path, name: &str) -> PathBuf {
+    let sockets = in_use(directory);
+    sockets
+        .into_iter()
+        .find(|path| device(path).as_deref() == Some(name))
+        .unwrap_or_else(|| StatusSocket::default_path(name))
+}
+
+/// The name of the device of the tunnel that answers at this socket.
+fn device(socket: &Path) -> Option<String> {
+    let answer = ask(socket).ok()?;
+    serde_json::from_str::<DaemonStatus>(&answer).ok().map(|status| status.interface.name)
+}
+
+/// The sockets in `directory` at which a daemon listens.
+fn in_use(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut sockets: Vec<PathBuf> = entries
         .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
@@ -73,6 +94,12 @@ fn only_one(directory: &Path) -> Outcome<PathBuf> {
         )
         .collect();
     sockets.sort();
+    sockets
+}
+
+/// The socket in `directory` that is in use, if there is exactly one.
+fn only_one(directory: &Path) -> Outcome<PathBuf> {
+    let sockets = in_use(directory);
     match &sockets[..] {
         [one] => Ok(one.clone()),
         [] => Err(Failure::Work(format!(
@@ -81,7 +108,8 @@ fn only_one(directory: &Path) -> Outcome<PathBuf> {
             directory.display()
         ))),
         many => {
-            let names: Vec<_> = many.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
+            let stem = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let names: Vec<_> = many.iter().filter_map(|path| device(path).or_else(|| stem(path))).collect();
             Err(Failure::Usage(format!("several tunnels run here; name one of them: {}", names.join(", "))))
         }
     }
@@ -131,6 +159,8 @@ fn table(status: &DaemonStatus) -> String {
         "since",
         "endpoint",
         "RTT",
+        "sends",
+        "receives",
         "rate",
         "loss to",
         "from",
@@ -166,7 +196,9 @@ fn row(peer: &DaemonPeerStatus) -> Vec<String> {
         or_dash(peer.connected_s, age),
         or_dash(peer.endpoint.clone(), |endpoint| endpoint),
         of(|s| output::time(s.srtt_s)),
-        of(|s| output::rate(s.bandwidth_bps)),
+        or_dash(session, |_| output::rate(peer.sending_bps)),
+        or_dash(session, |_| output::rate(peer.receiving_bps)),
+        or_dash(session.filter(|s| peer.sending_bps >= LEAST_USE * s.bandwidth_bps), |s| output::rate(s.bandwidth_bps)),
         of(|s| percent(s.loss_to_peer)),
         or_dash(session.and_then(|s| s.loss_from_peer), percent),
         of(|s| format!("{:.1}", s.mean_burst_packets)),

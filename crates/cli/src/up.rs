@@ -4,6 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
+use nix::sys::signal::Signal;
 use ripstop_net::daemon::{Daemon, DaemonConfig};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 /// Run the tunnel daemon of this host
 ///
 /// Creates the device and its routes in the current network namespace, starts handshakes with the peers and
-/// moves packets until Ctrl-C or SIGTERM. The daemon stays in the foreground and logs to standard error, as
+/// moves packets until Ctrl-C or SIGTERM. SIGHUP makes the daemon read the configuration again, and take over its peers. The
+/// daemon stays in the foreground and logs to standard error, as
 /// service managers expect. The device disappears when the process ends. Needs CAP_NET_ADMIN.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -72,15 +74,34 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let daemon = Daemon::start(&config).map_err(|error| Failure::work("starting the tunnel", error))?;
+    let mut daemon = Daemon::start(&config).map_err(|error| Failure::work("starting the tunnel", error))?;
     announce(&daemon, config.peers.len());
-    match signals.wait_or(daemon.ended().as_fd())? {
-        Some(signal) => tracing::info!(%signal, "closing"),
-        None => tracing::error!("closing"),
+    loop {
+        match signals.wait_or(daemon.ended().as_fd())? {
+            Some(Signal::SIGHUP) => reload(flags, &mut daemon),
+            Some(signal) => break tracing::info!(%signal, "closing"),
+            None => break tracing::error!("closing"),
+        }
     }
     let error = daemon.error();
     daemon.stop();
     error.map_or(Ok(()), |error| Err(Failure::work("the tunnel failed", error)))
+}
+
+/// Reads the configuration again and takes over its peers. After an error, the daemon goes on as before.
+fn reload(flags: &Flags, daemon: &mut Daemon) {
+    match load(flags) {
+        Ok(config) => {
+            for warning in &config.warnings {
+                tracing::warn!("{warning}");
+            }
+            for setting in daemon.reload(&config) {
+                tracing::warn!(setting, "this setting has changed; it takes effect when the daemon is restarted");
+            }
+            tracing::info!(peers = config.peers.len(), "configuration reloaded");
+        }
+        Err(failure) => tracing::error!("configuration not reloaded: {failure}"),
+    }
 }
 
 /// Reads the configuration. Refuses secret keys to which other users have access, unless a flag allows them.

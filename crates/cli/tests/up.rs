@@ -173,7 +173,14 @@ fn it_runs_until_a_signal() {
             assert!(status["peers"][0]["session"]["datagrams_received"].as_u64() > Some(0), "{status}");
         }
         let table = stdout(&site.status(LEFT, &[]));
-        for words in ["rip0: port 5182, MTU 1436 B", "public key", "right  connected", "198.18.0.2:5182", "recovered"] {
+        for words in [
+            "rip0: port 5182, MTU 1436 B",
+            "public key",
+            "right  connected",
+            "198.18.0.2:5182",
+            "receives",
+            "recovered",
+        ] {
             assert!(table.contains(words), "no `{words}` in:\n{table}");
         }
         assert!(left.log().contains(" INFO up device=rip0 port=5182 mtu=1436"), "{}", left.log());
@@ -274,6 +281,46 @@ fn an_absent_peer_is_named_once() {
         site.connected();
         site.reach();
         assert_eq!(left.count("peer unreachable"), 1, "{}", left.log());
+    });
+}
+
+#[test]
+fn a_hangup_reloads_the_peers() {
+    with_namespaces("a_hangup_reloads_the_peers", || {
+        let site = Site::new();
+        let (left, _right) = (site.up(LEFT), site.up(RIGHT));
+        site.connected();
+        site.reach();
+        let path = site.file("left.toml");
+        let old = fs::read_to_string(&path).unwrap();
+        let hangup = || kill(Pid::from_raw(left.child.id().try_into().unwrap()), Signal::SIGHUP).unwrap();
+        // A peer is added, and the MTU, which needs a restart, is changed. The session with the other peer goes on.
+        let key = stdout(&run(&["keys", "psk"]));
+        let other =
+            format!("[[peer]]\nname = \"other\"\npublic-key = \"{}\"\nallowed-ips = [\"10.99.0.0/16\"]\n", key.trim());
+        private(
+            &path,
+            &old.replace("[interface]", "[interface]\nmtu = 1400").replace("[[peer]]", &format!("{other}[[peer]]")),
+        );
+        hangup();
+        until("the new peer is there", || left.count("configuration reloaded peers=2") == 1);
+        assert!(left.log().contains("peer added peer=other") && left.log().contains("setting=\"mtu"), "{}", left.log());
+        let peers = json(&site.status(LEFT, &["--json"]))["peers"].clone();
+        assert_eq!((&peers[0]["name"], &peers[1]["name"]), (&"right".into(), &"other".into()), "{peers}");
+        let routes = || ip(&site.hosts[LEFT], &["route"]).unwrap();
+        assert!(routes().contains("10.99.0.0/16 dev rip0"), "{}", routes());
+        // A wrong file changes nothing.
+        private(&path, "nonsense");
+        hangup();
+        until("the file is refused", || left.count("configuration not reloaded") == 1);
+        // The first peer is removed, and comes back.
+        private(&path, &old.replace("name = \"right\"", "name = \"east\""));
+        hangup();
+        until("the peer is gone", || left.count("peer removed peer=other") == 1);
+        until("the route is gone", || !routes().contains("10.99.0.0"));
+        site.reach();
+        let peer = site.peer(LEFT);
+        assert_eq!((&peer["name"], &peer["sessions"]), (&"east".into(), &1.into()), "{peer}");
     });
 }
 

@@ -41,7 +41,8 @@ use ripstop_proto::endpoint::AddPeerError;
 use ripstop_proto::secure::{Entropy, PresharedKey, PrivateKey};
 use status_server::StatusServer;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use zeroize::Zeroizing;
 
@@ -78,6 +79,9 @@ impl DaemonError {
 #[derive(Debug)]
 pub struct Daemon {
     shared: Arc<Shared>,
+    /// The current configuration, and the namespace of the device.
+    config: DaemonConfig,
+    namespace: Namespace,
     packet_loop: Option<JoinHandle<()>>,
     status_server: Option<StatusServer>,
 }
@@ -90,6 +94,20 @@ struct Shared {
     error: OnceLock<String>,
     /// Becomes readable when the packet thread has ended.
     ended: EventFd,
+    /// The configuration that the packet thread must take over.
+    new_config: Mutex<Option<DaemonConfig>>,
+    /// Whether `new_config` is set.
+    has_new_config: AtomicBool,
+}
+
+impl Shared {
+    /// The configuration to take over, if there is one. Called in each turn of the packet thread.
+    fn new_config(&self) -> Option<DaemonConfig> {
+        if !self.has_new_config.swap(false, Ordering::AcqRel) {
+            return None;
+        }
+        self.new_config.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Daemon {
@@ -104,6 +122,8 @@ impl Daemon {
             worker: Worker::new().map_err(event())?,
             error: OnceLock::new(),
             ended: wakeup().map_err(event())?,
+            new_config: Mutex::new(None),
+            has_new_config: AtomicBool::new(false),
         });
         // If the system gives no random bytes, this call fails now, and no later call fails during
         // a session.
@@ -111,13 +131,30 @@ impl Daemon {
             .map_err(|error| DaemonError::system("asking the system for randomness")(error.into()))?;
         // This call opens the port and the device. These steps fail most often, so they come before
         // the status server and the thread.
-        let packet_loop = PacketLoop::new(config, &Namespace::current()?, shared.clone())?;
+        let namespace = Namespace::current()?;
+        let packet_loop = PacketLoop::new(config, &namespace, shared.clone())?;
         let status_server = StatusServer::open(config, shared.clone())?;
         let thread = std::thread::Builder::new()
             .name("tunnel".into())
             .spawn(move || packet_loop.run())
             .map_err(DaemonError::system("starting a thread"))?;
-        Ok(Daemon { shared, packet_loop: Some(thread), status_server: Some(status_server) })
+        let config = config.clone();
+        Ok(Daemon { shared, config, namespace, packet_loop: Some(thread), status_server: Some(status_server) })
+    }
+
+    /// Takes over the peers of a new configuration: adds, removes and changes peers. Sessions with
+    /// peers that stay go on. Returns the changed settings of `[interface]`, which need a restart.
+    pub fn reload(&mut self, config: &DaemonConfig) -> Vec<&'static str> {
+        let restart = packet_loop::needs_restart(&self.config, config);
+        // The settings of the interface stay those of the start.
+        let merged = DaemonConfig { peers: config.peers.clone(), ..self.config.clone() };
+        *self.shared.new_config.lock().unwrap_or_else(PoisonError::into_inner) = Some(merged.clone());
+        self.shared.has_new_config.store(true, Ordering::Release);
+        // The request wakes the packet thread, and waits until it has taken the configuration over.
+        let _ = self.shared.worker.request();
+        routes::change(&self.config, &merged, &self.namespace);
+        self.config = merged;
+        restart
     }
 
     /// The daemon's state at one moment; None if the daemon ended before its first snapshot.

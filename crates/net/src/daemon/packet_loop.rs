@@ -13,9 +13,11 @@
 
 mod events;
 mod moderation;
+mod meter;
+mod reload;
 mod snapshot;
 
-use super::config::{DaemonConfig, HostPort, Listen, MIN_IPV6_MTU};
+use super::config::{DaemonConfig, HostPort, Listen, MIN_IPV6_MTU, PeerSettings};
 use super::resolve::{self, Resolver};
 use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System, routes};
@@ -24,12 +26,14 @@ use crate::os::offload::join::Joiner;
 use crate::os::tun::{READ_ROOM, Tun, TunConfig, TunError};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
 use moderation::Moderation;
+use meter::Meter;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+pub(super) use reload::needs_restart;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
-use ripstop_proto::secure::{PeerId, Rejected, SecureConfig};
+use ripstop_proto::secure::{PeerId, PublicKey, Rejected, SecureConfig};
 use ripstop_proto::session::tunnel::Delivered;
 use std::io;
 use std::os::fd::AsFd;
@@ -102,12 +106,20 @@ pub(super) struct PacketLoop {
     /// The number of datagrams that were rejected for an alarming reason at the last check, and the
     /// time of that check.
     rejected: (u64, Time),
+    /// When the peers' meters were last read.
+    measured: Time,
 }
 
 /// What the daemon knows about a peer in addition to the endpoint's state.
 struct PeerState {
     id: PeerId,
+    public: PublicKey,
     name: String,
+    /// Whether the peer was removed by a new configuration. The position of a peer in the list is that of its
+    /// [`PeerId`], so a removed peer stays in the list.
+    removed: bool,
+    /// The rates of inner packets to and from the peer.
+    meter: Meter,
     /// The host name to resolve; None for a peer with an address or without an endpoint.
     lookup: Option<HostPort>,
     /// When to start the next look-up; None: no look-up is needed.
@@ -173,7 +185,7 @@ impl PacketLoop {
                 tracing::warn!(peer = %peer.name, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
             }
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
-            peers.push(PeerState::new(id, peer.name.clone(), lookup, now));
+            peers.push(PeerState::new(id, peer, lookup, now));
         }
         Ok(PacketLoop {
             shared,
@@ -196,6 +208,7 @@ impl PacketLoop {
             device: DeviceCounters::default(),
             mtu,
             rejected: (0, now),
+            measured: now,
         })
     }
 
@@ -239,6 +252,8 @@ impl PacketLoop {
             }
             self.resolve_names(now);
             self.warn_of_rejected(now);
+            self.measure(now);
+            self.reload(now);
             let delivered = self.drain();
             if self.shared.worker.is_stopped() {
                 self.endpoint.close();
@@ -414,7 +429,7 @@ impl PacketLoop {
     /// MTU. While no inner MTU is known, the configured MTU is used. A device with an IPv6 address gets at least 1280
     /// bytes.
     fn update_device_mtu(&mut self) {
-        let largest = self.peers.iter().filter_map(|peer| peer.mtu).max();
+        let largest = self.peers.iter().filter(|peer| !peer.removed).filter_map(|peer| peer.mtu).max();
         let mtu = device_mtu(&self.config, largest.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
         if mtu == self.mtu {
             return;
@@ -489,10 +504,13 @@ impl PacketLoop {
 }
 
 impl PeerState {
-    fn new(id: PeerId, name: String, lookup: Option<HostPort>, now: Time) -> PeerState {
+    fn new(id: PeerId, settings: &PeerSettings, lookup: Option<HostPort>, now: Time) -> PeerState {
         PeerState {
             id,
-            name,
+            public: settings.public,
+            name: settings.name.clone(),
+            removed: false,
+            meter: Meter::new(now),
             next_lookup: lookup.is_some().then_some(now),
             lookup,
             connected: None,

@@ -30,13 +30,15 @@ const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 5] = [
     ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
     ("waited_in_vain_total", "Packets dropped because no session came in time", |p| p.waited_in_vain as f64),
 ];
-const PEER_GAUGES: [Figure<DaemonPeerStatus>; 4] = [
+const PEER_GAUGES: [Figure<DaemonPeerStatus>; 6] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
     ("silent", "1 when datagrams were sent, and the peer has not reported them for a while", |p| {
         f64::from(u8::from(p.silent))
     }),
     ("unreachable", "1 when the peer has not answered for a long time", |p| f64::from(u8::from(p.unreachable))),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
+    ("sending_bits_per_second", "Recent rate of inner packets to the peer", |p| p.sending_bps),
+    ("receiving_bits_per_second", "Recent rate of inner packets from the peer", |p| p.receiving_bps),
 ];
 /// Counters of every session. They start at zero with each new session.
 const SESSION_COUNTERS: [Figure<SessionStatus>; 21] = [

@@ -15,8 +15,25 @@ use std::net::IpAddr;
 /// If an `endpoint` is a host name, its address is not known yet. [`check`] logs a warning, if
 /// needed, when the name is resolved.
 pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
+    add(config, namespace, device, |_| true);
+}
+
+/// Adds and removes routes when the configuration changes from `old` to `new`.
+pub(super) fn change(old: &DaemonConfig, new: &DaemonConfig, namespace: &Namespace) {
+    let has =
+        |config: &DaemonConfig, prefix: &IpPrefix| config.peers.iter().any(|peer| peer.allowed_ips.contains(prefix));
+    let all = old.peers.iter().flat_map(|peer| &peer.allowed_ips);
+    for prefix in all.filter(|prefix| !is_connected(old, prefix) && !has(new, prefix)) {
+        // The operator may have removed the route already.
+        let _ = ip(namespace, &["route", "del", &prefix.to_string(), "dev", &old.name]);
+    }
+    add(new, namespace, &old.name, |prefix| !has(old, prefix));
+}
+
+/// Adds the routes for the prefixes that are `wanted`.
+fn add(config: &DaemonConfig, namespace: &Namespace, device: &str, wanted: impl Fn(&IpPrefix) -> bool) {
     for peer in &config.peers {
-        for prefix in peer.allowed_ips.iter().filter(|prefix| !is_connected(config, prefix)) {
+        for prefix in peer.allowed_ips.iter().filter(|prefix| wanted(prefix) && !is_connected(config, prefix)) {
             if let Some(host) = endpoints(config).find(|host| prefix.contains(*host)) {
                 tracing::warn!(
                     peer = %peer.name, %prefix,

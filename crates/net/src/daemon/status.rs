@@ -21,7 +21,7 @@ pub struct DaemonStatus {
     pub version: Name,
     /// The tunnel's device.
     pub interface: InterfaceStatus,
-    /// The peers, in the order of the configuration.
+    /// The peers, in the order of the configuration. Peers that a new configuration added come last.
     pub peers: Vec<DaemonPeerStatus>,
     /// Counters of the UDP socket.
     pub udp: UdpCounters,
@@ -153,6 +153,10 @@ pub struct DaemonPeerStatus {
     pub restarts: u64,
     /// Largest inner packet to the peer, in bytes.
     pub mtu_bytes: u32,
+    /// Recent rate of inner packets sent to the peer.
+    pub sending_bps: f64,
+    /// Recent rate of inner packets from the peer.
+    pub receiving_bps: f64,
     /// Inner packets received from the peer.
     pub inner_received: u64,
     /// Bytes of the inner packets received.
@@ -195,7 +199,8 @@ pub struct SessionStatus {
     pub erasure_floor: f64,
     /// Mean length of a run of losses towards the peer, in packets.
     pub mean_burst_packets: f64,
-    /// Repair bytes sent per source byte; null before the first source byte.
+    /// Repair bytes sent per source byte; null before 200 source symbols were sent, because the first
+    /// packets get many repairs.
     pub overhead: Option<f64>,
     /// Packets in the send queue.
     pub queue_packets: u64,
@@ -254,6 +259,11 @@ pub struct SessionStatus {
     pub delivered: u64,
 }
 
+/// The least number of source symbols for which the overhead has a meaning. The overhead of fewer
+/// symbols is mostly that of the first packets, which get many repairs. With half the value, the
+/// overhead of a young session is often above 100 %. With double the value, it appears later.
+const LEAST_SOURCES: u64 = 200;
+
 impl DaemonPeerStatus {
     /// Copies what the endpoint knows about the peer.
     pub(super) fn take(&mut self, peer: &EndpointPeer) {
@@ -284,7 +294,7 @@ impl SessionStatus {
             competitions: status.path.competitions,
             erasure_floor: status.path.erasure_floor,
             mean_burst_packets: status.mean_burst,
-            overhead: ratio(sent.repair_bytes, sent.source_bytes),
+            overhead: ratio(sent.repair_bytes, sent.source_bytes).filter(|_| sent.sources >= LEAST_SOURCES),
             queue_packets: status.backlog.0 as u64,
             queue_bytes: status.backlog.1 as u64,
             in_flight_bytes: status.in_flight,

@@ -34,7 +34,9 @@ pub use config::{AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, 
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss, too_big};
-use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PrivateKey, PublicKey, SecureEvent, SecureTransmit};
+use crate::secure::{
+    self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey, SecureEvent, SecureTransmit,
+};
 use crate::session::tunnel::{Delivered, InnerPacket, PathPacket};
 use crate::session::{Session, Transmit};
 use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
@@ -137,6 +139,39 @@ impl Endpoint {
         }
         self.reschedule(now, id);
         Ok(id)
+    }
+
+    /// Removes a peer with its session and its routes. False if the peer is not known.
+    pub fn remove_peer(&mut self, peer: PeerId) -> bool {
+        let Some(path) = self.paths.get_mut(peer.index()).and_then(Option::take) else { return false };
+        if let Some(at) = path.timer {
+            self.timers.remove(&(at, peer));
+        }
+        self.routes.retain(|to| to != peer);
+        self.ready.retain(|ready| *ready != peer);
+        self.delivered.retain(|(from, _)| *from != peer);
+        self.secure.remove(peer)
+    }
+
+    /// Replaces all routes. `routes` has each prefix once.
+    pub fn set_routes(&mut self, routes: impl IntoIterator<Item = (IpPrefix, PeerId)>) {
+        self.routes = Routes::default();
+        for (prefix, peer) in routes {
+            self.routes.insert(prefix, peer);
+        }
+    }
+
+    /// Sets the interval of a peer's keep-alives.
+    pub fn set_keepalive(&mut self, now: Time, peer: PeerId, keepalive: Option<Duration>) {
+        if let Some(path) = get(&mut self.paths, peer) {
+            path.set_keepalive(keepalive);
+            self.reschedule(now, peer);
+        }
+    }
+
+    /// Sets the key that this end shares with a peer, for later handshakes.
+    pub fn set_preshared(&mut self, peer: PeerId, key: Option<PresharedKey>) {
+        self.secure.set_preshared(peer, key);
     }
 
     /// Sets a peer's address, for example when the peer's host name resolves to another address.
@@ -312,6 +347,11 @@ impl Endpoint {
     /// peer with a session did.
     pub fn take_shortest_rtt(&mut self) -> Option<Duration> {
         self.shortest_rtt.take()
+    }
+
+    /// Bytes of source symbols sent to a peer in the current session. None if there is no session.
+    pub fn sent_source_bytes(&self, peer: PeerId) -> Option<u64> {
+        Some(self.paths.get(peer.index())?.as_deref()?.tunnel.as_ref()?.sent_source_bytes())
     }
 
     /// The peers, in the order in which they were added.

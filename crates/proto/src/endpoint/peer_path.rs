@@ -181,6 +181,10 @@ impl PeerPath {
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
     }
 
+    pub(super) fn set_keepalive(&mut self, keepalive: Option<Duration>) {
+        self.keepalive = keepalive;
+    }
+
     /// Sends a packet about the path soon.
     pub(super) fn request_path_packet(&mut self, packet: PathPacket) {
         if let Some(tunnel) = &mut self.tunnel {

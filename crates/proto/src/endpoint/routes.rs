@@ -82,6 +82,11 @@ impl<T: Copy> Routes<T> {
         self.table.insert(prefix, to);
     }
 
+    /// Keeps only the routes to the values for which `keep` returns true.
+    pub fn retain(&mut self, keep: impl Fn(T) -> bool) {
+        self.table.retain(|_, to| keep(*to));
+    }
+
     /// The value of exactly this prefix.
     pub fn exact(&self, prefix: IpPrefix) -> Option<T> {
         self.table.get(&prefix).copied()
@@ -133,6 +138,8 @@ mod tests {
         assert_eq!(routes.find("fe80::1".parse().unwrap()), None);
         assert_eq!(routes.exact(prefix("10.0.0.0/8")), Some(1));
         assert_eq!(routes.exact(prefix("10.0.0.0/9")), None);
+        routes.retain(|to| to != 2);
+        assert_eq!(routes.find("10.1.255.1".parse().unwrap()), Some(1));
     }
 
     #[test]

@@ -89,6 +89,28 @@ fn answers_to_a_flood_wait_for_data() {
 }
 
 #[test]
+fn a_peer_can_be_removed_and_added_again() {
+    let seed = Seed::new(5);
+    let mut world = World::new(seed);
+    world.run(secs(1), TRAFFIC);
+    let now = world.now;
+    let end = &mut world.ends[0].endpoint;
+    assert!(end.remove_peer(PEER) && !end.remove_peer(PEER));
+    assert!(end.peer_status(PEER).is_none() && end.peers().next().is_none());
+    end.handle_inner(now, &mut inner(0, 100));
+    assert_eq!(end.counters().inner_no_route, 1);
+    let config = PeerConfig { allowed_ips: Vec::new(), keepalive: Some(secs(1)), ..peer_config(seed, 0) };
+    let again = end.add_peer(now, &config).unwrap();
+    assert_ne!(again, PEER);
+    end.set_routes(["10.77.0.1".parse().map(|prefix| (prefix, again)).unwrap()]);
+    end.set_keepalive(now, again, None);
+    let before = world.ends[1].delivered;
+    world.run(secs(2), TRAFFIC);
+    assert!(world.ends[1].delivered >= before + 240, "the new session carries packets");
+    assert_eq!(world.ends[1].endpoint.peer_status(PEER).unwrap().sessions, 2);
+}
+
+#[test]
 fn an_end_without_a_key_sleeps_until_the_next_handshake() {
     // The session is idle until the keys have expired, and the peer is gone. Then there is something to send.
     for keepalive in [None, Some(secs(25))] {

@@ -25,7 +25,7 @@ impl PacketLoop {
                 tcp_offload: self.tun.offload().0,
                 udp_segments: self.udp.segments(),
             },
-            peers: self.peers.iter().zip(&self.config.peers).map(|(peer, c)| self.peer(peer, c.public, now)).collect(),
+            peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
             udp: self.udp.counters(),
             device: self.device,
             totals: Totals::of(&self.endpoint.counters(), secure),
@@ -33,10 +33,11 @@ impl PacketLoop {
         }
     }
 
-    fn peer(&self, peer: &PeerState, public: ripstop_proto::secure::PublicKey, now: Time) -> DaemonPeerStatus {
+    fn peer(&self, peer: &PeerState, now: Time) -> DaemonPeerStatus {
+        let (sending_bps, receiving_bps) = peer.meter.rates(now, self.sent_bytes(peer), peer.received.1);
         let mut status = DaemonPeerStatus {
             name: peer.name.clone(),
-            public_key: public.to_string(),
+            public_key: peer.public.to_string(),
             endpoint: None,
             connected: peer.connected.is_some(),
             connected_s: peer.connected.map(|since| now.since(since).as_secs_f64()),
@@ -45,6 +46,8 @@ impl PacketLoop {
             sessions: 0,
             restarts: peer.restarts,
             mtu_bytes: 0,
+            sending_bps,
+            receiving_bps,
             inner_received: peer.received.0,
             inner_received_bytes: peer.received.1,
             waiting: 0,

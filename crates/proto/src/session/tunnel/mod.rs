@@ -334,6 +334,11 @@ impl<P: InnerPacket> Tunnel<P> {
         self.ingress.backlog().0
     }
 
+    /// Bytes of source symbols sent.
+    pub fn sent_source_bytes(&self) -> u64 {
+        self.counts.source_bytes
+    }
+
     /// Whether the ingress queue is empty and all symbols sent are decoded or given up.
     pub fn is_idle(&self) -> bool {
         self.ingress.is_empty() && self.sources.len() == 0
