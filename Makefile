@@ -6,8 +6,10 @@ export CARGO_TARGET_DIR := $(TARGET)
 
 # The version of cargo-deny that `make deny` installs.
 CARGO_DENY = 0.20.2
+# The version of cargo-fuzz that `make fuzz` installs.
+CARGO_FUZZ = 0.13.2
 
-.PHONY: help build demo test accept oracle papers plan-report deny bench sensitivity soak flags fmt clean
+.PHONY: help build demo test accept oracle papers plan-report deny bench sensitivity soak fuzz flags fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +73,15 @@ sensitivity: ## run the table of shares with each constant of the rate controlle
 soak: ## run random hostile sessions in virtual time, for 10 000 seeds one of the tunnel and one of TCP/LT (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 seeds, from seed 7 on; KIND=lt or KIND=tunnel runs one kind
 	@tools/need.sh cargo cc
 	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0) $(KIND)
+
+fuzz: ## run each fuzz target for TIME seconds (default 60); needs a nightly toolchain; TARGETS="tunnel" runs one target
+	@tools/need.sh cargo cc
+	@command -v cargo-fuzz > /dev/null || test -x $(TARGET)/tools/bin/cargo-fuzz || cargo install --locked --version $(CARGO_FUZZ) --root $(TARGET)/tools cargo-fuzz
+	@for target in $(or $(TARGETS),body feedback inner handshake lt decoder tunnel endpoint); do \
+		mkdir -p $(TARGET)/fuzz/$$target fuzz/corpus/$$target && \
+		(cd fuzz && PATH="$(TARGET)/tools/bin:$$PATH" CARGO_TARGET_DIR=$(TARGET)/fuzz-build cargo +nightly fuzz run --fuzz-dir . $$target $(TARGET)/fuzz/$$target corpus/$$target -- \
+			-max_total_time=$(or $(TIME),60) -max_len=2048) || exit 1; \
+	done
 
 flags: ## write docs/flags.md from the definitions of the program's flags
 	@tools/need.sh cargo cc

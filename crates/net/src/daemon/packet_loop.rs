@@ -93,6 +93,8 @@ pub(super) struct PacketLoop {
     delivered: Vec<Delivered<Symbol>>,
     joiner: Joiner,
     peers: Vec<PeerState>,
+    /// The peers whose address is a name.
+    named: Vec<usize>,
     resolver: Resolver,
     moderation: Moderation,
     /// Number of turns, and number of pauses between two turns.
@@ -187,6 +189,7 @@ impl PacketLoop {
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
             peers.push(PeerState::new(id, peer, lookup, now));
         }
+        let named = (0..peers.len()).filter(|index| peers[*index].lookup.is_some()).collect();
         Ok(PacketLoop {
             shared,
             config: config.clone(),
@@ -200,6 +203,7 @@ impl PacketLoop {
             delivered: Vec::with_capacity(DELIVERED),
             joiner,
             peers,
+            named,
             resolver,
             moderation: Moderation::new(now),
             turns: 0,
@@ -445,7 +449,8 @@ impl PacketLoop {
 
     /// Starts the look-ups of peers' names that are due, and uses the answers that have come.
     fn resolve_names(&mut self, now: Time) {
-        for (index, peer) in self.peers.iter_mut().enumerate() {
+        for index in self.named.iter().copied() {
+            let Some(peer) = self.peers.get_mut(index) else { continue };
             if let (Some(name), Some(at)) = (&peer.lookup, peer.next_lookup)
                 && at <= now
             {
@@ -497,7 +502,7 @@ impl PacketLoop {
 
     /// How long to wait for the next event; None: wait until a descriptor is readable.
     fn wait(&self, now: Time, more: bool) -> Option<Duration> {
-        let lookups = self.peers.iter().filter_map(|peer| peer.next_lookup).min();
+        let lookups = self.named.iter().filter_map(|index| self.peers.get(*index)?.next_lookup).min();
         let due = [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min();
         wait(more, self.blocked, due.map(|at| at.since(now)))
     }

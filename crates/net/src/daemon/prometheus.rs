@@ -23,14 +23,19 @@ struct Page {
 type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
 /// Counters of every peer.
-const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 5] = [
+const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 8] = [
     ("inner_received_packets_total", "Inner packets from the peer", |p| p.inner_received as f64),
     ("inner_received_bytes_total", "Bytes of inner packets from the peer", |p| p.inner_received_bytes as f64),
     ("sessions_total", "Sessions started", |p| p.sessions as f64),
     ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
     ("waited_in_vain_total", "Packets dropped because no session came in time", |p| p.waited_in_vain as f64),
+    ("work_bytes_total", "Work of the session: bytes that were combined", |p| p.work_bytes as f64),
+    ("over_work_total", "Repairs and reports dropped because the peer was above its share of the work", |p| {
+        p.over_work as f64
+    }),
+    ("shrunk_total", "Times that the session was shrunk because memory was short", |p| p.shrunk as f64),
 ];
-const PEER_GAUGES: [Figure<DaemonPeerStatus>; 6] = [
+const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
     ("silent", "1 when datagrams were sent, and the peer has not reported them for a while", |p| {
         f64::from(u8::from(p.silent))
@@ -39,9 +44,10 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 6] = [
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
     ("sending_bits_per_second", "Recent rate of inner packets to the peer", |p| p.sending_bps),
     ("receiving_bits_per_second", "Recent rate of inner packets from the peer", |p| p.receiving_bps),
+    ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 21] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 23] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -70,7 +76,9 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 21] = [
         s.repairs_wide as f64
     }),
     ("received_repairs_full_total", "Repairs dropped because the decoder was full", |s| s.repairs_full as f64),
-    ("unusable_total", "Useless symbols received", |s| s.unusable as f64),
+    ("unusable_total", "Useless repairs received", |s| s.unusable as f64),
+    ("beyond_total", "Symbols and announcements beyond the coding window", |s| s.beyond as f64),
+    ("repairs_discarded_total", "Stored repairs discarded to save memory or work", |s| s.repairs_discarded as f64),
     ("given_up_total", "Symbols given up by the receiver", |s| s.given_up as f64),
     ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),
 ];
@@ -107,6 +115,12 @@ impl Page {
             ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),
             ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),
             ("mss_clamped_total", "TCP SYNs whose MSS was reduced", totals.mss_clamped),
+            (
+                "inner_too_long_total",
+                "Packets from the device that were too long for their peer",
+                totals.inner_too_long,
+            ),
+            ("too_big_sent_total", "ICMP messages to the senders of such packets", totals.too_big_sent),
             ("wrong_source_total", "Packets whose source is not in the peer's allowed IPs", totals.wrong_source),
             ("body_malformed_total", "Authentic datagrams with a malformed body", totals.body_malformed),
             ("unsendable_total", "Datagrams that could not be serialised or encrypted", totals.unsendable),
@@ -145,6 +159,8 @@ impl Page {
         }
         self.head("interface_mtu_bytes", "MTU of the interface", "gauge");
         self.line("interface_mtu_bytes", &[], status.interface.mtu_bytes);
+        self.head("memory_bytes", "Memory that the sessions of all peers hold", "gauge");
+        self.line("memory_bytes", &[], status.interface.memory_bytes);
         self.head("cpu_seconds_total", "CPU time of the packet thread", "counter");
         self.line("cpu_seconds_total", &[], status.interface.cpu_s);
         self.head("uptime_seconds", "Time since the start", "gauge");

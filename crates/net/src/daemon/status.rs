@@ -56,6 +56,8 @@ pub struct InterfaceStatus {
     pub tcp_offload: bool,
     /// How many datagrams one system call may send.
     pub udp_segments: usize,
+    /// Memory that the sessions of all peers hold because of packets.
+    pub memory_bytes: u64,
 }
 
 /// Counters of the device.
@@ -90,6 +92,10 @@ pub struct Totals {
     pub inner_no_route: u64,
     /// TCP SYNs whose MSS option was reduced.
     pub mss_clamped: u64,
+    /// Packets from the device that were too long for their peer.
+    pub inner_too_long: u64,
+    /// ICMP messages to the senders of such packets.
+    pub too_big_sent: u64,
     /// Packets from a peer whose source is not in that peer's allowed IPs.
     pub wrong_source: u64,
     /// Authentic datagrams with a malformed body.
@@ -167,6 +173,14 @@ pub struct DaemonPeerStatus {
     pub waited_in_vain: u64,
     /// Symbols in flight in sessions that ended because the peer restarted.
     pub lost_in_restarts: u64,
+    /// Memory that the session holds because of packets.
+    pub memory_bytes: u64,
+    /// Work that the packets of the session have caused: bytes that were combined.
+    pub work_bytes: u64,
+    /// Repairs and reports dropped because the peer caused more than its fair share of the work.
+    pub over_work: u64,
+    /// How many times the session was shrunk because memory was short.
+    pub shrunk: u64,
     /// The session; null without a session.
     pub session: Option<SessionStatus>,
 }
@@ -245,14 +259,18 @@ pub struct SessionStatus {
     pub repairs_received: u64,
     /// Repairs received that brought nothing new.
     pub redundant: u64,
-    /// Repairs dropped because they covered more missing symbols than the decoder solves together.
-    /// This happens after a very large loss.
+    /// Repairs dropped because they covered more symbols, or more missing symbols, than the decoder
+    /// solves together. This happens after a very large loss.
     pub repairs_wide: u64,
     /// Repairs dropped because the decoder's matrix was full: too many repairs depended on each other.
     pub repairs_full: u64,
-    /// Useless symbols received: symbols that are too far ahead, or repairs of symbols that are no
-    /// longer kept.
+    /// Useless repairs received: repairs of symbols that are no longer kept.
     pub unusable: u64,
+    /// Symbols and window announcements refused because they were beyond the coding window.
+    pub beyond: u64,
+    /// Stored repairs discarded because memory was short, or because computing with them would have
+    /// taken too long.
+    pub repairs_discarded: u64,
     /// Symbols that the receiver gave up.
     pub given_up: u64,
     /// Packets delivered in order.
@@ -273,6 +291,10 @@ impl DaemonPeerStatus {
         self.waiting = peer.waiting as u64;
         self.waited_in_vain = peer.waited_in_vain;
         self.lost_in_restarts = peer.lost_in_restarts;
+        self.memory_bytes = peer.memory as u64;
+        self.work_bytes = peer.work;
+        self.over_work = peer.over_work;
+        self.shrunk = peer.shrunk;
         self.session = peer.tunnel.as_ref().map(SessionStatus::of);
     }
 }
@@ -327,6 +349,8 @@ impl SessionStatus {
             repairs_wide: received.wide,
             repairs_full: received.full,
             unusable: received.unusable,
+            beyond: received.beyond,
+            repairs_discarded: received.discarded,
             given_up: received.given_up,
             delivered: status.order.delivered,
         }
@@ -339,6 +363,8 @@ impl Totals {
             inner_malformed: endpoint.inner_malformed,
             inner_no_route: endpoint.inner_no_route,
             mss_clamped: endpoint.mss_clamped,
+            inner_too_long: endpoint.inner_too_long,
+            too_big_sent: endpoint.too_big_sent,
             wrong_source: endpoint.wrong_source,
             body_malformed: endpoint.body_malformed,
             unsendable: endpoint.unsendable,

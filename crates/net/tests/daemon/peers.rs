@@ -45,10 +45,11 @@ fn three_peers_at_once() {
             assert!(session.recovered > 0 && session.repairs_sent.values().sum::<u64>() > 0, "{session:?}");
         }
         assert_eq!(hub_end.status().totals.wrong_source, 0);
-        // Datagrams over IPv6 have room for smaller inner packets. The device's MTU is the smallest
-        // of the peers' MTUs.
-        let least = hub_end.status().peers.iter().map(|peer| peer.mtu_bytes).min();
-        assert!(least < Some(1436) && least == Some(hub_end.status().interface.mtu_bytes), "{least:?}");
+        // Datagrams over IPv6 have room for smaller inner packets. This does not shrink the packets
+        // to the other peers: the device's MTU is the largest of the peers' MTUs.
+        let mtus: Vec<u32> = hub_end.status().peers.iter().map(|peer| peer.mtu_bytes).collect();
+        assert_eq!((mtus.iter().min(), mtus.iter().max()), (Some(&1416), Some(&1436)), "{mtus:?}");
+        assert_eq!(hub_end.status().interface.mtu_bytes, 1436);
 
         // From one host to another through the hub, whose kernel forwards the packets.
         let forward = || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1");

@@ -76,6 +76,8 @@ mod replay;
 mod replies;
 #[cfg(test)]
 mod tests;
+#[cfg(fuzzing)]
+mod toy;
 
 pub use aead::{Key, Suite};
 pub use config::{

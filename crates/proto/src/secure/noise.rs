@@ -136,6 +136,9 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        #[cfg(fuzzing)]
+        return Some(Box::<super::toy::ToyDh>::default());
+        #[cfg(not(fuzzing))]
         DefaultResolver.resolve_dh(choice)
     }
 

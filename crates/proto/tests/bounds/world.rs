@@ -88,15 +88,15 @@ struct Attacker {
     attack: Option<Attack>,
 }
 
-fn address(n: u8) -> SocketAddr {
+pub(crate) fn address(n: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, n], 5182))
 }
 
-fn inside(n: u8) -> Ipv4Addr {
+pub(crate) fn inside(n: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, n)
 }
 
-fn private(seed: Seed, n: u8) -> PrivateKey {
+pub(crate) fn private(seed: Seed, n: u8) -> PrivateKey {
     PrivateKey::generate(&mut seed.stream(&format!("key/{n}")))
 }
 

@@ -24,6 +24,7 @@ impl PacketLoop {
                 pauses: self.pauses,
                 tcp_offload: self.tun.offload().0,
                 udp_segments: self.udp.segments(),
+                memory_bytes: self.endpoint.memory() as u64,
             },
             peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
             udp: self.udp.counters(),
@@ -53,6 +54,10 @@ impl PacketLoop {
             waiting: 0,
             waited_in_vain: 0,
             lost_in_restarts: 0,
+            memory_bytes: 0,
+            work_bytes: 0,
+            over_work: 0,
+            shrunk: 0,
             session: None,
         };
         if let Some(known) = self.endpoint.peer_status(peer.id) {
