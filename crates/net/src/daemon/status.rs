@@ -337,6 +337,7 @@ impl SessionStatus {
             queue_drops: BTreeMap::from([
                 ("full".into(), status.drops.full),
                 ("aqm".into(), status.drops.aqm),
+                ("thinned".into(), status.drops.thinned),
                 ("expired".into(), status.drops.expired),
                 ("too_long".into(), sent.too_long),
             ]),

@@ -120,6 +120,17 @@ impl<'a> Inner<'a> {
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
     }
 
+    /// The acknowledgement number of a pure TCP acknowledgement that says nothing more than this number and a window. None
+    /// if the packet has other flags than ACK, an ECN mark, or an option other than timestamps, such as SACK blocks.
+    pub fn plain_ack(&self) -> Option<u32> {
+        let tcp = self.tcp().filter(|tcp| self.ecn() == 0 && tcp[13] == 0b0001_0000)?;
+        let header = usize::from(tcp[12] >> 4) * 4;
+        let options = tcp.get(20..header).filter(|_| header == tcp.len())?;
+        // No options, or timestamps and padding (RFC 7323, appendix A).
+        let plain = matches!(options, [] | [1, 1, 8, 10, ..] if options.len() <= 12);
+        plain.then(|| u32::from_be_bytes([tcp[8], tcp[9], tcp[10], tcp[11]]))
+    }
+
     /// Whether the packet is a TCP segment with the flag SYN.
     pub fn is_syn(&self) -> bool {
         self.tcp().is_some_and(|tcp| tcp[13] & 0b10 != 0)

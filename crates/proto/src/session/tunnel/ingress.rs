@@ -5,6 +5,9 @@
 //! and CoDel's drops here tell the inner TCP to slow down. No later part of the tunnel drops
 //! packets for lack of room.
 //!
+//! A TCP acknowledgement that waits is replaced by a newer acknowledgement of its flow (RFC 3449, section 5.2.1).
+//! Duplicate acknowledgements, and acknowledgements with SACK blocks or ECN flags, are never replaced.
+//!
 //! The queue also classifies flows by rate. An *interactive* flow uses little of the path's rate.
 //! So its packets can have many proactive repairs (repairs sent before a loss is known) at little
 //! cost. All other flows are *bulk*.
@@ -44,8 +47,10 @@ pub(super) struct Queued<P> {
     pub(super) payload: P,
     pub(super) meta: Meta,
     pub(super) class: Class,
-    /// When the packet entered the queue.
+    /// When the packet entered the queue. An acknowledgement that replaced another one has the time of the other.
     pub(super) since: Time,
+    /// Whether the packet is an acknowledgement that has the number of another one.
+    pub(super) repeated: bool,
 }
 
 /// Numbers of packets that the ingress queue dropped, by reason.
@@ -57,12 +62,15 @@ pub struct QueueDrops {
     pub aqm: u64,
     /// Dropped because the packet waited longer than the deadline.
     pub expired: u64,
+    /// TCP acknowledgements replaced by newer ones of their flow.
+    pub thinned: u64,
 }
 
 /// The ingress queue of one tunnel.
 #[derive(Debug)]
 pub(super) struct Ingress<P> {
-    buckets: Vec<Bucket<P>>,
+    /// None: no packet has entered the bucket so far. The queue of a peer with few flows takes little memory.
+    buckets: Vec<Option<Box<Bucket<P>>>>,
     /// Buckets that have just become active. These buckets are served before the buckets in `old`
     /// (RFC 8290, section 4.2).
     new: VecDeque<u16>,
@@ -97,6 +105,8 @@ struct Bucket<P> {
     active: bool,
     codel: Codel,
     rate: FlowRate,
+    /// The flow and the number of the last TCP acknowledgement that entered.
+    last_ack: Option<(u64, u32)>,
 }
 
 impl<P> Ingress<P> {
@@ -104,16 +114,7 @@ impl<P> Ingress<P> {
     /// packet, bytes.
     pub(super) fn new(limit: usize, quantum: u32) -> Ingress<P> {
         Ingress {
-            buckets: (0..BUCKETS)
-                .map(|_| Bucket {
-                    queue: VecDeque::new(),
-                    bytes: 0,
-                    credit: 0,
-                    active: false,
-                    codel: Codel::default(),
-                    rate: FlowRate::default(),
-                })
-                .collect(),
+            buckets: (0..BUCKETS).map(|_| None).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             bytes: 0,
@@ -179,13 +180,25 @@ impl<P> Ingress<P> {
         if self.bytes < self.limit / 2 {
             self.longest = None;
         }
-        let bucket = &mut self.buckets[usize::from(index)];
+        let bucket = self.buckets[usize::from(index)].get_or_insert_default();
         let rate = bucket.rate.count(now, len);
+        let repeated = bucket.repeats_ack(&meta);
+        if !repeated && let Some(old) = bucket.outdated_by(&meta) {
+            let before = old.meta.len as usize;
+            (old.payload, old.meta) = (payload, meta);
+            bucket.bytes = bucket.bytes - before + len;
+            self.bytes = self.bytes - before + len;
+            if let Some(longest) = &mut self.longest {
+                longest.set(index, bucket.bytes);
+            }
+            self.drops.thinned += 1;
+            return;
+        }
         // Packets with `Order::Immediate` are not interactive. A bare acknowledgement, for
         // instance, needs no repair: the next acknowledgement makes up for the lost one.
         let interactive = meta.order == Order::InOrder && rate < interactive_below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
-        bucket.queue.push_back(Queued { payload, meta, class, since: now });
+        bucket.queue.push_back(Queued { payload, meta, class, since: now, repeated });
         bucket.bytes += len;
         if let Some(longest) = &mut self.longest {
             longest.set(index, bucket.bytes);
@@ -206,7 +219,7 @@ impl<P> Ingress<P> {
         loop {
             let from_new = !self.new.is_empty();
             let index = *self.new.front().or(self.old.front())?;
-            let bucket = &mut self.buckets[usize::from(index)];
+            let bucket = self.buckets[usize::from(index)].get_or_insert_default();
             if bucket.credit <= 0 {
                 bucket.credit += self.quantum;
                 self.rotate(from_new);
@@ -238,7 +251,7 @@ impl<P> Ingress<P> {
             // CoDel must not drop this packet if at most two full packets wait behind it. Drops
             // cannot shorten such a queue further.
             let interval = self.interval_for(sojourn);
-            let bucket = &mut self.buckets[usize::from(index)];
+            let bucket = self.buckets[usize::from(index)].get_or_insert_default();
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
             if bucket.codel.drops(now, short, interval) {
                 self.drops.aqm += 1;
@@ -284,9 +297,10 @@ impl<P> Ingress<P> {
     /// the loss of the first packet sooner than the loss of the last packet.
     fn drop_from_longest(&mut self) {
         let buckets = &self.buckets;
-        let longest = self.longest.get_or_insert_with(|| Longest::of(|index| buckets[usize::from(index)].bytes));
+        let bytes = |index: u16| buckets[usize::from(index)].as_ref().map_or(0, |bucket| bucket.bytes);
+        let longest = self.longest.get_or_insert_with(|| Longest::of(bytes));
         let index = longest.first();
-        let bucket = &mut self.buckets[usize::from(index)];
+        let Some(bucket) = self.buckets[usize::from(index)].as_mut() else { return };
         if let Some(head) = bucket.queue.pop_front() {
             let len = head.meta.len as usize;
             bucket.bytes -= len;
@@ -334,6 +348,41 @@ impl Longest {
             node /= 2;
             self.nodes[node] = self.nodes[2 * node].max(self.nodes[2 * node + 1]);
         }
+    }
+}
+
+impl<P> Default for Bucket<P> {
+    fn default() -> Bucket<P> {
+        Bucket {
+            queue: VecDeque::new(),
+            bytes: 0,
+            credit: 0,
+            active: false,
+            codel: Codel::default(),
+            rate: FlowRate::default(),
+            last_ack: None,
+        }
+    }
+}
+
+impl<P> Bucket<P> {
+    /// Whether the packet acknowledges the same number as the last acknowledgement. Such a packet may be a duplicate
+    /// acknowledgement. TCP counts these to detect losses (RFC 5681), so neither packet may be replaced.
+    fn repeats_ack(&mut self, meta: &Meta) -> bool {
+        let Some(ack) = meta.ack.map(|number| (meta.flow, number)) else { return false };
+        let repeats = self.last_ack.replace(ack) == Some(ack);
+        if let Some(last) = self.queue.back_mut().filter(|last| repeats && last.meta.flow == meta.flow) {
+            last.repeated = true;
+        }
+        repeats
+    }
+
+    /// The last packet in the queue, if the plain acknowledgement described by `meta` makes it needless.
+    fn outdated_by(&mut self, meta: &Meta) -> Option<&mut Queued<P>> {
+        let new = meta.ack?;
+        let last = self.queue.back_mut().filter(|last| last.meta.flow == meta.flow && !last.repeated)?;
+        // Numbers wrap around (RFC 9293, section 3.4).
+        (new.wrapping_sub(last.meta.ack?) as i32 > 0).then_some(last)
     }
 }
 
@@ -423,7 +472,7 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(10);
 
     fn meta(flow: u64, len: u32) -> Meta {
-        Meta { flow, order: Order::InOrder, len }
+        Meta { flow, order: Order::InOrder, len, ack: None }
     }
 
     fn ms(n: u64) -> Time {
@@ -466,6 +515,32 @@ mod tests {
     }
 
     #[test]
+    fn waiting_acknowledgements_are_thinned_but_not_duplicates() {
+        let mut q = Ingress::new(1 << 20, 1500);
+        let ack = |flow, number| Meta { flow, order: Order::Immediate, len: 52, ack: number };
+        let same_bucket = 1 + BUCKETS as u64;
+        let numbers = [
+            (1, Some(u32::MAX - 5)), // replaced, although the next number has wrapped around
+            (1, Some(10)),           // replaced
+            (1, Some(20)),           // stays: a duplicate follows
+            (1, Some(20)),           // stays: is a duplicate
+            (1, Some(20)),           // stays: is a duplicate
+            (1, Some(30)),           // stays: a packet that is no plain acknowledgement follows
+            (1, None),
+            (1, Some(40)),           // stays: the next number is lower
+            (1, Some(35)),           // stays: a packet of another flow follows
+            (same_bucket, Some(50)), // replaced
+            (same_bucket, Some(60)),
+        ];
+        for (i, (flow, number)) in numbers.into_iter().enumerate() {
+            q.push(ms(i as u64), i, ack(flow, number), 0.0);
+        }
+        let left: Vec<_> = std::iter::from_fn(|| q.pop(ms(20), DEADLINE)).map(|head| head.payload).collect();
+        assert_eq!(left, [2, 3, 4, 5, 6, 7, 8, 10]);
+        assert_eq!((q.drops().thinned, q.backlog()), (3, (0, 0)));
+    }
+
+    #[test]
     fn a_standing_queue_is_cut_and_a_burst_is_not() {
         let mut q = Ingress::new(1 << 24, 1500);
         let mut serve = |arrivals: fn(u64) -> u64| {
@@ -501,15 +576,18 @@ mod tests {
         let mut random = ripstop_base::Seed::new(1).stream("longest");
         for step in 0..20_000u64 {
             if random.chance(0.7) {
-                let before: Vec<usize> = q.buckets.iter().map(|bucket| bucket.bytes).collect();
+                let bytes = |q: &Ingress<_>| -> Vec<usize> {
+                    q.buckets.iter().map(|bucket| bucket.as_ref().map_or(0, |bucket| bucket.bytes)).collect()
+                };
+                let before = bytes(&q);
                 let longest = before.iter().copied().max().unwrap_or(0);
                 let drops = q.drops().full;
                 let len = 50 + random.below(1400) as u32;
                 q.push(ms(step), (), meta(random.below(300).pow(2), len), 0.0);
                 if q.drops().full == drops + 1 {
-                    let shorter = q.buckets.iter().zip(&before).find(|(now, before)| now.bytes < **before);
+                    let shorter = bytes(&q).into_iter().zip(before).find(|(now, before)| now < before);
                     // A bucket of equal length may have taken the new packet's place.
-                    assert!(shorter.is_none_or(|(_, before)| *before == longest), "step {step}");
+                    assert!(shorter.is_none_or(|(_, before)| before == longest), "step {step}");
                 }
             } else {
                 q.pop(ms(step), DEADLINE);

@@ -19,6 +19,9 @@ pub struct Meta {
     pub order: Order,
     /// Length of the inner packet, bytes.
     pub len: u32,
+    /// The number that the packet acknowledges, if a later acknowledgement of the flow makes the packet needless. None
+    /// for all packets but plain TCP acknowledgements.
+    pub ack: Option<u32>,
 }
 
 /// How a packet is delivered.
@@ -76,10 +79,11 @@ impl InnerPacket for Symbol {
         let inner = Inner::parse(bytes).ok()?;
         let len = bytes.len() as u32;
         Some(if inner.is_bare_ack() {
-            Meta { flow: inner.flow() ^ ACKNOWLEDGEMENTS, order: Order::Immediate, len }
+            let flow = inner.flow() ^ ACKNOWLEDGEMENTS;
+            Meta { flow, order: Order::Immediate, len, ack: inner.plain_ack() }
         } else {
             let order = if inner.dscp() == EXPEDITED { Order::Immediate } else { Order::InOrder };
-            Meta { flow: inner.flow(), order, len }
+            Meta { flow: inner.flow(), order, len, ack: None }
         })
     }
 }

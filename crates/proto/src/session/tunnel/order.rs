@@ -48,7 +48,8 @@ pub struct OrderCounts {
 /// In-order delivery for all flows of one tunnel.
 #[derive(Debug)]
 pub(super) struct InOrder<P> {
-    flows: Vec<Flow<P>>,
+    /// None: no packet of the bucket has arrived so far. A peer with few flows takes little memory.
+    flows: Vec<Option<Box<Flow<P>>>>,
     /// For each missing symbol, the flow buckets whose first waiting packet waits for this symbol.
     blocked: BTreeMap<u64, Vec<u16>>,
     /// Time of arrival, flow bucket and symbol of each waiting packet, in order of arrival. The
@@ -75,6 +76,12 @@ struct Flow<P> {
     waiting: BTreeMap<u64, Waiting<P>>,
 }
 
+impl<P> Default for Flow<P> {
+    fn default() -> Flow<P> {
+        Flow { last: None, last_immediate: None, waiting: BTreeMap::new() }
+    }
+}
+
 /// A packet that waits for an earlier packet.
 #[derive(Debug)]
 struct Waiting<P> {
@@ -85,7 +92,7 @@ struct Waiting<P> {
 impl<P> InOrder<P> {
     pub(super) fn new() -> InOrder<P> {
         InOrder {
-            flows: (0..BUCKETS).map(|_| Flow { last: None, last_immediate: None, waiting: BTreeMap::new() }).collect(),
+            flows: (0..BUCKETS).map(|_| None).collect(),
             blocked: BTreeMap::new(),
             arrivals: VecDeque::new(),
             waiting: 0,
@@ -99,7 +106,7 @@ impl<P> InOrder<P> {
     /// that are still missing, without `id`.
     pub(super) fn arrive(&mut self, now: Time, id: u64, gap: Gap, packet: Delivered<P>, missing: &IdRanges) {
         let index = bucket_of(packet.meta.flow);
-        let flow = &mut self.flows[usize::from(index)];
+        let flow = self.flow(index);
         if packet.meta.order == Order::Immediate {
             if flow.last_immediate.is_some_and(|last| last > id) {
                 self.counts.superseded += 1;
@@ -111,10 +118,12 @@ impl<P> InOrder<P> {
         } else if flow.last.is_some_and(|last| last > id) {
             self.counts.late += 1;
         } else {
-            self.bytes += packet.meta.len as usize;
-            self.waiting += usize::from(flow.waiting.insert(id, Waiting { gap, packet }).is_none());
+            let bytes = packet.meta.len as usize;
+            let fresh = flow.waiting.insert(id, Waiting { gap, packet }).is_none();
+            self.bytes += bytes;
+            self.waiting += usize::from(fresh);
             self.release(index, missing);
-            if self.flows[usize::from(index)].last.is_none_or(|last| last < id) {
+            if !self.has_left(index, id) {
                 self.counts.held += 1;
                 self.arrivals.push_back((now, index, id));
             }
@@ -192,14 +201,18 @@ impl<P> InOrder<P> {
 
     /// Whether the flow bucket `index` has delivered symbol `id` or a later one.
     fn has_left(&self, index: u16, id: u64) -> bool {
-        self.flows[usize::from(index)].last.is_some_and(|last| last >= id)
+        self.flows[usize::from(index)].as_ref().is_some_and(|flow| flow.last.is_some_and(|last| last >= id))
+    }
+
+    fn flow(&mut self, index: u16) -> &mut Flow<P> {
+        self.flows[usize::from(index)].get_or_insert_default()
     }
 
     /// Delivers the waiting packets of the flow bucket `index` up to the first packet that must
     /// wait. Records which missing symbol this packet waits for.
     fn release(&mut self, index: u16, missing: &IdRanges) {
         loop {
-            let flow = &self.flows[usize::from(index)];
+            let flow = self.flow(index);
             let Some((id, first)) = flow.waiting.first_key_value() else { return };
             let bracket = first.gap.predecessors(*id);
             let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
@@ -221,7 +234,7 @@ impl<P> InOrder<P> {
     /// packets are missing.
     fn skip_to(&mut self, index: u16, id: u64) {
         self.counts.skipped += 1;
-        while self.flows[usize::from(index)].waiting.first_key_value().is_some_and(|(first, _)| *first <= id) {
+        while self.flow(index).waiting.first_key_value().is_some_and(|(first, _)| *first <= id) {
             self.deliver_first(index);
         }
     }
@@ -234,13 +247,13 @@ impl<P> InOrder<P> {
         }
         if self.arrivals.len() > 2 * self.waiting + FEW_ARRIVALS {
             let flows = &self.flows;
-            self.arrivals.retain(|(_, index, id)| flows[usize::from(*index)].last.is_none_or(|last| last < *id));
+            self.arrivals.retain(|(_, index, id)| !flows[usize::from(*index)].as_ref().is_some_and(|flow| flow.last.is_some_and(|last| last >= *id)));
         }
     }
 
     /// Delivers the first waiting packet of the flow bucket `index`.
     fn deliver_first(&mut self, index: u16) {
-        let flow = &mut self.flows[usize::from(index)];
+        let flow = self.flow(index);
         if let Some((id, first)) = flow.waiting.pop_first() {
             flow.last = Some(id);
             self.waiting -= 1;
@@ -259,7 +272,7 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(1);
 
     fn packet(id: u64, flow: u64, order: Order) -> Delivered<u64> {
-        Delivered { payload: id, meta: Meta { flow, order, len: 100 } }
+        Delivered { payload: id, meta: Meta { flow, order, len: 100, ack: None } }
     }
 
     fn ids(ids: &[u64]) -> IdRanges {

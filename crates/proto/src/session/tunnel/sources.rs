@@ -330,9 +330,10 @@ mod tests {
     fn window(n: u64, lost: impl Iterator<Item = u64>) -> Sources<Symbol> {
         let mut sources = Sources::new();
         for _ in 0..n {
-            let meta = Meta { flow: 1, order: Order::InOrder, len: 40 };
+            let meta = Meta { flow: 1, order: Order::InOrder, len: 40, ack: None };
             let payload = Symbol::from_slice(&[0; 41]);
-            sources.push(Time::ZERO, Queued { payload, meta, class: Class::Bulk, since: Time::ZERO });
+            let (class, since, repeated) = (Class::Bulk, Time::ZERO, false);
+            sources.push(Time::ZERO, Queued { payload, meta, class, since, repeated });
         }
         lost.for_each(|id| sources.lost(id));
         sources

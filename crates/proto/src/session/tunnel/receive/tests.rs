@@ -16,7 +16,7 @@ impl InnerPacket for Length {
         Gap::ADJACENT
     }
     fn meta(&self) -> Option<Meta> {
-        Some(Meta { flow: 1, order: Order::InOrder, len: self.0 as u32 - 1 })
+        Some(Meta { flow: 1, order: Order::InOrder, len: self.0 as u32 - 1, ack: None })
     }
 }
 
