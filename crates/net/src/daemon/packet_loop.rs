@@ -35,6 +35,7 @@ use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::secure::{PeerId, PublicKey, Rejected, SecureConfig};
 use ripstop_proto::session::tunnel::Delivered;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -93,8 +94,8 @@ pub(super) struct PacketLoop {
     delivered: Vec<Delivered<Symbol>>,
     joiner: Joiner,
     peers: Vec<PeerState>,
-    /// The peers whose address is a name.
-    named: Vec<usize>,
+    /// The times of the next look-ups, and the indices of the peers: all `next_lookup` of `peers`.
+    lookups: BTreeSet<(Time, usize)>,
     resolver: Resolver,
     moderation: Moderation,
     /// Number of turns, and number of pauses between two turns.
@@ -189,7 +190,6 @@ impl PacketLoop {
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
             peers.push(PeerState::new(id, peer, lookup, now));
         }
-        let named = (0..peers.len()).filter(|index| peers[*index].lookup.is_some()).collect();
         Ok(PacketLoop {
             shared,
             config: config.clone(),
@@ -202,8 +202,8 @@ impl PacketLoop {
             scratch: vec![0; READ_ROOM],
             delivered: Vec::with_capacity(DELIVERED),
             joiner,
+            lookups: peers.iter().enumerate().filter_map(|(i, peer)| Some((peer.next_lookup?, i))).collect(),
             peers,
-            named,
             resolver,
             moderation: Moderation::new(now),
             turns: 0,
@@ -449,13 +449,12 @@ impl PacketLoop {
 
     /// Starts the look-ups of peers' names that are due, and uses the answers that have come.
     fn resolve_names(&mut self, now: Time) {
-        for index in self.named.iter().copied() {
-            let Some(peer) = self.peers.get_mut(index) else { continue };
-            if let (Some(name), Some(at)) = (&peer.lookup, peer.next_lookup)
-                && at <= now
-            {
+        while let Some((at, index)) = self.lookups.first().copied()
+            && at <= now
+        {
+            self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
+            if let Some(name) = self.peers.get(index).and_then(|peer| peer.lookup.as_ref()) {
                 self.resolver.ask(index, name);
-                peer.next_lookup = Some(now + RESOLVE_INTERVAL);
             }
         }
         while let Some(answer) = self.resolver.poll() {
@@ -475,7 +474,7 @@ impl PacketLoop {
                     }
                     self.endpoint.set_endpoint(now, peer.id, to);
                     if !peer.unreachable {
-                        peer.next_lookup = None;
+                        self.schedule_lookup(answer.peer, None);
                     }
                 }
                 Err(error) => {
@@ -483,6 +482,16 @@ impl PacketLoop {
                 }
             }
         }
+    }
+
+    /// Sets when to look up the name of the peer with this index; None: no look-up is needed.
+    fn schedule_lookup(&mut self, index: usize, at: Option<Time>) {
+        let Some(peer) = self.peers.get_mut(index) else { return };
+        let at = at.filter(|_| peer.lookup.is_some());
+        if let Some(before) = std::mem::replace(&mut peer.next_lookup, at) {
+            self.lookups.remove(&(before, index));
+        }
+        self.lookups.extend(at.map(|at| (at, index)));
     }
 
     /// Logs that datagrams were rejected for an alarming reason, at most once per
@@ -502,8 +511,8 @@ impl PacketLoop {
 
     /// How long to wait for the next event; None: wait until a descriptor is readable.
     fn wait(&self, now: Time, more: bool) -> Option<Duration> {
-        let lookups = self.named.iter().filter_map(|index| self.peers.get(*index)?.next_lookup).min();
-        let due = [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min();
+        let lookup = self.lookups.first().map(|(at, _)| *at);
+        let due = [self.endpoint.poll_timeout(), lookup].into_iter().flatten().min();
         wait(more, self.blocked, due.map(|at| at.since(now)))
     }
 }

@@ -16,22 +16,24 @@ impl PacketLoop {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.connected = Some(now);
                     peer.restarts += u64::from(again);
-                    (peer.silent, peer.unreachable, peer.next_lookup) = (false, false, None);
+                    (peer.silent, peer.unreachable) = (false, false);
                 }
+                self.schedule_lookup(peer.index(), None);
                 tracing::info!(peer = %name, again, "connected");
             }
             EndpointEvent::Unreachable { peer, silent_for } => {
                 tracing::warn!(peer = %named(&self.peers, peer), silent_for = ?silent_for, "peer unreachable; handshakes continue");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.unreachable = true;
-                    peer.next_lookup = peer.lookup.is_some().then_some(now);
                 }
+                self.schedule_lookup(peer.index(), Some(now));
             }
             EndpointEvent::Reachable { peer } => {
                 tracing::info!(peer = %named(&self.peers, peer), "peer reachable again");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    (peer.unreachable, peer.next_lookup) = (false, None);
+                    peer.unreachable = false;
                 }
+                self.schedule_lookup(peer.index(), None);
             }
             EndpointEvent::Roamed { peer, from: None, to } => {
                 tracing::info!(peer = %named(&self.peers, peer), at = %to, "learned the peer's address");

@@ -32,7 +32,7 @@ impl PacketLoop {
         let routes: Vec<_> = routes.flatten().collect();
         self.endpoint.set_routes(routes);
         let peers = self.peers.iter().enumerate();
-        self.named = peers.filter(|(_, peer)| !peer.removed && peer.lookup.is_some()).map(|(index, _)| index).collect();
+        self.lookups = peers.filter_map(|(index, peer)| Some((peer.next_lookup?, index))).collect();
         self.config = config;
         self.update_device_mtu();
     }
