@@ -53,6 +53,9 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 23] = [
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
     ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
+    ("queue_marked_total", "ECN-capable packets that the send queue marked instead of dropping them", |s| {
+        s.queue_marked as f64
+    }),
     ("tail_probes_total", "Probes sent because the last datagrams were not reported", |s| s.tail_probes as f64),
     ("silences_total", "Times that all datagrams in flight were declared lost because no report came", |s| {
         s.silences as f64

@@ -247,6 +247,9 @@ pub struct SessionStatus {
     pub repairs_wasted: u64,
     /// Packets dropped from the send queue, by reason.
     pub queue_drops: BTreeMap<Name, u64>,
+    /// ECN-capable packets that the send queue marked with Congestion Experienced instead of
+    /// dropping them.
+    pub queue_marked: u64,
     /// Symbols that the sender gave up.
     pub given_up_sending: u64,
     /// Datagrams received. Datagrams with the same number count as one.
@@ -341,6 +344,7 @@ impl SessionStatus {
                 ("expired".into(), status.drops.expired),
                 ("too_long".into(), sent.too_long),
             ]),
+            queue_marked: status.drops.marked,
             given_up_sending: status.given_up,
             datagrams_received: received.datagrams,
             sources_received: received.sources,

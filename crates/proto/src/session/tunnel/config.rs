@@ -81,6 +81,8 @@ pub struct TunnelConfig {
     pub initial_rtt: Duration,
     /// Whether datagrams are sent as ECN-capable, ECT(0) (RFC 3168).
     ///
+    /// With a fixed rate, datagrams are never ECN-capable, because a fixed rate does not slow down.
+    ///
     /// Off by default: a sender of ECT(0) promises to slow down for marks, and the rate controller
     /// reacts too weakly to marks.
     pub ecn: bool,

@@ -53,7 +53,7 @@ pub(super) struct Queued<P> {
     pub(super) repeated: bool,
 }
 
-/// Numbers of packets that the ingress queue dropped, by reason.
+/// Numbers of packets that the ingress queue dropped, by reason, and of packets that it marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDrops {
     /// Dropped because the queue was full.
@@ -64,6 +64,8 @@ pub struct QueueDrops {
     pub expired: u64,
     /// TCP acknowledgements replaced by newer ones of their flow.
     pub thinned: u64,
+    /// Not dropped: CoDel marked an ECN-capable packet with Congestion Experienced instead.
+    pub marked: u64,
 }
 
 /// The ingress queue of one tunnel.
@@ -212,10 +214,13 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Removes and returns the next packet to send. Drops packets that CoDel selects, and packets
-    /// that waited longer than `expires`. CoDel gets at least its target and two intervals to react
+    /// Removes and returns the next packet to send. Drops packets that CoDel selects and that are not
+    /// ECN-capable, and packets that waited longer than `expires`. CoDel gets at least its target and two intervals to react
     /// before packets expire.
-    pub(super) fn pop(&mut self, now: Time, expires: Duration) -> Option<Queued<P>> {
+    ///
+    /// `mark` marks a packet with Congestion Experienced, and returns false if the packet is not
+    /// ECN-capable ([`InnerPacket::mark_congestion`](super::inner::InnerPacket::mark_congestion)).
+    pub(super) fn pop(&mut self, now: Time, expires: Duration, mark: impl Fn(&mut P) -> bool) -> Option<Queued<P>> {
         loop {
             let from_new = !self.new.is_empty();
             let index = *self.new.front().or(self.old.front())?;
@@ -225,7 +230,7 @@ impl<P> Ingress<P> {
                 self.rotate(from_new);
                 continue;
             }
-            let Some(head) = bucket.queue.pop_front() else {
+            let Some(mut head) = bucket.queue.pop_front() else {
                 if from_new {
                     // The bucket stays active for one more turn. Otherwise a flow that sends single
                     // packets would always count as new.
@@ -254,8 +259,13 @@ impl<P> Ingress<P> {
             let bucket = self.buckets[usize::from(index)].get_or_insert_default();
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
             if bucket.codel.drops(now, short, interval) {
-                self.drops.aqm += 1;
-                continue;
+                // An ECN-capable sender slows down for a mark as for a drop (RFC 3168, section 5),
+                // and the packet need not be sent again.
+                if !mark(&mut head.payload) {
+                    self.drops.aqm += 1;
+                    continue;
+                }
+                self.drops.marked += 1;
             }
             bucket.credit -= len as i64;
             return Some(head);
@@ -490,12 +500,12 @@ mod tests {
         }
         let mut sent = [0usize; 3];
         for _ in 0..200 {
-            let head = q.pop(ms(1), DEADLINE).unwrap();
+            let head = q.pop(ms(1), DEADLINE, |_| false).unwrap();
             sent[head.payload.0] += head.meta.len as usize;
         }
         assert!(sent[1].abs_diff(sent[2]) <= 3000, "{sent:?}");
         q.push(ms(2), (3, 0), meta(3, 100), 0.0);
-        let next: Vec<_> = (0..4).map(|_| q.pop(ms(2), DEADLINE).unwrap().payload.0).collect();
+        let next: Vec<_> = (0..4).map(|_| q.pop(ms(2), DEADLINE, |_| false).unwrap().payload.0).collect();
         assert!(next.contains(&3), "{next:?}");
     }
 
@@ -506,7 +516,7 @@ mod tests {
             q.push(ms(0), i, meta(i % 5, 700), 0.0);
         }
         let mut last = [None; 5];
-        while let Some(head) = q.pop(ms(1), DEADLINE) {
+        while let Some(head) = q.pop(ms(1), DEADLINE, |_| false) {
             let flow = (head.payload % 5) as usize;
             assert!(last[flow] < Some(head.payload));
             last[flow] = Some(head.payload);
@@ -548,15 +558,39 @@ mod tests {
                 for _ in 0..arrivals(t) {
                     q.push(ms(t), (), meta(7, 1500), 0.0);
                 }
-                q.pop(ms(t), DEADLINE);
+                q.pop(ms(t), DEADLINE, |_| false);
             }
             let dropped = q.drops().aqm;
-            while q.pop(ms(3_000), DEADLINE).is_some() {}
+            while q.pop(ms(3_000), DEADLINE, |_| false).is_some() {}
             q.drops = QueueDrops::default();
             dropped
         };
         assert!(serve(|t| if t == 0 { 40 } else { 1 }) > 0, "CoDel does not drop from a queue of 40 ms that lasts 3 s");
         assert_eq!(serve(|t| if t % 100 == 0 { 60 } else { 0 }), 0, "CoDel drops from bursts that drain in time");
+    }
+
+    /// ECN-capable packets are marked where other packets are dropped, at the same moments.
+    #[test]
+    fn capable_packets_are_marked_instead_of_dropped() {
+        let serve = |capable: bool| {
+            let mut q = Ingress::new(1 << 24, 1500);
+            let mut marks = 0;
+            for t in 0..1_000u64 {
+                for _ in 0..if t == 0 { 40 } else { 1 } {
+                    q.push(ms(t), false, meta(7, 1500), 0.0);
+                }
+                let mark = |packet: &mut bool| {
+                    *packet = capable;
+                    capable
+                };
+                marks += u64::from(q.pop(ms(t), DEADLINE, mark).is_some_and(|head| head.payload));
+            }
+            (q.drops(), marks)
+        };
+        let (dropped, none) = serve(false);
+        assert!(dropped.aqm > 0 && dropped.marked == 0 && none == 0, "{dropped:?}");
+        let (marked, marks) = serve(true);
+        assert!(marked.aqm == 0 && marked.marked >= dropped.aqm && marks == marked.marked, "{marked:?} {marks}");
     }
 
     #[test]
@@ -566,7 +600,7 @@ mod tests {
             q.push(ms(0), (), meta(1, 1500), 0.0);
         }
         assert_eq!(q.drops().full, 2);
-        assert!(q.pop(ms(20_000), DEADLINE).is_none());
+        assert!(q.pop(ms(20_000), DEADLINE, |_| false).is_none());
         assert_eq!(q.drops().expired, 10);
     }
 
@@ -590,7 +624,7 @@ mod tests {
                     assert!(shorter.is_none_or(|(_, before)| before == longest), "step {step}");
                 }
             } else {
-                q.pop(ms(step), DEADLINE);
+                q.pop(ms(step), DEADLINE, |_| false);
             }
             assert!(q.backlog().1 <= 100_000);
         }
@@ -598,7 +632,7 @@ mod tests {
         q.shrink_to(5_000);
         assert!((3_000..=5_000).contains(&q.backlog().1));
         q.shrink_to(0);
-        assert!(q.is_empty() && q.pop(ms(20_000), DEADLINE).is_none());
+        assert!(q.is_empty() && q.pop(ms(20_000), DEADLINE, |_| false).is_none());
     }
 
     #[test]
@@ -606,7 +640,7 @@ mod tests {
         let mut q = Ingress::new(1 << 20, 1500);
         let mut class = |now, flow, len| {
             q.push(now, (), meta(flow, len), 8_000.0);
-            q.pop(now, DEADLINE).unwrap().class
+            q.pop(now, DEADLINE, |_| false).unwrap().class
         };
         for i in 0..100u64 {
             assert_eq!(class(ms(50 * i), 1, 200), Class::Interactive);

@@ -4,7 +4,7 @@
 //! [`InnerPacket`] makes the tunnel independent of the packet's format. [`Symbol`] implements this
 //! trait for IP packets.
 
-use crate::inner::Inner;
+use crate::inner::{Inner, mark_congestion};
 use crate::wire::Gap;
 use crate::wire::symbol::unframe;
 use ripstop_codes::{Payload, Symbol};
@@ -50,6 +50,11 @@ pub trait InnerPacket: Payload {
     fn gap(&self) -> Gap;
     /// Flow, order and length of the packet. `None`: the symbol does not hold a valid inner packet.
     fn meta(&self) -> Option<Meta>;
+    /// Marks the packet with Congestion Experienced if the packet is ECN-capable (RFC 3168). Returns
+    /// whether the packet carries the mark. The default marks nothing.
+    fn mark_congestion(&mut self) -> bool {
+        false
+    }
 }
 
 /// DSCP of expedited forwarding (RFC 3246).
@@ -85,5 +90,15 @@ impl InnerPacket for Symbol {
             let order = if inner.dscp() == EXPEDITED { Order::Immediate } else { Order::InOrder };
             Meta { flow: inner.flow(), order, len, ack: None }
         })
+    }
+
+    fn mark_congestion(&mut self) -> bool {
+        // Most packets are not ECN-capable, so the symbol is not copied before the field was read.
+        let capable = |bytes| Inner::parse(bytes).is_ok_and(|inner| inner.ecn() != 0);
+        let mut marked = false;
+        if unframe(self.as_slice()).is_ok_and(|(_, bytes)| capable(bytes)) {
+            self.edit(|bytes| marked = bytes.get_mut(1..).is_some_and(mark_congestion));
+        }
+        marked
     }
 }

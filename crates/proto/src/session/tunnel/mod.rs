@@ -321,7 +321,9 @@ impl<P: InnerPacket> Tunnel<P> {
     ///
     /// CoDel may drop some of these packets, as CoDel does when packets are sent.
     pub fn take_waiting(&mut self) -> Vec<P> {
-        std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX)).map(|queued| queued.payload).collect()
+        std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX, P::mark_congestion))
+            .map(|queued| queued.payload)
+            .collect()
     }
 
     /// Length of the largest inner packet that the tunnel takes, bytes.

@@ -5,7 +5,7 @@ use super::ingress::Class;
 use super::repair::{PlannedRepair, Purpose};
 use super::sent_history::Content;
 use super::silence::TailProbe;
-use super::{InnerPacket, Tunnel};
+use super::{InnerPacket, RateMode, Tunnel};
 use crate::session::Transmit;
 use crate::wire::{Datagram, Packet};
 use ripstop_base::Time;
@@ -23,11 +23,11 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.window_open() {
             return None;
         }
-        let mut queued = self.ingress.pop(now, self.deadline())?;
+        let mut queued = self.ingress.pop(now, self.deadline(), P::mark_congestion)?;
         // The path's MTU may have become smaller since the packet was queued.
         while queued.meta.len > self.inner_mtu() {
             self.counts.too_long += 1;
-            queued = self.ingress.pop(now, self.deadline())?;
+            queued = self.ingress.pop(now, self.deadline(), P::mark_congestion)?;
         }
         let interactive = queued.class == Class::Interactive;
         let (id, gap, payload) = self.sources.push(now, queued);
@@ -75,6 +75,8 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.counts.datagrams += 1;
         self.counts.bytes += u64::from(bytes);
-        Transmit { packet: Datagram { number, packet }, bytes, ect: self.config.ecn }
+        // A fixed rate does not slow down for marks, so its datagrams are not ECN-capable.
+        let ect = self.config.ecn && !matches!(self.config.rate, RateMode::Fixed(_));
+        Transmit { packet: Datagram { number, packet }, bytes, ect }
     }
 }

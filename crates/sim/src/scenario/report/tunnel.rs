@@ -51,6 +51,8 @@ pub struct DirectionReport {
     pub dropped_full: Statistic,
     /// Packets that the queue management dropped to slow their flow down.
     pub dropped_aqm: Statistic,
+    /// ECN-capable packets that the queue management marked instead of dropping them.
+    pub marked_aqm: Statistic,
     /// Packets dropped at the entrance because they waited beyond their deadline.
     pub dropped_expired: Statistic,
     /// Symbols that the sender gave up.
@@ -136,6 +138,7 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         residual_loss: runs.iter().filter_map(residual).collect::<Sample>().statistic(),
         dropped_full: sent(&|s| s.drops.full),
         dropped_aqm: sent(&|s| s.drops.aqm),
+        marked_aqm: sent(&|s| s.drops.marked),
         dropped_expired: sent(&|s| s.drops.expired),
         given_up_sender: sent(&|s| s.given_up),
         skipped: arrived(&|s| s.order.skipped),

@@ -76,6 +76,14 @@ impl InnerPacket for LabelledPacket {
         let order = if label.immediate { Order::Immediate } else { Order::InOrder };
         Some(Meta { flow: u64::from(label.flow), order, len: label.len, ack: None })
     }
+
+    fn mark_congestion(&mut self) -> bool {
+        let Some(label) = self.label().filter(|label| label.ecn != Ecn::NotCapable) else { return false };
+        let gap = self.gap();
+        *self = LabelledPacket::new(Label { ecn: Ecn::Marked, ..label });
+        self.set_gap(gap);
+        true
+    }
 }
 
 #[cfg(test)]
@@ -89,5 +97,10 @@ mod tests {
         packet.set_gap(Gap::ADJACENT);
         assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(label), 1437, Gap::ADJACENT));
         assert_eq!(LabelledPacket(Sketch::new(0, [255; 16])).label(), None);
+        assert!(packet.mark_congestion());
+        let marked = Label { ecn: Ecn::Marked, ..label };
+        assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(marked), 1437, Gap::ADJACENT));
+        let mut plain = LabelledPacket::new(Label { ecn: Ecn::NotCapable, ..label });
+        assert!(!plain.mark_congestion() && plain.label().is_some_and(|label| label.ecn == Ecn::NotCapable));
     }
 }
