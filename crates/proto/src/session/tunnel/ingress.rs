@@ -545,7 +545,7 @@ mod tests {
         for (i, (flow, number)) in numbers.into_iter().enumerate() {
             q.push(ms(i as u64), i, ack(flow, number), 0.0);
         }
-        let left: Vec<_> = std::iter::from_fn(|| q.pop(ms(20), DEADLINE)).map(|head| head.payload).collect();
+        let left: Vec<_> = std::iter::from_fn(|| q.pop(ms(20), DEADLINE, |_| false)).map(|head| head.payload).collect();
         assert_eq!(left, [2, 3, 4, 5, 6, 7, 8, 10]);
         assert_eq!((q.drops().thinned, q.backlog()), (3, (0, 0)));
     }
