@@ -125,7 +125,7 @@ impl Variant {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => 0,
             Variant::Sack => ack.blocks().count(),
             Variant::Cubic | Variant::LinuxCubic | Variant::Bbr | Variant::LinuxReno => {
-                (ack.blocks().count() + usize::from(ack.duplicate.is_some())).min(MAX_BLOCKS)
+                (ack.blocks().count() + usize::from(ack.duplicate().is_some())).min(MAX_BLOCKS)
             }
         };
         HEADER + BLOCK * blocks
@@ -148,25 +148,39 @@ impl FromStr for Variant {
 pub struct Ack {
     /// The first packet that has not arrived.
     pub next: u64,
-    /// A packet that arrived again (D-SACK, RFC 2883).
-    pub duplicate: Option<u64>,
+    /// A packet that arrived again (D-SACK, RFC 2883); `NO_PACKET` if none did. Acknowledgements are copied often, so
+    /// they are kept small.
+    duplicate: u64,
     /// Whether the receiver echoes a mark of Congestion Experienced (the flag ECE, RFC 3168).
     pub echo: bool,
-    /// The start and the end of each block, counted from `next`. 32 bits keep acknowledgements small, because they are
-    /// copied often. An unused entry is an empty range.
+    /// The start and the end of each block, counted from `next`, in 32 bits. An unused entry is an empty range.
     blocks: [(u32, u32); MAX_BLOCKS],
 }
+
+/// A number that no packet has.
+const NO_PACKET: u64 = u64::MAX;
 
 impl Ack {
     /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. Only the first [`MAX_BLOCKS`] blocks are
     /// kept. A block that extends further than 2^32 - 1 packets beyond `next` is cut off at this distance.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
-        let mut ack = Ack { next, duplicate: None, echo: false, blocks: [(0, 0); MAX_BLOCKS] };
+        let mut ack = Ack { next, duplicate: NO_PACKET, echo: false, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
         for (slot, block) in ack.blocks.iter_mut().zip(blocks) {
             *slot = (beyond(block.start), beyond(block.end));
         }
         ack
+    }
+
+    /// A packet that arrived again (D-SACK, RFC 2883).
+    pub fn duplicate(&self) -> Option<u64> {
+        (self.duplicate != NO_PACKET).then_some(self.duplicate)
+    }
+
+    /// The acknowledgement with a report of a packet that arrived again.
+    #[must_use]
+    pub fn with_duplicate(self, duplicate: Option<u64>) -> Ack {
+        Ack { duplicate: duplicate.unwrap_or(NO_PACKET), ..self }
     }
 
     /// The acknowledgement with this value of `echo`.

@@ -171,6 +171,6 @@ impl Receiver {
     fn ack(&mut self) -> Ack {
         let (duplicate, echo) = (self.duplicate.take(), self.echo);
         self.news = false;
-        Ack { duplicate, echo, ..Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned()) }
+        Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned()).with_duplicate(duplicate).with_echo(echo)
     }
 }

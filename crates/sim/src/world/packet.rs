@@ -139,3 +139,15 @@ pub struct SealedDatagram {
     /// The payload of the UDP datagram.
     pub bytes: Box<[u8]>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets are moved several times on each link. A larger packet makes the simulator slower.
+    #[test]
+    fn packets_are_small() {
+        assert_eq!(std::mem::size_of::<Ack>(), 48);
+        assert_eq!(std::mem::size_of::<NetworkPacket>(), 64);
+    }
+}

@@ -230,7 +230,7 @@ impl Conversation {
             && !syn
         {
             // A duplicate is reported before the blocks (RFC 2883, section 4).
-            let again = ack.duplicate.map(|number| (byte(number), byte(number + 1)));
+            let again = ack.duplicate().map(|number| (byte(number), byte(number + 1)));
             let blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));
             let mut blocks = again.into_iter().chain(blocks);
             if let Some(first) = blocks.next() {

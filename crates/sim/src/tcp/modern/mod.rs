@@ -291,7 +291,7 @@ impl Modern {
             self.rack.reordering = true;
             flow.mechanisms.reordered += news.reordered;
         }
-        if let Some(number) = ack.duplicate {
+        if let Some(number) = ack.duplicate() {
             news.duplicate = true;
             flow.mechanisms.needless += 1;
             self.rack.on_duplicate();

@@ -351,7 +351,7 @@ impl Modern {
     /// section 7.4).
     pub(super) fn finish_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &AckNews) {
         let Some((end, again)) = self.probe.filter(|(end, _)| next >= *end) else { return };
-        let duplicate = ack.duplicate == Some(end - 1);
+        let duplicate = ack.duplicate() == Some(end - 1);
         let repaired = again && !duplicate && next > end;
         // The acknowledgement reports no new packets, so the original and the probe have both arrived.
         let both = !news.in_order && !news.sacked;

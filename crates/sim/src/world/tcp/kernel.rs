@@ -121,7 +121,7 @@ impl Kernel {
 
 /// Whether an acknowledgement is plain: it has no SACK blocks, and it reports no duplicate.
 fn is_plain(ack: &Ack) -> bool {
-    ack.duplicate.is_none() && ack.blocks().next().is_none()
+    ack.duplicate().is_none() && ack.blocks().next().is_none()
 }
 
 /// The receiving host of a flow between kernels.
