@@ -8,6 +8,18 @@ use ripstop_link::{Discipline, Duplicate, LinkConfig, Mark, Policer, RateTrace, 
 use serde::Serialize;
 use std::time::Duration;
 
+/// A round-trip time from which on a unit was probably forgotten. No path on Earth takes so long; a bare number is in
+/// seconds. Half the value would warn about paths by way of satellites with long queues. Double the value would miss
+/// `--rtt 10`, which means 10 s.
+const LONG_RTT: Duration = Duration::from_secs(10);
+
+/// Warns if a round-trip time was probably meant in milliseconds.
+pub(crate) fn warn_of_long_rtt(rtt: Span) {
+    if rtt.duration() >= LONG_RTT {
+        eprintln!("warning: --rtt is {rtt}. A bare number is in seconds; write for example 100ms for milliseconds");
+    }
+}
+
 /// Flags of a link. "Forth" is the data direction. "Back" is the opposite direction.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The link")]
@@ -148,8 +160,9 @@ impl LinkFlags {
         self.loss_back.unwrap_or(self.loss)
     }
 
-    /// Warns on standard error about flags without effect.
+    /// Warns on standard error about flags without effect, and about values that probably mean something else.
     pub(crate) fn warn(&self) {
+        warn_of_long_rtt(self.rtt);
         if self.burst > 1.0 && self.loss.get() == 0.0 && self.loss_back().get() == 0.0 {
             eprintln!("warning: --burst has no effect without --loss: nothing is lost");
         }

@@ -74,7 +74,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let mut daemon = Daemon::start(&config).map_err(|error| Failure::work("starting the tunnel", error))?;
+    let mut daemon = Daemon::start_reduced(&config).map_err(|error| Failure::work("starting the tunnel", error))?;
     announce(&daemon, config.peers.len());
     loop {
         match signals.wait_or(daemon.ended().as_fd())? {

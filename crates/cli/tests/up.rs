@@ -285,6 +285,45 @@ fn an_absent_peer_is_named_once() {
 }
 
 #[test]
+fn a_running_daemon_has_one_capability() {
+    with_namespaces("a_running_daemon_has_one_capability", || {
+        let site = Site::new();
+        let (left, _right) = (site.up(LEFT), site.up(RIGHT));
+        site.connected();
+        site.reach();
+        let tasks = fs::read_dir(format!("/proc/{}/task", left.child.id())).unwrap();
+        let threads: Vec<String> =
+            tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap()).collect();
+        assert!(threads.len() >= 3, "{}", threads.len());
+        for status in &threads {
+            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap();
+            for name in ["CapEff:", "CapPrm:"] {
+                // Bit 12 is CAP_NET_ADMIN.
+                assert_eq!(u64::from_str_radix(field(name), 16), Ok(1 << 12), "{status}");
+            }
+            assert_eq!(field("NoNewPrivs:"), "1");
+        }
+        // The device's MTU can still be changed: the search for the path's MTU has ended, or goes on.
+        assert_eq!(left.count("could not set the device's MTU"), 0, "{}", left.log());
+    });
+}
+
+#[test]
+fn an_unknown_user_is_named() {
+    with_namespaces("an_unknown_user_is_named", || {
+        let site = Site::new();
+        let path = site.file("left.toml");
+        let old = fs::read_to_string(&path).unwrap();
+        private(&path, &old.replace("[interface]", "[interface]\nuser = \"no-such-user\""));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ripstop"));
+        command.arg("up").arg(&path);
+        let output = site.hosts[LEFT].output(command).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("the user `no-such-user`"), "{}", stderr(&output));
+    });
+}
+
+#[test]
 fn a_hangup_reloads_the_peers() {
     with_namespaces("a_hangup_reloads_the_peers", || {
         let site = Site::new();

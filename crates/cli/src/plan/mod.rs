@@ -9,7 +9,7 @@ mod campaign_command;
 mod show;
 
 use crate::failure::{Failure, Outcome};
-use crate::link_flags::burst;
+use crate::link_flags::{burst, warn_of_long_rtt};
 use crate::model::{Named, answer};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
@@ -166,6 +166,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 }
 
 fn plan(ask: &Ask) -> Outcome<()> {
+    warn_of_long_rtt(ask.rtt);
     let path = ask.path();
     let wishes = Wishes { traffic: ask.traffic.kind(), hosts: ask.hosts.kind(), budget: ask.budget };
     let question = PlanQuestion { wishes, users: ask.users, verify: ask.verify };

@@ -33,9 +33,11 @@ pub use prometheus::render as render_metrics;
 pub use status::{DaemonPeerStatus, DaemonStatus, DeviceCounters, InterfaceStatus, SessionStatus, Totals};
 
 use crate::os::netns::{Namespace, NetnsError};
+use crate::os::privileges;
 use crate::os::tun::TunError;
 use crate::worker::{Worker, wakeup};
 use nix::sys::eventfd::EventFd;
+use nix::unistd::{User, chown};
 use packet_loop::PacketLoop;
 use ripstop_proto::endpoint::AddPeerError;
 use ripstop_proto::secure::{Entropy, PresharedKey, PrivateKey};
@@ -117,6 +119,39 @@ impl Daemon {
     /// # Errors
     /// The step that failed, and what to do.
     pub fn start(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
+        Daemon::start_with(config, || Ok(()))
+    }
+
+    /// Starts the daemon like [`Daemon::start`], and gives up all rights of the calling thread that the
+    /// running daemon does not need: all capabilities except CAP_NET_ADMIN, and its user, if `user` is
+    /// set. For a process that has no other thread.
+    ///
+    /// # Errors
+    /// The step that failed, and what to do.
+    pub fn start_reduced(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
+        let user = config.user.as_deref().map(|name| user_named(name).map(|user| (name, user))).transpose()?;
+        Daemon::start_with(config, || {
+            if let (Some((_, user)), Some(status)) = (&user, &config.status)
+                && status.path().exists()
+            {
+                let what = format!("giving {} to the user {}", status.path().display(), user.name);
+                chown(status.path(), Some(user.uid), Some(user.gid))
+                    .map_err(|errno| DaemonError::system(what)(errno.into()))?;
+            }
+            let what = match &user {
+                Some((name, _)) => format!("changing to the user `{name}` (only root can change the user)"),
+                None => "giving up privileges".to_owned(),
+            };
+            privileges::reduce(user.as_ref().map(|(_, user)| user)).map_err(DaemonError::system(what))
+        })
+    }
+
+    /// Starts the daemon. Calls `prepared` when everything is open that needs rights, before the first
+    /// thread is started.
+    fn start_with(
+        config: &DaemonConfig,
+        prepared: impl FnOnce() -> Result<(), DaemonError>,
+    ) -> Result<Daemon, DaemonError> {
         let event = || DaemonError::system("making an event descriptor");
         let shared = Arc::new(Shared {
             worker: Worker::new().map_err(event())?,
@@ -133,7 +168,9 @@ impl Daemon {
         // the status server and the thread.
         let namespace = Namespace::current()?;
         let packet_loop = PacketLoop::new(config, &namespace, shared.clone())?;
-        let status_server = StatusServer::open(config, shared.clone())?;
+        let listeners = status_server::open(config)?;
+        prepared()?;
+        let status_server = StatusServer::start(listeners, shared.clone())?;
         let thread = std::thread::Builder::new()
             .name("tunnel".into())
             .spawn(move || packet_loop.run())
@@ -196,6 +233,12 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.halt();
     }
+}
+
+fn user_named(name: &str) -> Result<User, DaemonError> {
+    let what = || DaemonError::system(format!("looking up the user `{name}` (the key `user` of [interface])"));
+    let found = User::from_name(name).map_err(|errno| what()(errno.into()))?;
+    found.ok_or_else(|| what()(io::Error::new(io::ErrorKind::NotFound, "there is no such user")))
 }
 
 /// The operating system's random number generator.

@@ -37,37 +37,52 @@ pub(super) struct StatusServer {
     path: Option<PathBuf>,
 }
 
-impl StatusServer {
-    pub(super) fn open(config: &DaemonConfig, shared: Arc<Shared>) -> Result<StatusServer, DaemonError> {
-        let status = match &config.status {
-            None => None,
-            Some(StatusSocket::At(path)) => {
-                let what = format!("opening the status socket {}", path.display());
-                Some((listen(path).map_err(DaemonError::system(what))?, path.clone()))
-            }
-            Some(StatusSocket::Default(path)) => {
-                let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-                match made.and_then(|()| listen(path)) {
-                    Ok(listener) => Some((listener, path.clone())),
-                    Err(error) => {
-                        let path = path.display();
-                        tracing::warn!(%path, %error, "there is no status socket; `status = ...` sets another path");
-                        None
-                    }
+/// The open sockets of the status server.
+#[derive(Debug)]
+pub(super) struct Listeners {
+    status: Option<(UnixListener, PathBuf)>,
+    metrics: Option<TcpListener>,
+}
+
+/// Opens the sockets that the configuration asks for.
+///
+/// # Errors
+/// A socket could not be opened, and the configuration names it.
+pub(super) fn open(config: &DaemonConfig) -> Result<Listeners, DaemonError> {
+    let status = match &config.status {
+        None => None,
+        Some(StatusSocket::At(path)) => {
+            let what = format!("opening the status socket {}", path.display());
+            Some((listen(path).map_err(DaemonError::system(what))?, path.clone()))
+        }
+        Some(StatusSocket::Default(path)) => {
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+            match made.and_then(|()| listen(path)) {
+                Ok(listener) => Some((listener, path.clone())),
+                Err(error) => {
+                    let path = path.display();
+                    tracing::warn!(%path, %error, "there is no status socket; `status = ...` sets another path");
+                    None
                 }
             }
-        };
+        }
+    };
+    let metrics = config.metrics.map(|address| {
+        let what = format!("listening for metrics on TCP {address}");
+        let listener = TcpListener::bind(address);
+        let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+        listener.map_err(DaemonError::system(what))
+    });
+    Ok(Listeners { status, metrics: metrics.transpose()? })
+}
+
+impl StatusServer {
+    pub(super) fn start(listeners: Listeners, shared: Arc<Shared>) -> Result<StatusServer, DaemonError> {
+        let Listeners { status, metrics } = listeners;
         let (status, path) = status.unzip();
-        let metrics = config.metrics.map(|address| {
-            let what = format!("listening for metrics on TCP {address}");
-            let listener = TcpListener::bind(address);
-            let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-            listener.map_err(DaemonError::system(what))
-        });
         let wakeup = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
             .map_err(|errno| DaemonError::system("making an event descriptor")(errno.into()))?;
         let mut status_server = StatusServer { wakeup: Arc::new(wakeup), thread: None, path };
-        let metrics = metrics.transpose()?;
         let wakeup = status_server.wakeup.clone();
         let thread = std::thread::Builder::new()
             .name("status_server".into())

@@ -1,6 +1,6 @@
 //! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN
-//! devices ([`tun`]) with large segments ([`offload`]), UDP in batches
-//! ([`udp`]), counters of TCP connections ([`tcp`]), real-time threads ([`priority`]), and the command `ip`
+//! devices ([`tun`]) with large segments ([`offload`]), UDP in batches ([`udp`]), counters of TCP connections ([`tcp`]),
+//! real-time threads ([`priority`]), capabilities ([`privileges`]), and the command `ip`
 //! ([`ip`]).
 
 pub mod clock;
@@ -8,6 +8,7 @@ pub mod ip;
 pub mod netns;
 pub mod offload;
 pub mod priority;
+pub mod privileges;
 pub mod tcp;
 pub mod tun;
 pub mod udp;

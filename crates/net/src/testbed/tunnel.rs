@@ -106,6 +106,7 @@ fn config(
         name: daemon::DEFAULT_NAME.to_owned(),
         tunnel: TunnelConfig { path_mtu: u32::from(mtu), ..TunnelConfig::default() },
         metrics: None,
+        user: None,
         status: None,
         peers: vec![PeerSettings {
             public: peer,

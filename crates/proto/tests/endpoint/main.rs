@@ -89,6 +89,35 @@ fn answers_to_a_flood_wait_for_data() {
 }
 
 #[test]
+fn ends_that_move_at_once_meet_again_by_name() {
+    // Both ends change their addresses at the same moment. End 0 has a host name for its peer. When the peer does not
+    // answer, end 0 looks the name up, as the daemon does, and gets the new address.
+    for named in [true, false] {
+        let mut world = World::new(Seed::new(6));
+        world.run(secs(2), TRAFFIC);
+        (world.ends[0].address, world.ends[1].address) = (address(70), address(71));
+        let unreachable =
+            |world: &World| world.ends[0].events.iter().any(|event| matches!(event, EndpointEvent::Unreachable { .. }));
+        let moved = world.now;
+        while !unreachable(&world) {
+            world.run(ms(100), TRAFFIC);
+        }
+        println!("unreachable after {:?}", world.now.since(moved));
+        assert!(world.now.since(moved) < secs(12));
+        if named {
+            let now = world.now;
+            world.ends[0].endpoint.set_endpoint(now, PEER, address(71));
+        }
+        world.run(secs(5), TRAFFIC);
+        let before = world.ends.each_ref().map(|end| end.delivered);
+        world.run(secs(2), TRAFFIC);
+        for (end, before) in world.ends.iter().zip(before) {
+            assert_eq!(end.delivered >= before + 240, named, "{} packets in 2 s", end.delivered - before);
+        }
+    }
+}
+
+#[test]
 fn a_peer_can_be_removed_and_added_again() {
     let seed = Seed::new(5);
     let mut world = World::new(seed);

@@ -3,6 +3,7 @@
 mod read;
 #[cfg(test)]
 mod tests;
+mod wireguard;
 
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
@@ -39,6 +40,8 @@ pub struct DaemonConfig {
     pub tunnel: TunnelConfig,
     /// The TCP address at which metrics are served over HTTP; None: metrics are not served.
     pub metrics: Option<SocketAddr>,
+    /// The user to which the daemon changes after its start; None: the user who started it.
+    pub user: Option<String>,
     /// The status socket; None: there is no status socket.
     pub status: Option<StatusSocket>,
     /// The peers.

@@ -11,6 +11,7 @@ use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -42,8 +43,7 @@ struct File {
 struct Interface {
     private_key: Option<Spanned<String>>,
     private_key_file: Option<Spanned<String>>,
-    #[serde(default)]
-    address: Vec<Spanned<String>>,
+    address: Option<Spanned<Texts>>,
     listen: Option<Spanned<String>>,
     port: Option<Spanned<Word>>,
     name: Option<Spanned<String>>,
@@ -55,6 +55,7 @@ struct Interface {
     #[serde(alias = "patience")]
     deadline: Option<Spanned<Word>>,
     metrics: Option<Spanned<String>>,
+    user: Option<String>,
     status: Option<Spanned<String>>,
 }
 
@@ -72,17 +73,67 @@ struct Peer {
     preshared_key: Option<Spanned<String>>,
     preshared_key_file: Option<Spanned<String>>,
     endpoint: Option<Spanned<String>>,
-    #[serde(default)]
-    allowed_ips: Vec<Spanned<String>>,
+    allowed_ips: Option<Spanned<Texts>>,
     keepalive: Option<Spanned<Word>>,
     name: Option<Spanned<String>>,
+}
+
+/// A list of texts. A single text counts as a list of one text.
+enum Texts {
+    One(String),
+    Many(Vec<Spanned<String>>),
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts, D::Error> {
+        deserializer.deserialize_any(TextsVisitor)
+    }
+}
+
+struct TextsVisitor;
+
+impl<'de> Visitor<'de> for TextsVisitor {
+    type Value = Texts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of texts, such as [\"10.77.0.1/24\"]")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
+        Ok(Texts::One(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Texts, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Texts::Many(list))
+    }
+}
+
+/// The texts of a setting with their places. Without the setting, the list is empty.
+fn texts(setting: Option<&Spanned<Texts>>) -> Vec<Spanned<String>> {
+    match setting.map(|setting| (setting.span(), setting.get_ref())) {
+        None => Vec::new(),
+        Some((span, Texts::One(text))) => vec![Spanned::new(span, text.clone())],
+        Some((_, Texts::Many(list))) => list.clone(),
+    }
 }
 
 /// The content of a file. More than [`MAX_FILE`] bytes are an error.
 pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigError> {
     use std::io::Read;
     let wrong = |problem: String| DaemonConfigError::File { path: path.display().to_string(), problem };
-    let file = std::fs::File::open(path).map_err(|e| wrong(e.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        wrong(match error.kind() {
+            std::io::ErrorKind::NotFound => "No such file; check the path".to_owned(),
+            std::io::ErrorKind::PermissionDenied => {
+                "this user may not read the file; run the command as the file's owner or as root".to_owned()
+            }
+            _ => error.to_string(),
+        })
+    })?;
     let mut text = Zeroizing::new(String::new());
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
     if text.len() as u64 > MAX_FILE {
@@ -101,6 +152,9 @@ fn is_exposed(path: &Path) -> bool {
 /// Reads the whole configuration.
 pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
     let mut reader = Reader { text, path, warnings: Vec::new(), exposed_keys: Vec::new() };
+    if let Some((at, problem)) = super::wireguard::recognise(text) {
+        return Err(reader.at(at..at, problem));
+    }
     let file: File = toml::from_str(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
         let hint = match reader.line_of(&at).trim_start().starts_with("[peer]") {
@@ -114,7 +168,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
     };
     let (at, interface) = (interface.span(), interface.get_ref());
     let private = reader.private_key(at.clone(), interface)?;
-    let addresses = reader.addresses(at.clone(), &interface.address)?;
+    let addresses = reader.addresses(at.clone(), &texts(interface.address.as_ref()))?;
     let has_v6 = addresses.iter().any(|address| matches!(address, IpNet::V6(_)));
     let name = reader.name(interface.name.as_ref())?;
     let peers = reader.peers(&file.peer, &private.public(), &addresses)?;
@@ -134,6 +188,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         metrics: reader.optional("metrics", interface.metrics.as_ref(), |text| {
             text.parse().map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
         })?,
+        user: interface.user.clone(),
         status: Some(status),
         peers,
         warnings: reader.warnings,
@@ -400,13 +455,14 @@ impl Reader<'_> {
         prefixes: &mut BTreeMap<IpPrefix, String>,
         addresses: &[IpNet],
     ) -> Result<Vec<IpPrefix>, DaemonConfigError> {
-        if peer.allowed_ips.is_empty() {
+        let list = texts(peer.allowed_ips.as_ref());
+        if list.is_empty() {
             let problem =
                 "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
             return Err(self.at(at, problem));
         }
         let mut allowed_ips = Vec::new();
-        for item in &peer.allowed_ips {
+        for item in &list {
             let prefix: IpPrefix = item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
             if let Some(owner) = prefixes.insert(prefix, name.to_owned()) {
                 let problem = format!("{prefix} belongs to the peer `{owner}` already; a prefix has only one peer");

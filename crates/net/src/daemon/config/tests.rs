@@ -136,6 +136,32 @@ fn missing_settings_are_named() {
 }
 
 #[test]
+fn a_single_text_is_a_list_of_one() {
+    let text = with("", "").replace("[\"10.77.0.1/24\", \"fd77::1/64\"]", "\"10.77.0.9/24\"");
+    let text = text.replace("[\"10.77.0.2\", \"fd77::2/128\"]", "\"10.77.0.2\"");
+    let config = parse(&text).unwrap();
+    assert_eq!(config.addresses, ["10.77.0.9/24".parse().unwrap()]);
+    assert_eq!(config.peers[0].allowed_ips.len(), 1);
+    let error = parse(&text.replace("10.77.0.9/24", "10.77.0.9")).unwrap_err();
+    assert!(error.starts_with("t.toml:3:11: address: `10.77.0.9` is not an address with a prefix"), "{error}");
+    let error = parse(&text.replace("\"10.77.0.9/24\"", "7")).unwrap_err();
+    assert!(error.starts_with("t.toml:3:11:") && error.contains("a list of texts"), "{error}");
+}
+
+#[test]
+fn a_wireguard_file_is_recognised() {
+    let text = "# from the provider\n[Interface]\nPrivateKey = kAAA=\nAddress = 10.7.0.2/24\nDNS = 1.1.1.1\n\n\
+                [Peer]\nPublicKey = xTIB=\nAllowedIPs = 0.0.0.0/0\nEndpoint = a.example:51820\n";
+    let error = parse(text).unwrap_err();
+    assert!(error.starts_with("t.toml:2:1: this is a WireGuard configuration"), "{error}");
+    for words in ["PrivateKey = private-key", "AllowedIPs = allowed-ips", "DNS = nothing", "ripstop keys new"] {
+        assert!(error.contains(words), "no `{words}` in: {error}");
+    }
+    assert!(!error.contains("kAAA") && !error.contains("keepalive"), "{error}");
+    assert!(parse(&with("# like [Interface] of WireGuard", "")).is_ok());
+}
+
+#[test]
 fn keys_that_other_users_can_read_are_noted() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str, mode: u32| {
@@ -206,6 +232,7 @@ fn the_example_is_valid_and_its_comments_show_the_defaults() {
     let mut full = parse(&example(true)).unwrap();
     assert_eq!(full.metrics.take(), Some("127.0.0.1:9482".parse().unwrap()));
     assert_eq!(full.tunnel.deadline.take(), Some(Duration::from_secs(1)));
+    assert_eq!(full.user.take().as_deref(), Some("nobody"));
     assert!(full.peers[0].preshared.take().is_some());
     assert_eq!(full.peers[0].keepalive.take(), Some(Duration::from_secs(25)));
     assert_eq!(full.status.take().unwrap().path(), plain.status.as_ref().unwrap().path());
@@ -219,7 +246,7 @@ fn the_documents_have_every_field() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/configuration.md");
     let document = std::fs::read_to_string(path).unwrap();
     for (text, least) in
-        [(with("colour = 1", ""), 13), (with("", "colour = 1"), 7), (with("max-overhead = { colour = 1 }", ""), 2)]
+        [(with("colour = 1", ""), 14), (with("", "colour = 1"), 7), (with("max-overhead = { colour = 1 }", ""), 2)]
     {
         let error = parse(&text).unwrap_err();
         // `patience` is the former name of `deadline`.

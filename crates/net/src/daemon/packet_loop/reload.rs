@@ -95,6 +95,7 @@ pub(in crate::daemon) fn needs_restart(old: &DaemonConfig, new: &DaemonConfig) -
         ("name", old.name != new.name),
         ("mtu, rate, redundancy, max-overhead or deadline", tunnels[0] != tunnels[1]),
         ("metrics", old.metrics != new.metrics),
+        ("user", old.user != new.user),
         ("status", old.status != new.status),
     ];
     differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
