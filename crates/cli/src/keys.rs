@@ -47,6 +47,9 @@ enum Command {
         /// Write the key to this file. The file must not exist yet
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        /// Print one JSON object (docs/schemas/keys.schema.json)
+        #[arg(long)]
+        json: bool,
     },
     /// Print the public key of a private key
     #[command(after_help = EXAMPLES)]
@@ -78,6 +81,13 @@ struct Report<'a> {
     private_key: Option<&'a str>,
 }
 
+/// The JSON object of `keys psk`.
+#[derive(Serialize)]
+struct SharedReport<'a> {
+    /// Null if the key was written to a file.
+    preshared_key: Option<&'a str>,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -85,7 +95,7 @@ struct Report<'a> {
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::New { out, json } => new(out.as_deref(), *json),
-        Command::Psk { out } => psk(out.as_deref()),
+        Command::Psk { out, json } => psk(out.as_deref(), *json),
         Command::Show { file, json } => show(&public_in(file)?, *json),
     }
 }
@@ -105,10 +115,14 @@ fn new(out: Option<&Path>, json: bool) -> Outcome<()> {
     output::print(&line)
 }
 
-fn psk(out: Option<&Path>) -> Outcome<()> {
+fn psk(out: Option<&Path>, json: bool) -> Outcome<()> {
     let key = daemon::generate_preshared_key().map_err(|error| Failure::work("making a key", error))?.to_base64();
+    if let Some(path) = out {
+        write(path, &key)?;
+    }
     match out {
-        Some(path) => write(path, &key),
+        _ if json => output::json(&SharedReport { preshared_key: out.is_none().then_some(&**key) }),
+        Some(_) => Ok(()),
         None => output::print(&Zeroizing::new(format!("{}\n", *key))),
     }
 }

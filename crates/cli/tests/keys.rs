@@ -85,6 +85,9 @@ fn a_shared_key_is_made() {
     assert!(stdout(&printed).trim().len() == 44 && stderr(&printed).is_empty());
     let kept = ripstop().args(["keys", "psk", "--out"]).arg(&path).output().unwrap();
     assert!(kept.status.success() && stdout(&kept).is_empty(), "{}", stderr(&kept));
+    let report = json(&run(&["keys", "psk", "--json"]));
+    schema::check("keys.schema.json", &report);
+    assert_eq!(report["preshared_key"].as_str().map(str::len), Some(44));
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.trim().len() == 44 && text != stdout(&printed));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

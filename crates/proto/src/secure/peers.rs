@@ -26,6 +26,11 @@ const ROUND: Duration = Duration::from_secs(15);
 /// How much later than the initiator the responder renews a key, so that both ends rarely renew a
 /// key at the same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
+/// The largest number of initiations of this end that wait for a response. Normally there are at most
+/// three: [`super::peer::GRACE`] / [`ROUND`], and one after a cookie. A peer that names ever larger
+/// stamps causes more. Half the value still suffices. Double the value only takes more memory.
+const MOST_ATTEMPTS: usize = 8;
+
 /// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive this
 /// type.
 pub struct Peers {
@@ -414,6 +419,9 @@ impl Shared {
             return false;
         };
         let message = Initiation { suite: code, sender: index, noise: &noise }.to_bytes();
+        if peer.attempts.len() == MOST_ATTEMPTS {
+            self.index.release(peer.attempts.remove(0).index);
+        }
         peer.attempts.push(Attempt { index, suite, state: Box::new(state), message, stamp, made: now });
         self.counters.initiations += 1;
         self.send_initiation(now, peer);

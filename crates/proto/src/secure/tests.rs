@@ -169,6 +169,22 @@ fn late_datagrams_are_told_by_reason() {
 }
 
 #[test]
+fn a_peer_that_names_ever_larger_stamps_fills_no_memory() {
+    let config = SecureConfig { handshakes_per_second: 10_000, replies_per_prefix: 10_000, ..SecureConfig::default() };
+    let (mut a, mut b, mut initiation) = ends(&config);
+    for n in 0..200 {
+        // The peer acts as if it had received a larger stamp.
+        b.peers[0].as_mut().unwrap().newest += 1 << 40;
+        b.handle_datagram(Time::ZERO, A, &mut initiation);
+        let mut response = b.poll_transmit().unwrap().contents;
+        a.handle_datagram(Time::ZERO, B, &mut response);
+        initiation = a.poll_transmit().unwrap().contents;
+        assert!(a.peers[0].as_ref().unwrap().attempts.len() <= 8, "after {n} stamps");
+    }
+    assert_eq!(a.counters().stamps_corrected, 200);
+}
+
+#[test]
 fn reasons_have_one_name_each() {
     let mut names = Rejected::NAMES.to_vec();
     names.sort_unstable();
