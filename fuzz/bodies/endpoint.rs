@@ -71,7 +71,13 @@ impl World {
         let mut endpoint = Endpoint::new(private(0), config, stream("endpoint"), stream("secure"));
         let peers = [1, 2].map(|n| {
             let allowed_ips = vec![format!("10.0.0.{n}/32").parse().expect("a prefix")];
-            let peer = PeerConfig { public: private(n).public(), endpoint: None, allowed_ips, keepalive: None, preshared: None };
+            let peer = PeerConfig {
+                public: private(n).public(),
+                endpoint: None,
+                allowed_ips,
+                keepalive: None,
+                preshared: None,
+            };
             endpoint.add_peer(Time::ZERO, &peer).expect("a new peer");
             let mut peers = Peers::new(private(n), SecureConfig::default(), stream(&format!("peer/{n}")));
             let id = peers.add(private(0).public(), Some(address(9))).expect("a new peer");

@@ -12,8 +12,8 @@
 //! - While much traffic flows, the thread pauses between two turns (`moderation.rs`).
 
 mod events;
-mod moderation;
 mod meter;
+mod moderation;
 mod reload;
 mod snapshot;
 
@@ -25,8 +25,8 @@ use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{READ_ROOM, Tun, TunConfig, TunError};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
-use moderation::Moderation;
 use meter::Meter;
+use moderation::Moderation;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 pub(super) use reload::needs_restart;

@@ -18,7 +18,13 @@ fn server(mtus: &[u16]) -> Endpoint {
     let mut buffer = [0; 2000];
     for (n, inner_mtu) in (2u8..).zip(mtus) {
         let allowed_ips = vec![format!("{}/32", inside(n)).parse().unwrap(), format!("fd00::{n}/128").parse().unwrap()];
-        let peer = PeerConfig { public: private(seed, n).public(), endpoint: None, allowed_ips, keepalive: None, preshared: None };
+        let peer = PeerConfig {
+            public: private(seed, n).public(),
+            endpoint: None,
+            allowed_ips,
+            keepalive: None,
+            preshared: None,
+        };
         server.add_peer(Time::ZERO, &peer).unwrap();
         let config = SecureConfig { inner_mtu: *inner_mtu, ..SecureConfig::default() };
         let mut peers = Peers::new(private(seed, n), config, stream(&format!("peer/{n}")));

@@ -170,9 +170,11 @@ fn beside_cubic(all: &mut Vec<Cell>, tuning: &str) {
             all.push(cell(group, name(), &path, Figure::Part, pair(tuning), 3));
         }
     }
-    for (name, more) in
-        [("codel", ", discipline = \"codel\""), ("pie", ", discipline = \"pie\""), ("fq", ", discipline = \"fq\"")]
-    {
+    for (name, more) in [
+        ("codel", ", queue_discipline = \"codel\""),
+        ("pie", ", discipline = \"pie\""),
+        ("fq", ", discipline = \"fq\""),
+    ] {
         let path = Path::new(20.0, 100.0, 0.0).queue(4.0).more(more);
         let pair = Traffic::new().tunnel("t", "linux-cubic", tuning).plain("c", "linux-cubic");
         all.push(cell("beside-cubic-aqm", name.to_owned(), &path, Figure::Part, pair, 4));

@@ -138,12 +138,12 @@ const INTERACTIVE_LOST: f64 = 0.001;
 /// [`INTERACTIVE_LOST`] asks for 4 repairs, so half the value is too few. Double the value matters
 /// only at higher loss or with longer runs.
 const INTERACTIVE_REPAIRS: u32 = 4;
-/// Time between two repairs of one interactive packet, 2 ms.
+/// Time between two repairs of one interactive packet, 1 ms.
 ///
 /// Because of this distance a short run of losses does not hit all repairs. With half the value a
 /// run hits all repairs more often. Double the value further delays packets whose first repair is
 /// lost.
-pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
+pub const INTERACTIVE_STEP: Duration = Duration::from_millis(1);
 
 /// Limit on the probability that a report and all its repetitions are lost.
 ///

@@ -24,6 +24,16 @@ use std::time::Duration;
 /// Double the number halves this chance and costs more memory.
 pub(super) const BUCKETS: usize = 1024;
 
+/// Packets that need not be delivered in order (such as bare acknowledgements) are interactive below
+/// this share of the rate below which other packets are.
+///
+/// The next acknowledgement makes up for a lost one. But the receiver knows only a range of numbers
+/// in which a packet's predecessor lies ([`Gap`](crate::wire::Gap)). If a lost acknowledgement is in
+/// this range, the packet waits for it: with four connections at 5 % loss, the 99th percentile of
+/// requests was 165 ms instead of 104 ms. Half the value leaves more acknowledgements unprotected.
+/// Double the value also protects those of transfers of up to 3 Mbit/s.
+const IMMEDIATE_SHARE: f64 = 0.25;
+
 /// Returns the bucket of a flow.
 pub(super) fn bucket_of(flow: u64) -> u16 {
     (flow % BUCKETS as u64) as u16
@@ -36,8 +46,7 @@ pub enum Class {
     /// need.
     #[default]
     Bulk,
-    /// The packet is delivered in order, and its flow uses little of the path's rate. So repairs of
-    /// the packet are cheap.
+    /// The packet's flow uses little of the path's rate. So repairs of the packet are cheap.
     Interactive,
 }
 
@@ -168,10 +177,10 @@ impl<P> Ingress<P> {
     /// Adds a packet. If the queue would exceed its limit, first drops packets of the longest
     /// bucket.
     ///
-    /// The packet is interactive if three conditions hold:
+    /// The packet is interactive if two conditions hold:
     ///
-    /// - The packet must be delivered in order.
-    /// - The rate of the packet's bucket is less than `interactive_below`, byte/s.
+    /// - The rate of the packet's bucket is less than `interactive_below`, byte/s. For packets that need
+    ///   not be delivered in order, it is less than [`IMMEDIATE_SHARE`] of this rate.
     /// - Fewer than 16 000 bytes wait in the packet's bucket.
     pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) {
         let index = bucket_of(meta.flow);
@@ -196,9 +205,11 @@ impl<P> Ingress<P> {
             self.drops.thinned += 1;
             return;
         }
-        // Packets with `Order::Immediate` are not interactive. A bare acknowledgement, for
-        // instance, needs no repair: the next acknowledgement makes up for the lost one.
-        let interactive = meta.order == Order::InOrder && rate < interactive_below && bucket.bytes < 16_000;
+        let below = match meta.order {
+            Order::InOrder => interactive_below,
+            Order::Immediate => interactive_below * IMMEDIATE_SHARE,
+        };
+        let interactive = rate < below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now, repeated });
         bucket.bytes += len;
