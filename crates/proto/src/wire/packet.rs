@@ -81,7 +81,8 @@ impl<P> Packet<P> {
 pub struct Gap(u8);
 
 impl Gap {
-    /// None of the 2^15 - 1 symbols before this symbol is of the same flow.
+    /// None of the 2^15 - 1 symbols before this symbol is of the same flow, or all of them that are have
+    /// arrived.
     pub const NONE: Gap = Gap(15);
     /// The symbol directly before this symbol is of the same flow.
     pub const ADJACENT: Gap = Gap(0);

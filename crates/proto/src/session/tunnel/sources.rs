@@ -10,7 +10,7 @@ use super::inner::{InnerPacket, Order};
 use crate::wire::{Feedback, Gap};
 use ripstop_base::Time;
 use ripstop_codes::window::{Encoder, IdRanges};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// What the sender knows about a source symbol.
@@ -33,6 +33,11 @@ struct Source {
     /// When the symbol was sent. The symbol's deadline runs from this time. The wait in the ingress
     /// queue has a deadline of its own.
     sent: Time,
+    /// The flow bucket whose later packets must wait for this symbol. `None`: no packet must wait,
+    /// because the symbol has arrived or need not be delivered in order.
+    awaited: Option<u16>,
+    /// Whether the symbol is of an interactive flow.
+    interactive: bool,
     /// Number of interactive repairs (proactive repairs for packets of interactive flows) that span
     /// the symbol.
     covered: u8,
@@ -56,6 +61,9 @@ pub(super) struct Sources<P> {
     /// For each flow bucket (see `ingress.rs`), the number of the bucket's last symbol that must be
     /// delivered in order.
     last_of_flow: Vec<Option<u64>>,
+    /// For each flow bucket, the number of its symbols that may not have arrived. Buckets without
+    /// such symbols are left out.
+    not_arrived: BTreeMap<u16, u32>,
     /// Number of symbols given up.
     given_up: u64,
     /// Bytes of the symbols in the window.
@@ -77,6 +85,7 @@ impl<P: InnerPacket> Sources<P> {
             lost: IdRanges::new(),
             interactive: VecDeque::new(),
             last_of_flow: vec![None; BUCKETS],
+            not_arrived: BTreeMap::new(),
             given_up: 0,
             held_bytes: 0,
             limit: usize::MAX,
@@ -88,19 +97,25 @@ impl<P: InnerPacket> Sources<P> {
     pub(super) fn push(&mut self, now: Time, queued: Queued<P>) -> (u64, Gap, P) {
         let id = self.next();
         let mut payload = queued.payload;
-        let gap = match queued.meta.order {
-            Order::Immediate => Gap::NONE,
-            Order::InOrder => {
-                let last = self.last_of_flow[usize::from(bucket_of(queued.meta.flow))].replace(id);
-                Gap::from_distance(last.map_or(0, |last| id - last))
-            }
-        };
+        let in_order = queued.meta.order == Order::InOrder;
+        let awaited = in_order.then(|| bucket_of(queued.meta.flow));
+        let gap = awaited.map_or(Gap::NONE, |bucket| {
+            let last = self.last_of_flow[usize::from(bucket)].replace(id);
+            let waiting = self.not_arrived.entry(bucket).or_default();
+            *waiting += 1;
+            // If all earlier symbols of the bucket have arrived, the packet need not wait. The
+            // receiver knows only a range for the predecessor, and would wait for every symbol of
+            // other flows in this range.
+            if *waiting == 1 { Gap::NONE } else { Gap::from_distance(last.map_or(0, |last| id - last)) }
+        });
         payload.set_gap(gap);
         self.encoder.push(payload.clone());
-        self.sources.push_back(Source { state: State::InFlight, bytes: payload.len() as u32, sent: now, covered: 0 });
+        let interactive = queued.class == Class::Interactive;
+        let bytes = payload.len() as u32;
+        self.sources.push_back(Source { state: State::InFlight, bytes, sent: now, awaited, interactive, covered: 0 });
         self.in_flight += 1;
         self.held_bytes += payload.len();
-        if queued.class == Class::Interactive {
+        if interactive {
             self.interactive.push_back(id);
         }
         (id, gap, payload)
@@ -167,6 +182,7 @@ impl<P: InnerPacket> Sources<P> {
     pub(super) fn received(&mut self, id: u64) {
         self.settle(id, State::Known);
         self.lost.remove(id);
+        self.arrived(id);
     }
 
     /// Records that the datagram of symbol `id` is lost.
@@ -197,7 +213,7 @@ impl<P: InnerPacket> Sources<P> {
             _ => u64::MAX,
         };
         let mut ranges = feedback.unseen.iter().peekable();
-        let mut holes = Vec::new();
+        let (mut holes, mut seen) = (Vec::new(), Vec::new());
         self.compared += self.lost.len();
         for id in self.lost.iter() {
             while ranges.peek().is_some_and(|range| range.end <= id) {
@@ -210,6 +226,15 @@ impl<P: InnerPacket> Sources<P> {
             } else if id >= known_to && beyond > 0 {
                 beyond -= 1;
                 holes.push(id);
+            } else if id < known_to {
+                seen.push(id);
+            }
+        }
+        // A repair of an interactive packet lists few symbols, so a seen packet is decoded too, but
+        // for rare exceptions. The flow's next packet then overtakes this packet.
+        for id in seen {
+            if self.get(id).is_some_and(|source| source.interactive) {
+                self.arrived(id);
             }
         }
         holes
@@ -277,6 +302,22 @@ impl<P: InnerPacket> Sources<P> {
         self.compared
     }
 
+    /// Records that later packets of the flow need not wait for symbol `id`.
+    fn arrived(&mut self, id: u64) {
+        let bucket = self.get_mut(id).and_then(|source| source.awaited.take());
+        self.stop_waiting(bucket);
+    }
+
+    fn stop_waiting(&mut self, bucket: Option<u16>) {
+        let Some(bucket) = bucket else { return };
+        if let Some(waiting) = self.not_arrived.get_mut(&bucket) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.not_arrived.remove(&bucket);
+            }
+        }
+    }
+
     fn get(&self, id: u64) -> Option<&Source> {
         self.sources.get(usize::try_from(id.checked_sub(self.first)?).ok()?)
     }
@@ -312,6 +353,7 @@ impl<P: InnerPacket> Sources<P> {
         if source.state == State::InFlight {
             self.in_flight -= 1;
         }
+        self.stop_waiting(source.awaited);
         self.lost.remove(self.first);
         self.first += 1;
         self.encoder.forget_to(self.first);
@@ -342,6 +384,29 @@ mod tests {
     fn report(unseen: &[u64], deficit: u32, end: u64) -> Feedback {
         let unseen = unseen.iter().map(|id| *id..*id + 1).collect();
         Feedback { next_undecoded: 10, end, unseen, deficit, ..Feedback::default() }
+    }
+
+    #[test]
+    fn a_packet_waits_only_for_symbols_that_may_be_missing() {
+        let mut sources = Sources::new();
+        let push = |sources: &mut Sources<Symbol>, flow| {
+            let meta = Meta { flow, order: Order::InOrder, len: 40, ack: None };
+            let payload = Symbol::from_slice(&[0; 41]);
+            let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
+            sources.push(Time::ZERO, queued).1
+        };
+        assert_eq!([push(&mut sources, 1), push(&mut sources, 2)], [Gap::NONE; 2]);
+        sources.received(0);
+        assert_eq!(push(&mut sources, 1), Gap::NONE, "the flow's only symbol has arrived");
+        assert_eq!(push(&mut sources, 2), Gap::from_distance(2), "symbol 1 may be missing");
+        sources.lost(1);
+        sources.received(3);
+        assert_eq!(push(&mut sources, 2), Gap::from_distance(1), "symbol 1 may be missing");
+        sources.received(4);
+        // The receiver holds a repair for symbol 1.
+        assert!(sources.take(&Feedback { next_undecoded: 1, end: 5, ..report(&[], 0, 5) }).is_empty());
+        assert_eq!(push(&mut sources, 2), Gap::NONE);
+        assert!(sources.not_arrived.values().all(|waiting| *waiting == 1));
     }
 
     #[test]

@@ -357,7 +357,8 @@ impl Fair {
         let probing = matches!(self.state, State::Up | State::Test(_));
         let standing = round.min_queue.is_finite() && round.min_queue > self.path.short_queue(&self.tuning) && calm;
         let twice = self.rounds.standing && standing;
-        self.rounds.set_standing(standing, calm && !probing);
+        let competing = matches!(self.state, State::Compete);
+        self.rounds.set_standing(standing, calm && !probing && !competing);
         if matches!(self.state, State::Startup) {
             if self.startup.end_round(round, &mut self.path, &self.tuning) {
                 self.enter(State::Drain);
@@ -513,7 +514,10 @@ impl Fair {
         let now = report.now;
         let spent = now.since(self.since);
         match owner {
-            Owner::Own => self.leave(),
+            Owner::Own => {
+                self.rounds.forget_crowding();
+                self.leave();
+            }
             Owner::Path => {
                 self.path.accept_delay(now, self.path.queue.delay());
                 self.set_bandwidth(self.path.bandwidth.max(0.5 * self.path.top));

@@ -83,6 +83,13 @@ impl Rounds {
         }
     }
 
+    /// Forgets what spoke for others on the path: a queue test has shown that the queue was the
+    /// sender's own.
+    pub(super) fn forget_crowding(&mut self) {
+        self.crowded = 0.0;
+        self.events = [None; 2];
+    }
+
     /// Records losses in a long queue at `now`. Losses within two round trips (`srtt`, s) of the
     /// last event belong to this event. Returns whether a new event began within `window` seconds
     /// of the event before.
