@@ -547,7 +547,11 @@ impl Fair {
                 let flight = competition.cubic.get();
                 self.enter(State::Test(QueueTest::new(flight, &self.path, &self.tuning)));
             }
-            Turn::Leave => self.leave(),
+            Turn::Leave => {
+                // The queue has been short for so long that nobody else keeps it.
+                self.leave();
+                self.left = None;
+            }
         }
     }
 
