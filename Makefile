@@ -55,8 +55,8 @@ deny: ## check the dependency tree for advisories, licences, duplicate crates an
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
 
-bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), and compare the simulator's speed with ns-2's (7 minutes)
-	@tools/need.sh cargo cc
+bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), compare the simulator's speed with ns-2's, and measure the CPU time of the daemon (10 minutes); OLD=FILE also measures another build of the program
+	@tools/need.sh cargo cc ip
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
 	cargo run --release --locked -p ripstop-codes --features compare --example compare
@@ -64,6 +64,7 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
+	cargo run --release --locked -p ripstop-net --example cpu -- $(TARGET)/release/ripstop $(OLD)
 
 sensitivity: ## run the table of shares with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (30 minutes)
 	@tools/need.sh cargo cc

@@ -220,8 +220,11 @@ fn start(program: &str, directory: &Path, hub: &Namespace, ends: &[Namespace]) -
         daemons.push(Daemon(namespace.spawn(command)?));
     }
     let end = Instant::now() + Duration::from_secs(20);
-    for host in 2..ends.len() + 2 {
-        while ip(hub, &["route", "get", &inside(host).to_string()]).map_or(true, |line| !line.contains("10.77.0.1")) {
+    let is_up = |namespace: &Namespace, address: IpAddr| {
+        ip(namespace, &["addr", "show", "up"]).is_ok_and(|text| text.contains(&format!("{address}/24")))
+    };
+    for (host, namespace) in std::iter::once(hub).chain(ends).enumerate() {
+        while !is_up(namespace, inside(host + 1)) {
             if Instant::now() > end {
                 return Err("the tunnel did not start".into());
             }

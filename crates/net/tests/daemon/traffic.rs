@@ -3,7 +3,10 @@
 use crate::common::with_namespaces;
 use crate::hosts::{Pair, lossy, over_v6, perfect};
 use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp, udp_uncut};
+use ripstop_base::{Fraction, Rate};
+use ripstop_link::LinkConfig;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 #[test]
 fn echoes_of_all_sizes_over_both_families() {
@@ -103,6 +106,27 @@ fn tcp_both_ways_at_once_over_a_lossy_link() {
             }
             if status.interface.udp_segments > 1 {
                 assert!(udp.segmented > 0 && udp.send_calls < udp.sent, "{udp:?}");
+            }
+        }
+    });
+}
+
+/// A fast stream over a long path: the daemons pause between turns, and packets share system calls.
+#[test]
+fn a_stream_is_moved_in_batches() {
+    with_namespaces("traffic::a_stream_is_moved_in_batches", || {
+        let path = LinkConfig::path(Rate::from_bps(50_000_000), Duration::from_millis(60), Fraction::ZERO);
+        let pair = Pair::raise(&path, 1500, "");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        tcp_both_ways(left, right, right.v4(), 3_000_000);
+        for end in pair.ends() {
+            let status = end.status();
+            let (interface, device, udp) = (&status.interface, status.device, status.udp);
+            assert!(interface.pauses > 0 && interface.pauses < interface.turns, "{interface:?}");
+            assert!(interface.turns < device.packets_in + device.packets_out, "{interface:?} {device:?}");
+            assert!(udp.receive_calls < udp.received, "{udp:?}");
+            if interface.tcp_offload {
+                assert!(device.writes < device.packets_out && device.write_errors == 0, "{device:?}");
             }
         }
     });

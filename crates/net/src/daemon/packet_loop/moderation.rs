@@ -4,23 +4,23 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The pause is the round-trip time divided by this number. A pause delays datagrams by at most 4 % of the round-trip
-/// time, and by 2 % on average. Half the value doubles the delay. Double the value halves the delay, and takes 1.4
+/// The pause is the round-trip time divided by this number. A pause delays datagrams by at most 5 % of the round-trip
+/// time, and by 2.5 % on average. Half the value doubles the delay. Double the value halves the delay, and takes 1.6
 /// times the CPU time at 20 Mbit/s and 100 ms (`make bench`).
-const RTT_PARTS: u32 = 25;
-/// Longest pause, 4 ms. The limit applies to round-trip times above 100 ms. Double the value makes longer bursts on
+const RTT_PARTS: u32 = 20;
+/// Longest pause, 5 ms. The limit applies to round-trip times above 100 ms. Double the value makes longer bursts on
 /// long paths. Half the value doubles the number of wake-ups on long paths.
-const LONGEST: Duration = Duration::from_millis(4);
-/// Shortest pause, 100 µs: on paths with a round-trip time below 2.5 ms there are no pauses. A timer and a wake-up cost
+const LONGEST: Duration = Duration::from_millis(5);
+/// Shortest pause, 100 µs: on paths with a round-trip time below 2 ms there are no pauses. A timer and a wake-up cost
 /// up to 50 µs, so a shorter pause would cost more than it saves. Double the value gives up the gain on paths below
-/// 5 ms. Half the value hardly matters: fast senders on such paths fill the buffers without a pause.
+/// 4 ms. Half the value hardly matters: fast senders on such paths fill the buffers without a pause.
 const SHORTEST: Duration = Duration::from_micros(100);
 /// The traffic is measured over this time, 20 ms, before it decides on the pauses. With half the value, single bursts
 /// start pauses more often. With double the value, pauses start and end later.
 const WINDOW: Duration = Duration::from_millis(20);
 /// Pauses are made if at least this number of packets is expected in a pause. With fewer packets, a pause would delay
-/// packets without a gain. Double the value restricts pauses to twice the rate: 500 packets a second at 100 ms.
-/// Half the value would also delay flows that send a packet every 8 ms.
+/// packets without a gain. Double the value restricts pauses to twice the rate: 400 packets a second at 100 ms.
+/// Half the value would also delay flows that send a packet every 10 ms.
 const LEAST_PACKETS: f64 = 1.0;
 
 /// Decides on the pauses from the packets that the thread moves.
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn only_busy_paths_pause_and_never_for_long() {
         let us = |n| Some(Duration::from_micros(n));
-        assert_eq!(pause_at(600, 100), us(4_000), "20 Mbit/s over 100 ms");
-        assert_eq!(pause_at(600, 800), us(4_000), "20 Mbit/s over 800 ms");
-        assert_eq!(pause_at(100, 10), us(400), "120 Mbit/s over 10 ms");
+        assert_eq!(pause_at(600, 100), us(5_000), "20 Mbit/s over 100 ms");
+        assert_eq!(pause_at(600, 800), us(5_000), "20 Mbit/s over 800 ms");
+        assert_eq!(pause_at(100, 10), us(500), "120 Mbit/s over 10 ms");
         assert_eq!(pause_at(20_000, 100), None, "a telephone call");
         assert_eq!(pause_at(600, 10), None, "packets that are further apart than the pause");
         assert_eq!(pause_at(10, 1), None, "a local network");
