@@ -240,8 +240,7 @@ fn ecn_marks_reach_the_sender() {
     let (totals, left, right) = of(true);
     assert!(totals.marked > 0 && right.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
     assert!(left.sent.peer_marked > 0, "seed 18: {left:?}");
-    // ECN is off by default, until the rate controller handles marks correctly.
-    assert!(!TunnelConfig::default().ecn);
+    assert!(TunnelConfig::default().ecn);
     let (totals, _, right) = of(false);
     assert!(totals.counters.congested > 0, "seed 18: {totals:?}");
     assert_eq!((totals.marked, right.received.marked), (0, 0), "seed 18");

@@ -172,8 +172,8 @@ fn beside_cubic(all: &mut Vec<Cell>, tuning: &str) {
     }
     for (name, more) in [
         ("codel", ", queue_discipline = \"codel\""),
-        ("pie", ", discipline = \"pie\""),
-        ("fq", ", discipline = \"fq\""),
+        ("pie", ", queue_discipline = \"pie\""),
+        ("fq", ", queue_discipline = \"fq\""),
     ] {
         let path = Path::new(20.0, 100.0, 0.0).queue(4.0).more(more);
         let pair = Traffic::new().tunnel("t", "linux-cubic", tuning).plain("c", "linux-cubic");

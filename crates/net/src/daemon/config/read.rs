@@ -50,6 +50,7 @@ struct Interface {
     mtu: Option<Spanned<Word>>,
     rate: Option<Spanned<Word>>,
     redundancy: Option<Spanned<Word>>,
+    ecn: Option<bool>,
     max_overhead: Option<MaxOverhead>,
     /// `patience` is the former name of this setting.
     #[serde(alias = "patience")]
@@ -370,6 +371,7 @@ impl Reader<'_> {
         if let Some(redundancy) = self.optional("redundancy", interface.redundancy.as_ref(), str::parse)? {
             tunnel.redundancy = redundancy;
         }
+        tunnel.ecn = interface.ecn.unwrap_or(tunnel.ecn);
         if let Some(most) = &interface.max_overhead {
             if let Some(bulk) = self.optional("max-overhead.bulk", most.bulk.as_ref(), overhead)? {
                 tunnel.max_overhead_bulk = bulk;

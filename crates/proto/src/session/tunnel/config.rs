@@ -83,8 +83,8 @@ pub struct TunnelConfig {
     ///
     /// With a fixed rate, datagrams are never ECN-capable, because a fixed rate does not slow down.
     ///
-    /// Off by default: a sender of ECT(0) promises to slow down for marks, and the rate controller
-    /// reacts too weakly to marks.
+    /// On by default: a mark is the only clear sign of congestion behind an AQM, and loses no packet.
+    /// Turn ECN off only on a path that drops ECN-capable datagrams.
     pub ecn: bool,
     /// Limit on the bytes in the ingress queue, all flows together.
     pub queue_bytes: usize,
@@ -113,7 +113,7 @@ impl Default for TunnelConfig {
             max_overhead_interactive: 3.0,
             deadline: None,
             initial_rtt: Duration::from_millis(100),
-            ecn: false,
+            ecn: true,
             queue_bytes: 16_000_000,
             window_symbols: 1 << 16,
             matrix_bytes: 128_000_000,

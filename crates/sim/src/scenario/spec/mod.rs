@@ -183,7 +183,7 @@ pub struct TunnelSpec {
     pub tuning: BTreeMap<String, f64>,
     /// Whether the tunnel's datagrams are ECN-capable, so that links mark them instead of dropping them, and the tunnel
     /// slows down.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default = "defaults::tunnel_ecn", skip_serializing_if = "Clone::clone")]
     pub ecn: bool,
 }
 
@@ -198,7 +198,7 @@ impl TunnelSpec {
             deadline: None,
             mtu: defaults::mtu(),
             tuning: BTreeMap::new(),
-            ecn: false,
+            ecn: defaults::tunnel_ecn(),
         }
     }
 
@@ -451,6 +451,9 @@ mod defaults {
     }
     pub(super) fn mtu() -> Bytes {
         Bytes::new(u64::from(TunnelConfig::default().path_mtu))
+    }
+    pub(super) fn tunnel_ecn() -> bool {
+        TunnelConfig::default().ecn
     }
     pub(super) fn name() -> String {
         "flow".to_owned()

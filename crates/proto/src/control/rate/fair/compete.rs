@@ -9,6 +9,7 @@
 //! * The queue shrinks by a part: others keep the rest, and the sender must compete.
 
 use super::super::Report;
+use super::CROWDING_DEVIATIONS;
 use super::cubic::CubicWindow;
 use super::path::PathState;
 use super::rounds::Round;
@@ -160,9 +161,12 @@ impl Competition {
         if 2.0 * report.in_flight_before as f64 >= self.cubic.get() {
             self.cubic.on_ack(now, report.acked_bytes as f64, path.srtt, tuning);
         }
-        let lost = report.settled_total().lost > 0
-            && path.queue.delay() > tuning.full_queue * path.longest_queue()
+        let full = path.queue.delay() > tuning.full_queue * path.longest_queue()
             && (!floor || path.exceeds(round.all, EVENT_DEVIATIONS, 0.0));
+        // CoDel drops from queues that are far from full. Then clearer evidence is needed.
+        let managed = !path.is_short(tuning)
+            && (!floor && round.queued.lost > 0 || path.exceeds(round.queued, CROWDING_DEVIATIONS, 0.002));
+        let lost = report.settled_total().lost > 0 && (full || managed);
         let event = (lost || report.ce > 0) && now.since(self.last_event).as_secs_f64() >= path.srtt;
         if event {
             self.last_event = now;
@@ -171,7 +175,9 @@ impl Competition {
         let short_since = *self.short_since.get_or_insert(now);
         if !path.is_short(tuning) {
             self.short_since = None;
-        } else if now.since(short_since).as_secs_f64() > SHORT_FOR * path.srtt {
+        } else if now.since(short_since).as_secs_f64() > SHORT_FOR * path.srtt
+            && now.since(self.last_event).as_secs_f64() > tuning.quiet
+        {
             return Turn::Leave;
         }
         let running = now.since(self.since).as_secs_f64();

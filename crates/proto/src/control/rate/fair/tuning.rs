@@ -232,6 +232,11 @@ tuning! {
     /// A drop happens in a full queue. Half the value counts random losses too. Double the value
     /// would never count a loss.
     full_queue, "full-queue": 0.5, "share of the longest queue";
+    /// A competition is left for a short queue only if there was no congestion event for this time, s.
+    ///
+    /// CoDel keeps the queue short although others are there. Half the value takes more than a fair
+    /// share behind CoDel. Double the value takes longer to use a path that others have left.
+    quiet, "quiet": 2.0, "s";
     /// The first queue test of a competition follows after this time, s, or after as many round
     /// trips.
     ///
