@@ -6,6 +6,7 @@
 
 mod fast_path;
 mod scheduled;
+mod settings;
 
 pub use fast_path::ShortFate;
 
@@ -14,14 +15,15 @@ use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
 use crate::fate::{Corruption, Delivery, DropReason, Fate};
 use crate::fec::Codec;
-use crate::loss::{Channel, LossModel};
+use crate::loss::Channel;
 use crate::policer::Bucket;
 use crate::queue::{Pie, Verdict, Waiting, has_room};
 use crate::serialiser::{Rates, Serialiser, Slot};
 use crate::timeline::Timeline;
 use fast_path::FastPath;
-use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
+use ripstop_base::{Rate, Seed, Stream, Time};
 use scheduled::Scheduled;
+use settings::{Configured, Settings};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -482,88 +484,6 @@ pub(crate) struct Draws {
     /// Whether the queue discipline marked the packet. This is random only with PIE.
     marked: bool,
     corruption: Option<Corruption>,
-}
-
-/// The settings of one step of the schedule, in the form that the link uses.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    mtu: u64,
-    policer: Option<crate::config::Policer>,
-    queue: Option<QueueLimit>,
-    mark: Option<Mark>,
-    pub(crate) loss: LossModel,
-    delay: Duration,
-    jitter_ns: f64,
-    reorder: f64,
-    reorder_delay: Duration,
-    duplicate: f64,
-    duplicate_delay: Duration,
-    corrupt: f64,
-}
-
-impl Settings {
-    fn new(config: &LinkConfig) -> Settings {
-        Settings {
-            mtu: config.mtu.map_or(u64::MAX, |mtu| mtu.get()),
-            policer: config.policer,
-            queue: config.queue,
-            mark: config.mark,
-            loss: LossModel::new(&config.loss),
-            delay: config.delay.duration(),
-            jitter_ns: config.jitter.duration().as_nanos() as f64,
-            reorder: config.reorder.map_or(0.0, |r| r.probability.get()),
-            reorder_delay: config.reorder.map_or(Duration::ZERO, |r| r.extra_delay.duration()),
-            duplicate: config.duplicate.map_or(0.0, |d| d.probability.get()),
-            duplicate_delay: config.duplicate.map_or(Duration::ZERO, |d| d.extra_delay.duration()),
-            corrupt: config.corrupt.get(),
-        }
-    }
-}
-
-/// Whether each impairment is configured in any step. Only configured impairments draw random
-/// numbers.
-#[derive(Clone, Debug)]
-struct Configured {
-    policer: bool,
-    /// Whether a queue discipline may drop packets to keep the queue short.
-    aqm: bool,
-    /// Whether this queue discipline marks ECN-capable packets.
-    ecn: bool,
-    mark: bool,
-    /// Whether packets are marked by a draw.
-    mark_share: bool,
-    loss: bool,
-    /// None: no units are lost. Otherwise whether the code has repair units (N > K).
-    fec: Option<bool>,
-    jitter: bool,
-    reorder: bool,
-    duplicate: bool,
-    corrupt: bool,
-    blackouts: bool,
-    /// Whether a rate trace has more than one step.
-    rate_trace: bool,
-}
-
-impl Configured {
-    fn new(steps: &[(Time, Settings)], config: &LinkConfig) -> Configured {
-        let some = |is: fn(&Settings) -> bool| steps.iter().any(|(_, s)| is(s));
-        Configured {
-            policer: some(|s| s.policer.is_some()),
-            aqm: config.queue_discipline.is_aqm(),
-            ecn: config.ecn,
-            mark: some(|s| s.mark.is_some()),
-            mark_share: some(|s| matches!(s.mark, Some(Mark::Share(_)))),
-            loss: config.loss.is_active()
-                || config.schedule.iter().any(|c| c.loss.as_ref().is_some_and(|l| l.is_active())),
-            fec: config.fec.as_ref().filter(|fec| fec.loss.is_active()).map(|fec| fec.n > fec.k),
-            jitter: some(|s| s.jitter_ns > 0.0),
-            reorder: some(|s| s.reorder > 0.0),
-            duplicate: some(|s| s.duplicate > 0.0),
-            corrupt: some(|s| s.corrupt > 0.0),
-            blackouts: !config.blackouts.is_empty(),
-            rate_trace: config.rate_trace.as_ref().is_some_and(|trace| trace.steps.len() > 1),
-        }
-    }
 }
 
 /// Whether `moment` lies in the blackout.
