@@ -17,7 +17,7 @@ use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use ripstop_proto::session::{Received, Session, Transmit};
-use ripstop_proto::wire::{Datagram, Kind, parse_body};
+use ripstop_proto::wire::{Datagram, Kind, emit_body, parse_body};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl World {
                 for n in 0..1 + usize::from(first % 64) {
                     let Some(datagram) = self.there.pop_front() else { break };
                     if bytes.get(1 + n % 16).is_none_or(|byte| byte % 4 > 0) {
-                        self.other.handle_datagram(now, received(datagram));
+                        deliver(&mut self.other, now, datagram);
                     }
                 }
             }
@@ -98,7 +98,7 @@ impl World {
                 assert!(sent.len() < ENDLESS);
                 for Transmit { packet, .. } in sent {
                     self.number = self.number.max(packet.number + 1);
-                    self.tunnel.handle_datagram(now, received(packet));
+                    deliver(&mut self.tunnel, now, packet);
                 }
             }
             13 => {
@@ -155,6 +155,17 @@ impl World {
         let most = 16 * (1 << 18) + (recovered + 1) * 4 * u64::from(WINDOW) * 1500 + 1_000_000;
         let work = self.tunnel.work() - work;
         assert!(work <= most, "work {work}, at most {most}");
+    }
+}
+
+/// A datagram passes through the wire format and arrives. After the packets of the input, an end may complete its
+/// truncated numbers to other numbers than those that were sent.
+fn deliver(to: &mut Tunnel<Symbol>, now: Time, datagram: Datagram<Symbol>) {
+    let Datagram { number, packet } = datagram;
+    let mut buffer = vec![0; packet.body_len()];
+    emit_body(&packet, &mut buffer).expect("the format carries what a tunnel sends");
+    if let Ok(packet) = parse_body(Kind::of(&packet), &buffer, &to.expand()) {
+        to.handle_datagram(now, received(Datagram { number, packet }));
     }
 }
 

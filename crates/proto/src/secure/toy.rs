@@ -73,7 +73,9 @@ fn padded(number: u64) -> [u8; 32] {
 }
 
 fn power(base: u64, exponent: u64) -> u64 {
-    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64;
+    // 2^61 is 1 modulo the prime. So the upper bits of a product are added to the lower ones.
+    let fold = |n: u128| (n & u128::from(PRIME)) + (n >> 61);
+    let times = |a: u64, b: u64| fold(fold(u128::from(a) * u128::from(b))) as u64 % PRIME;
     let (mut result, mut square, mut left) = (1, base, exponent);
     while left > 0 {
         if left % 2 == 1 {

@@ -190,7 +190,8 @@ fn reports_that_acknowledge_nothing_new() {
     let mut reports = 0;
     let attack = move |_: &mut _| {
         reports += 1;
-        let report = Feedback { received: 1, acked: vec![0..1], end: 1 << 18, ..Feedback::default() };
+        let report =
+            Feedback { received: 1, acked: std::iter::once(0..1).collect(), end: 1 << 18, ..Feedback::default() };
         Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report }))
     };
     let setting = Setting { rate: 5_000, fed: 1_000, ..Setting::default() };
