@@ -151,6 +151,7 @@ impl Endpoint {
     /// Removes a peer with its session and its routes. False if the peer is not known.
     pub fn remove_peer(&mut self, peer: PeerId) -> bool {
         let Some(path) = self.paths.get_mut(peer.index()).and_then(Option::take) else { return false };
+        self.memory.note(path.memory, 0);
         if let Some(at) = path.timer {
             self.timers.remove(&(at, peer));
         }

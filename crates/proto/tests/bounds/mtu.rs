@@ -110,3 +110,14 @@ fn icmp_messages_are_limited() {
     assert_eq!(answers(&mut server).len(), 49);
     assert_eq!((server.counters().inner_too_long, server.counters().too_big_sent), (1_500, 99));
 }
+
+#[test]
+fn a_removed_peer_gives_its_memory_back() {
+    let mut server = server(&[1436, 1436]);
+    let empty = server.memory();
+    for _ in 0..20 {
+        server.handle_inner(Time::ZERO, &mut udp(inside(9), inside(2), 1400));
+    }
+    assert!(server.memory() > empty + 20_000, "{} bytes", server.memory());
+    assert!(server.remove_peer(PEER) && server.memory() <= empty);
+}
