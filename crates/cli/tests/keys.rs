@@ -86,7 +86,7 @@ fn a_shared_key_is_made() {
     let kept = ripstop().args(["keys", "psk", "--out"]).arg(&path).output().unwrap();
     assert!(kept.status.success() && stdout(&kept).is_empty(), "{}", stderr(&kept));
     let report = json(&run(&["keys", "psk", "--json"]));
-    schema::check("keys.schema.json", &report);
+    schema::check_part("keys.schema.json", "/$defs/psk", &report);
     assert_eq!(report["preshared_key"].as_str().map(str::len), Some(44));
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.trim().len() == 44 && text != stdout(&printed));

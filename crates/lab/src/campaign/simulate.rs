@@ -400,6 +400,13 @@ mod tests {
         }
     }
 
+    /// The committed results, as if this simulator had made them.
+    fn report_of_today() -> CampaignResults {
+        let mut report = data::report().unwrap();
+        report.campaign.behaviour = behaviour::fingerprint().unwrap();
+        report
+    }
+
     /// A campaign of one link, of which only TCP/LT is simulated.
     fn add_lt(results: &CampaignResults, seed: u64, simulated: &[&str]) -> LabResult<CampaignResults> {
         let folder = tempfile::tempdir().unwrap();
@@ -412,7 +419,7 @@ mod tests {
 
     #[test]
     fn results_of_the_same_campaign_are_taken_over() {
-        let report = data::report().unwrap();
+        let report = report_of_today();
         let seed = report.campaign.seed;
         let got = add_lt(&report, seed, &["lt"]).unwrap();
         assert_eq!(got.link, report.link[..1]);
@@ -426,12 +433,12 @@ mod tests {
 
     #[test]
     fn results_of_another_campaign_are_refused() {
-        let report = data::report().unwrap();
+        let report = report_of_today();
         let seed = report.campaign.seed;
         let refusal =
             |results: &CampaignResults, seed, names: &[&str]| add_lt(results, seed, names).unwrap_err().to_string();
-        let mut behaviour = report.clone();
-        behaviour.campaign.behaviour = "0".to_owned();
+        let mut old = report.clone();
+        old.campaign.behaviour = "0".to_owned();
         let mut links = report.clone();
         links.link[0].path.rtt *= 2.0;
         let mut few = report.clone();
@@ -439,7 +446,7 @@ mod tests {
         for (message, words) in [
             (refusal(&report, seed + 1, &["lt"]), "of seed"),
             (refusal(&report, seed, &["lt2"]), "no scheme `lt2`"),
-            (refusal(&behaviour, seed, &["lt"]), "behaviour 0"),
+            (refusal(&old, seed, &["lt"]), "behaviour 0"),
             (refusal(&links, seed, &["lt"]), "another link 0"),
             (refusal(&few, seed, &["lt"]), "1 are needed"),
         ] {

@@ -31,7 +31,9 @@ fn three_peers_at_once() {
                 scope.spawn(move || {
                     ping(spoke, hub.v6(), 56);
                     let socket = udp(spoke, SocketAddr::new(spoke.v4(), 0));
-                    for len in [60, 512, 1200, 1408] {
+                    // Over IPv6, inner packets have at most 1416 bytes.
+                    let longest = if spoke.number == 3 { 1388 } else { 1408 };
+                    for len in [60, 512, 1200, longest] {
                         exchange(&socket, echo, len);
                     }
                 });

@@ -120,6 +120,8 @@ pub struct LossEstimator {
     last_loss: Option<Time>,
     /// Datagrams settled since the last loss.
     since_loss: u64,
+    /// The slow average after the last loss.
+    share_then: f64,
     /// Length of the run of losses in progress, packets. 0: no run is in progress.
     run: u32,
     /// Number of runs of losses so far.
@@ -138,6 +140,7 @@ impl Default for LossEstimator {
             presumed: Losses { share: GUESS, burst: GUESS_BURST },
             last_loss: None,
             since_loss: 0,
+            share_then: 0.0,
             run: 0,
             bursts: 0,
             burst: 1.0,
@@ -159,6 +162,7 @@ impl LossEstimator {
             self.lost += 1;
             self.run += 1;
             self.last_loss = Some(now);
+            self.share_then = self.slow;
         } else if self.run > 0 {
             self.bursts += 1;
             // At first the average covers all runs so far, and a prior run of one packet.
@@ -226,7 +230,7 @@ impl LossEstimator {
     /// clean only after [`SPARSE_LOSSES`] expected losses have not come, or after [`SPARSE_CLEAN`].
     pub fn proactive_interactive(&self, now: Time) -> f64 {
         match self.last_loss {
-            Some(at) if now.since(at) < SPARSE_CLEAN && (self.since_loss as f64) * self.slow < SPARSE_LOSSES => {
+            Some(at) if now.since(at) < SPARSE_CLEAN && (self.since_loss as f64) * self.share_then < SPARSE_LOSSES => {
                 self.expected()
             }
             _ => self.proactive(now),

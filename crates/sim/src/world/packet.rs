@@ -148,6 +148,6 @@ mod tests {
     #[test]
     fn packets_are_small() {
         assert_eq!(std::mem::size_of::<Ack>(), 48);
-        assert_eq!(std::mem::size_of::<NetworkPacket>(), 64);
+        assert_eq!(std::mem::size_of::<NetworkPacket>(), 72);
     }
 }
