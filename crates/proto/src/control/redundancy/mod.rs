@@ -360,6 +360,7 @@ impl BulkRule {
     /// - `dither` is a number of sources that is added to `all`, except after the end of a burst.
     ///   Without the dither, repairs would be sent at equal distances, and a queue that drops
     ///   packets at equal distances could drop every repair.
+    #[expect(clippy::too_many_arguments, reason = "the view of one direction: flights, losses, backlog and path")]
     pub fn is_due(
         &mut self,
         all: Flight,

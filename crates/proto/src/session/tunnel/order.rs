@@ -248,7 +248,7 @@ impl<P> InOrder<P> {
         if self.arrivals.len() > 2 * self.waiting + FEW_ARRIVALS {
             let flows = &self.flows;
             self.arrivals.retain(|(_, index, id)| {
-                !flows[usize::from(*index)].as_ref().is_some_and(|flow| flow.last.is_some_and(|last| last >= *id))
+                flows[usize::from(*index)].as_ref().is_none_or(|flow| flow.last.is_none_or(|last| last < *id))
             });
         }
     }

@@ -37,7 +37,7 @@ const LISTED: usize = 5;
 /// the first hole to the last one. Large groups pay off because the lost share of many repairs
 /// varies less than the lost share of a few repairs. With half the value this share varies more.
 /// With double the value a group waits for more repairs.
-const GROUP: usize = 64;
+const GROUP: usize = 32;
 /// Limit on the number of interactive symbols that one repair spans.
 ///
 /// Half the value sends more repairs after a burst of small packets. With double the value, one

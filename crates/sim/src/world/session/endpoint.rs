@@ -74,8 +74,8 @@ impl Session for EndpointSession {
     type Delivered = (PeerId, Delivered<Symbol>);
     type Event = EndpointEvent;
 
-    fn handle_inner(&mut self, now: Time, mut inner: Vec<u8>) {
-        self.endpoint.handle_inner(now, &mut inner);
+    fn handle_inner(&mut self, now: Time, inner: Vec<u8>) {
+        self.endpoint.handle_inner(now, &inner);
     }
 
     /// Drops a datagram that is addressed to a port that the endpoint has left.
