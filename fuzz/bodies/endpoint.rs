@@ -102,7 +102,7 @@ impl World {
                     (packet[0], packet[6], packet[9], packet[15], packet[19]) = (0x45, 0x40, 17, 7, 1 + n as u8);
                     (packet[12], packet[16]) = (10, 10);
                     packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
-                    self.endpoint.handle_inner(now, &mut packet);
+                    self.endpoint.handle_inner(now, &packet);
                 }
             }
             // A stranger's datagram.

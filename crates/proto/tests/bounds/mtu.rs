@@ -66,9 +66,9 @@ fn one_peer_does_not_shrink_the_packets_of_another() {
     let mtus = [0, 1].map(|n| server.peer_status(PeerId::from_index(n)).unwrap().inner_mtu);
     assert_eq!(mtus, [1436, 512], "a value below 512 counts as 512");
     // A packet of 1400 bytes fits the first peer only.
-    server.handle_inner(Time::ZERO, &mut udp(inside(9), inside(2), 1400));
+    server.handle_inner(Time::ZERO, &udp(inside(9), inside(2), 1400));
     assert_eq!(answers(&mut server), Vec::<Vec<u8>>::new());
-    server.handle_inner(Time::ZERO, &mut udp(inside(9), inside(3), 1400));
+    server.handle_inner(Time::ZERO, &udp(inside(9), inside(3), 1400));
     let told = answers(&mut server);
     let inner = Inner::parse(&told[0]).unwrap();
     assert_eq!((inner.source.to_string(), inner.destination.to_string()), ("10.0.0.3".into(), "10.0.0.9".into()));
@@ -79,7 +79,7 @@ fn one_peer_does_not_shrink_the_packets_of_another() {
     assert_eq!((counters.inner_too_long, counters.too_big_sent), (1, 1));
     assert_eq!(status.tunnel.unwrap().sent.too_long, 1);
     // A packet of the reported length passes.
-    server.handle_inner(Time::ZERO, &mut udp(inside(9), inside(3), 512));
+    server.handle_inner(Time::ZERO, &udp(inside(9), inside(3), 512));
     assert_eq!((answers(&mut server).len(), server.counters().inner_too_long), (0, 1));
 }
 
@@ -90,7 +90,7 @@ fn ipv6_packets_are_answered_too() {
     (packet[0], packet[6], packet[7], packet[8], packet[24]) = (0x60, 17, 64, 0xfd, 0xfd);
     packet[4..6].copy_from_slice(&1360u16.to_be_bytes());
     (packet[23], packet[39]) = (9, 3);
-    server.handle_inner(Time::ZERO, &mut packet);
+    server.handle_inner(Time::ZERO, &packet);
     let told = answers(&mut server);
     assert_eq!((told.len(), told[0][6], told[0][40]), (1, 58, 2), "packet too big");
     assert_eq!(told[0][44..48], 1300u32.to_be_bytes());
@@ -101,11 +101,11 @@ fn ipv6_packets_are_answered_too() {
 fn icmp_messages_are_limited() {
     let mut server = server(&[600]);
     for _ in 0..500 {
-        server.handle_inner(Time::ZERO, &mut udp(inside(9), inside(2), 1400));
+        server.handle_inner(Time::ZERO, &udp(inside(9), inside(2), 1400));
     }
     assert_eq!(answers(&mut server).len(), 50);
     for ms in 0..1000 {
-        server.handle_inner(Time::ZERO + Duration::from_millis(ms), &mut udp(inside(9), inside(2), 1400));
+        server.handle_inner(Time::ZERO + Duration::from_millis(ms), &udp(inside(9), inside(2), 1400));
     }
     assert_eq!(answers(&mut server).len(), 49);
     assert_eq!((server.counters().inner_too_long, server.counters().too_big_sent), (1_500, 99));
@@ -116,7 +116,7 @@ fn a_removed_peer_gives_its_memory_back() {
     let mut server = server(&[1436, 1436]);
     let empty = server.memory();
     for _ in 0..20 {
-        server.handle_inner(Time::ZERO, &mut udp(inside(9), inside(2), 1400));
+        server.handle_inner(Time::ZERO, &udp(inside(9), inside(2), 1400));
     }
     assert!(server.memory() > empty + 20_000, "{} bytes", server.memory());
     assert!(server.remove_peer(PEER) && server.memory() <= empty);

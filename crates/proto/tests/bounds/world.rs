@@ -201,12 +201,12 @@ impl World {
         let every = |rate: u64| Duration::from_nanos(1_000_000_000 / rate);
         match event {
             Event::Offer => {
-                self.honest.handle_inner(self.now, &mut udp(inside(2), inside(1), INNER));
+                self.honest.handle_inner(self.now, &udp(inside(2), inside(1), INNER));
                 self.at(every(OFFERED / 8 / INNER as u64), Event::Offer);
                 self.drain_honest();
             }
             Event::Feed => {
-                self.server.handle_inner(self.now, &mut udp(inside(1), inside(3), INNER));
+                self.server.handle_inner(self.now, &udp(inside(1), inside(3), INNER));
                 self.at(every(setting.fed), Event::Feed);
                 self.drain_server();
             }

@@ -83,7 +83,7 @@ fn sent_until_found(beyond: bool) -> (Endpoint, u64) {
             victim.handle_datagram(now, address(0), &mut out.contents, false);
         }
         victim.handle_timeout(now);
-        victim.handle_inner(now, &mut inner(1, 300));
+        victim.handle_inner(now, &inner(1, 300));
         while let Some(out) = victim.poll_transmit(now, &mut buffer) {
             assert_eq!(out.to, address(0));
             sent += u64::from(liar.take(now, buffer[..out.len].to_vec()));
@@ -120,7 +120,7 @@ fn a_peer_that_acknowledges_everything_is_found() {
         assert!(status.tunnel.is_none(), "the session must have ended");
         // What comes next waits for a new session.
         let now = Time::ZERO + Duration::from_secs(60);
-        victim.handle_inner(now, &mut inner(1, 300));
+        victim.handle_inner(now, &inner(1, 300));
         assert_eq!(victim.peer_status(PEER).unwrap().waiting, 1);
         let initiation = std::iter::from_fn(|| {
             let mut buffer = vec![0; 2000];

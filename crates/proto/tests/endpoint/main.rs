@@ -126,7 +126,7 @@ fn a_peer_can_be_removed_and_added_again() {
     let end = &mut world.ends[0].endpoint;
     assert!(end.remove_peer(PEER) && !end.remove_peer(PEER));
     assert!(end.peer_status(PEER).is_none() && end.peers().next().is_none());
-    end.handle_inner(now, &mut inner(0, 100));
+    end.handle_inner(now, &inner(0, 100));
     assert_eq!(end.counters().inner_no_route, 1);
     let config = PeerConfig { allowed_ips: Vec::new(), keepalive: Some(secs(1)), ..peer_config(seed, 0) };
     let again = end.add_peer(now, &config).unwrap();
@@ -152,7 +152,7 @@ fn an_end_without_a_key_sleeps_until_the_next_handshake() {
         let mut end = other.ends.map(|end| end.endpoint).into_iter().next().unwrap();
         let (mut now, mut buffer) = (other.now + secs(3600), vec![0; 2000]);
         let end_at = now + secs(60);
-        end.handle_inner(now, &mut inner(0, 100));
+        end.handle_inner(now, &inner(0, 100));
         let (mut turns, mut sent) = (0, 0);
         while now < end_at {
             end.handle_timeout(now);

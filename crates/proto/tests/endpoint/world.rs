@@ -125,7 +125,7 @@ impl World {
                 next_inner += every;
                 (0..2).for_each(|n| {
                     let now = self.clock(n);
-                    self.ends[n].endpoint.handle_inner(now, &mut inner(n, len));
+                    self.ends[n].endpoint.handle_inner(now, &inner(n, len));
                 });
             } else if arrival <= next {
                 if let Some((_, flying)) = self.flying.pop_first() {

@@ -77,6 +77,7 @@ fn in_parallel(cells: &[Cell]) -> Vec<Result<ripstop_sim::scenario::ScenarioRepo
     let next = std::sync::atomic::AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let results: Vec<std::sync::Mutex<Option<_>>> = cells.iter().map(|_| std::sync::Mutex::new(None)).collect();
+    #[expect(clippy::disallowed_methods, reason = "the example runs independent simulations on all cores")]
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
