@@ -104,10 +104,12 @@ fn a_constant_of_the_controller_can_be_changed_in_a_scenario() {
     // Competitions begin before the measured time.
     let (default, never) = (with(""), with("tuning = { compete-after = 1e6, crowd-window = 1e-3, crowded = 2 }"));
     assert!(default.1[0] > 3.0 * never.1[0] && never.0 == 0.0, "seed 5: {default:?} {never:?}");
-    let text = [&link(40, "")[..], &tunnel("t", "tuning = { probe = 1 }")].concat();
-    let text = text.replace(",  }", " }");
-    let error = Scenario::parse(&text).expect("the file is well-formed").check().unwrap_err().to_string();
-    assert!(error.contains("tunnel[0].tuning") && error.contains("probe-gain"), "{error}");
+    let text = [&link(40, "queue = \"500kB\"")[..], &tunnel("t", "tuning = { probe = 1 }")].concat();
+    let error = match Scenario::parse(&text) {
+        Ok(scenario) => scenario.check().unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(error.contains("tuning") && error.contains("probe-gain"), "{error}");
 }
 
 /// The rate of the link falls to a quarter and rises again. The tunnel with an endless source follows within seconds.

@@ -227,7 +227,7 @@ impl LossEstimator {
 
     /// Like [`LossEstimator::proactive`], for interactive packets. A direction that carries few
     /// packets may lose one in a hundred and show no loss for [`CLEAN_AFTER`]. So the path counts as
-    /// clean only after [`SPARSE_LOSSES`] expected losses have not come, or after [`SPARSE_CLEAN`].
+    /// clean only after 3 expected losses have not come, or after 60 s.
     pub fn proactive_interactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < SPARSE_CLEAN && (self.since_loss as f64) * self.share_then < SPARSE_LOSSES => {

@@ -250,7 +250,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// Requests a packet about the path: a challenge, or the answer to one. The packet leaves before
-    /// all other packets. At most [`MOST_PATH_PACKETS`] packets wait.
+    /// all other packets. At most four packets wait; a further one is dropped.
     pub fn request_path_packet(&mut self, packet: PathPacket) {
         if self.path_packets.len() < MOST_PATH_PACKETS && !self.path_packets.contains(&packet) {
             self.path_packets.push_back(packet);
