@@ -20,4 +20,5 @@ pub mod endpoint;
 pub mod inner;
 pub mod secure;
 pub mod session;
+mod tokens;
 pub mod wire;

@@ -4,6 +4,7 @@
 //! while the process is within its budget. When a budget is used up, the peer that takes most above
 //! its share gives way first.
 
+use crate::tokens::TokenBucket;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ impl MemoryBudget {
 pub(super) struct WorkBudget {
     /// Work per second.
     rate: f64,
-    all: Bucket,
+    all: TokenBucket,
     /// The present period of [`ACTIVE`], and the numbers of peers that have worked in the previous
     /// and in the present period.
     period: u64,
@@ -98,31 +99,16 @@ pub(super) struct WorkBudget {
 /// The work of one peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerWork {
-    own: Bucket,
+    own: TokenBucket,
     /// The tunnel's work when it was last charged.
     charged: u64,
     /// The last period in which the peer has worked.
     period: Option<u64>,
 }
 
-/// A token bucket. The tokens are negative while work is owed.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    tokens: f64,
-    at: Time,
-}
-
-impl Bucket {
-    fn refill(&mut self, now: Time, rate: f64) {
-        let earned = rate * now.since(self.at).as_secs_f64();
-        self.tokens = (self.tokens + earned).min(rate * BURST.as_secs_f64());
-        self.at = self.at.max(now);
-    }
-}
-
 impl PeerWork {
     pub(super) fn new(now: Time) -> PeerWork {
-        PeerWork { own: Bucket { tokens: 0.0, at: now }, charged: 0, period: None }
+        PeerWork { own: TokenBucket::full(0.0, 0.0, now), charged: 0, period: None }
     }
 
     /// Notes that a new session, whose work begins at 0, replaces the old one.
@@ -133,15 +119,16 @@ impl PeerWork {
 
 impl WorkBudget {
     pub(super) fn new(rate: u64) -> WorkBudget {
-        let all = Bucket { tokens: rate as f64 * BURST.as_secs_f64(), at: Time::ZERO };
-        WorkBudget { rate: rate as f64, all, period: 0, active: (0, 0) }
+        let rate = rate as f64;
+        let all = TokenBucket::full(rate, rate * BURST.as_secs_f64(), Time::ZERO);
+        WorkBudget { rate, all, period: 0, active: (0, 0) }
     }
 
     /// Whether a packet of the peer that may cause much work is accepted at `now`: the process is
     /// within its budget, or the peer is within its fair share.
     pub(super) fn allows(&mut self, now: Time, peer: &mut PeerWork) -> bool {
         self.refill(now, peer);
-        self.all.tokens > 0.0 || peer.own.tokens > 0.0
+        self.all.is_open() || peer.own.is_open()
     }
 
     /// Charges the peer for its work: `work` is the tunnel's total so far.
@@ -156,14 +143,13 @@ impl WorkBudget {
             peer.period = Some(self.period);
             self.active.1 += 1;
         }
-        peer.own.tokens -= spent;
-        self.all.tokens -= spent;
+        peer.own.spend(spent);
+        self.all.spend(spent);
     }
 
     /// When the peer may cause work again. None: now.
     pub(super) fn opens(&self, now: Time, peer: &PeerWork) -> Option<Time> {
-        let debt = |tokens: f64, rate: f64| (-tokens).max(0.0) / rate.max(1.0);
-        let wait = debt(self.all.tokens, self.rate).min(debt(peer.own.tokens, self.rate / self.peers()));
+        let wait = self.all.debt().min(peer.own.debt());
         (wait > 0.0).then(|| now + Duration::from_secs_f64(wait.min(LONGEST_WAIT)))
     }
 
@@ -178,8 +164,9 @@ impl WorkBudget {
             let before = if period == self.period + 1 { self.active.1 } else { 0 };
             (self.active, self.period) = ((before, 0), period);
         }
-        self.all.refill(now, self.rate);
-        peer.own.refill(now, self.rate / self.peers());
+        self.all.refill(now);
+        let share = self.rate / self.peers();
+        peer.own.set_rate(now, share, share * BURST.as_secs_f64());
     }
 }
 

@@ -8,6 +8,7 @@ use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
 use crate::session::tunnel::{PathPacket, Tunnel, TunnelEvent};
 use crate::session::{Received, Session, Transmit};
+use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -61,8 +62,8 @@ pub(super) struct PeerPath {
     sessions: u64,
     waited_in_vain: u64,
     lost_in_restarts: u64,
-    /// How many ICMP messages may be sent, and the time of this count.
-    answers: (f64, Time),
+    /// ICMP messages that may be sent.
+    answers: TokenBucket,
     /// The session's memory as counted in the budget of the endpoint, bytes.
     pub(super) memory: usize,
     /// The peer's part of the budget of work.
@@ -90,7 +91,7 @@ impl PeerPath {
             sessions: 0,
             waited_in_vain: 0,
             lost_in_restarts: 0,
-            answers: (ANSWERS, now),
+            answers: TokenBucket::full(ANSWERS_PER_SECOND, ANSWERS, now),
             memory: 0,
             work: PeerWork::new(now),
             over_work: 0,
@@ -321,11 +322,7 @@ impl PeerPath {
 
     /// Whether an ICMP message about a packet that is too long may be sent. If so, counts it.
     pub(super) fn may_answer(&mut self, now: Time) -> bool {
-        let (left, at) = self.answers;
-        let left = (left + ANSWERS_PER_SECOND * now.since(at).as_secs_f64()).min(ANSWERS);
-        let may = left >= 1.0;
-        self.answers = (if may { left - 1.0 } else { left }, now.max(at));
-        may
+        self.answers.take(now, 1.0)
     }
 
     /// The next time-out while there is no usable key: the next keep-alive or handshake.

@@ -8,6 +8,7 @@
 //! The answers to such messages are limited too, so that forged source addresses cannot turn this
 //! end's answers against others.
 
+use crate::tokens::TokenBucket;
 use ripstop_base::Time;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -31,15 +32,6 @@ pub(crate) struct ReplyGate {
     prefixes: PrefixCounts,
 }
 
-/// A token bucket that holds at most the tokens of one second.
-struct TokenBucket {
-    /// Tokens per second.
-    per_second: f64,
-    tokens: f64,
-    /// When tokens were last added.
-    filled_at: Time,
-}
-
 /// Counts events for each address prefix, within each second. Second 0 begins at time zero.
 struct PrefixCounts {
     /// The largest number of events for one prefix per second.
@@ -58,13 +50,16 @@ const MOST_PREFIXES: usize = 4096;
 
 impl LoadGate {
     pub(crate) fn new(per_second: u32, per_address: u32) -> LoadGate {
-        LoadGate { all: TokenBucket::new(per_second), addresses: PrefixCounts::new(per_address, (32, 64)) }
+        LoadGate {
+            all: TokenBucket::full(f64::from(per_second), f64::from(per_second), Time::ZERO),
+            addresses: PrefixCounts::new(per_address, (32, 64)),
+        }
     }
 
     /// Whether a handshake message may be processed without a cookie. If not, this end is under
     /// load.
     pub(crate) fn admit(&mut self, now: Time) -> bool {
-        self.all.take(now)
+        self.all.take(now, 1.0)
     }
 
     /// Whether a handshake message with a valid cookie may be processed while this end is under
@@ -76,32 +71,16 @@ impl LoadGate {
 
 impl ReplyGate {
     pub(crate) fn new(per_second: u32, per_prefix: u32) -> ReplyGate {
-        ReplyGate { all: TokenBucket::new(per_second), prefixes: PrefixCounts::new(per_prefix, (24, 48)) }
+        ReplyGate {
+            all: TokenBucket::full(f64::from(per_second), f64::from(per_second), Time::ZERO),
+            prefixes: PrefixCounts::new(per_prefix, (24, 48)),
+        }
     }
 
     /// Whether an answer to `to` may be sent.
     pub(crate) fn admit(&mut self, now: Time, to: IpAddr) -> bool {
         // A prefix over its limit takes no token of the others.
-        self.prefixes.admit(now, to) && self.all.take(now)
-    }
-}
-
-impl TokenBucket {
-    fn new(per_second: u32) -> TokenBucket {
-        let tokens = f64::from(per_second);
-        TokenBucket { per_second: tokens, tokens, filled_at: Time::ZERO }
-    }
-
-    /// Takes a token. False if there is none.
-    fn take(&mut self, now: Time) -> bool {
-        let refill = now.since(self.filled_at).as_secs_f64() * self.per_second;
-        self.tokens = (self.tokens + refill).min(self.per_second);
-        self.filled_at = self.filled_at.max(now);
-        if self.tokens < 1.0 {
-            return false;
-        }
-        self.tokens -= 1.0;
-        true
+        self.prefixes.admit(now, to) && self.all.take(now, 1.0)
     }
 }
 

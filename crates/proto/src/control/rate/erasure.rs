@@ -19,7 +19,7 @@ const CAP: f64 = 0.6;
 /// sender would never learn that its losses are random, and would lower its rate further because of
 /// these losses. The effect was measured on a path of 1 Mbit/s, 50 ms and 30 % loss. The goodput is
 /// given as a share of what the path can carry after its losses. Without this limit and without
-/// rounds of at least 16 packets (see `fair.rs`), the goodput was 0.10. With both, the goodput was
+/// rounds of at least 16 packets (`round-packets`), the goodput was 0.10. With both, the goodput was
 /// 0.82. At low rates, half the value makes the estimate vary more, and double the value makes the
 /// estimate follow changes more slowly.
 const LEAST: f64 = 60.0;

@@ -16,6 +16,9 @@
 
 #[cfg(test)]
 mod tests;
+mod usefulness;
+
+pub use usefulness::Usefulness;
 
 use super::loss::Losses;
 use ripstop_model::masking::unmasked_in_runs;

@@ -39,6 +39,13 @@ pub(super) enum Evidence {
     Proof,
 }
 
+impl Evidence {
+    /// This evidence and the `next`: the newer counts.
+    pub(super) fn and(self, next: Evidence) -> Evidence {
+        if next == Evidence::None { self } else { next }
+    }
+}
+
 impl BlackHole {
     /// Takes the fate of a datagram of `bytes` bytes. `mtu` is the path's MTU, bytes.
     pub(super) fn settle(&mut self, bytes: u32, lost: bool, mtu: u32) -> Evidence {

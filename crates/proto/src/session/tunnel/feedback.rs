@@ -4,6 +4,7 @@
 //! report also decides which exact repairs (the repairs that answer a report) are due.
 
 use super::announcement::REPORT_BYTES;
+use super::black_hole::Evidence;
 use super::outcome::apply_outcome;
 use super::silence::TailProbe;
 use super::{InnerPacket, Tunnel, TunnelEvent};
@@ -45,14 +46,14 @@ impl<P: InnerPacket> Tunnel<P> {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
         let (loss, hole, mtu) = (&mut self.loss, &mut self.black_hole, self.config.path_mtu);
-        let mut evidence = Vec::new();
+        let mut evidence = Evidence::None;
         let mut report = self.sent_history.take(
             now,
             feedback,
             |outcome| apply_outcome(outcome, sources, repairs, announce, events),
             |lost, bytes| {
                 loss.settle(now, lost);
-                evidence.push(hole.settle(bytes, lost, mtu));
+                evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );
         self.take_evidence(evidence);

@@ -352,14 +352,12 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// Reports what the fates of datagrams say of the path's MTU.
-    fn take_evidence(&mut self, evidence: Vec<Evidence>) {
-        for one in evidence {
-            match one {
-                Evidence::None => {}
-                Evidence::Suspicion => self.events.push_back(TunnelEvent::LargeLost),
-                Evidence::Proof => self.events.push_back(TunnelEvent::LargeReceived),
-            }
-        }
+    fn take_evidence(&mut self, evidence: Evidence) {
+        self.events.extend(match evidence {
+            Evidence::None => None,
+            Evidence::Suspicion => Some(TunnelEvent::LargeLost),
+            Evidence::Proof => Some(TunnelEvent::LargeReceived),
+        });
     }
 
     fn tick(&mut self, now: Time) -> Time {

@@ -8,6 +8,7 @@
 //! declares everything in flight lost. Until the peer reports, the tunnel sends only a few packets
 //! at a time, as probes.
 
+use super::black_hole::Evidence;
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
 use super::{Tunnel, TunnelEvent};
@@ -154,12 +155,12 @@ impl<P: InnerPacket> Tunnel<P> {
         let events = &mut self.events;
         let (loss, now) = (&mut self.loss, self.now);
         let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
-        let mut evidence = Vec::new();
+        let mut evidence = Evidence::None;
         self.sent_history.give_up_in_flight(
             |outcome| apply_outcome(outcome, sources, repairs, announce, events),
             |lost, bytes| {
                 loss.settle(now, lost);
-                evidence.push(hole.settle(bytes, lost, mtu));
+                evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );
         self.take_evidence(evidence);

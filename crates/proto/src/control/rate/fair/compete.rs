@@ -136,14 +136,13 @@ pub(super) enum Turn {
 
 impl Competition {
     /// Begins a competition with a window of `window` bytes.
-    pub(super) fn new(now: Time, window: f64, interval: f64, path: &PathState) -> Competition {
-        let cubic = CubicWindow::new(now, window, path.packet);
-        Competition { cubic, since: now, interval, last_event: now, short_since: None }
+    pub(super) fn new(now: Time, window: f64, path: &PathState, tuning: &Tuning) -> Competition {
+        Competition::with_interval(now, window, first_interval(path, tuning), path)
     }
 
-    /// The first interval between queue tests, s.
-    pub(super) fn first_interval(path: &PathState, tuning: &Tuning) -> f64 {
-        tuning.test_every.max(10.0 * path.srtt)
+    fn with_interval(now: Time, window: f64, interval: f64, path: &PathState) -> Competition {
+        let cubic = CubicWindow::new(now, window, path.packet);
+        Competition { cubic, since: now, interval, last_event: now, short_since: None }
     }
 
     /// Takes a report. `round` has the counts of the present round. `floor`: whether the erasure
@@ -186,10 +185,10 @@ impl Competition {
     }
 
     /// Continues after a queue test of `spent` that found others. The curve pauses for the test.
-    pub(super) fn go_on(&mut self, now: Time, spent: std::time::Duration, tuning: &Tuning) {
+    pub(super) fn go_on(&mut self, now: Time, spent: std::time::Duration, path: &PathState, tuning: &Tuning) {
         self.cubic.pause(spent);
         self.since = now;
-        self.interval = (2.0 * self.interval).min(MOST_INTERVAL * tuning.test_every.max(self.interval / 2.0));
+        self.interval = next_interval(self.interval, path, tuning);
         self.short_since = None;
     }
 }
@@ -211,9 +210,17 @@ impl Left {
     /// The competition that continues the last one at `now`. `None`: the last one ended too long
     /// ago.
     pub(super) fn again(&self, now: Time, path: &PathState, tuning: &Tuning) -> Option<Competition> {
-        (now.since(self.at).as_secs_f64() <= AGAIN_WITHIN + AGAIN_ROUNDS * path.min_rtt).then(|| {
-            let interval = (2.0 * self.interval).min(MOST_INTERVAL * tuning.test_every.max(self.interval / 2.0));
-            Competition::new(now, self.window, interval, path)
-        })
+        (now.since(self.at).as_secs_f64() <= AGAIN_WITHIN + AGAIN_ROUNDS * path.min_rtt)
+            .then(|| Competition::with_interval(now, self.window, next_interval(self.interval, path, tuning), path))
     }
+}
+
+/// The first interval between queue tests, s.
+fn first_interval(path: &PathState, tuning: &Tuning) -> f64 {
+    tuning.test_every.max(10.0 * path.srtt)
+}
+
+/// The interval that follows `interval`, s.
+fn next_interval(interval: f64, path: &PathState, tuning: &Tuning) -> f64 {
+    (2.0 * interval).min(MOST_INTERVAL * first_interval(path, tuning))
 }

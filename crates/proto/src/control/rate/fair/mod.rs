@@ -46,7 +46,7 @@ use super::super::filter::WindowedMax;
 use super::{RateSample, Report, View};
 use compete::{Competition, Left, Owner, QueueTest, Turn};
 use path::PathState;
-use probe::{Next, Probe};
+use probe::Probe;
 use ripstop_base::{Stream, Time};
 use rounds::{Round, Rounds};
 use scavenge::Scavenge;
@@ -431,8 +431,8 @@ impl Fair {
 
     /// Begins a competition with a window of at least `window` bytes.
     fn compete(&mut self, now: Time, window: f64) {
-        let interval = Competition::first_interval(&self.path, &self.tuning);
-        self.start_competition(Competition::new(now, window.max(2.0 * self.path.packet), interval, &self.path));
+        let window = window.max(2.0 * self.path.packet);
+        self.start_competition(Competition::new(now, window, &self.path, &self.tuning));
     }
 
     fn start_competition(&mut self, competition: Competition) {
@@ -477,7 +477,7 @@ impl Fair {
                     // Others fill the queue: no probe until the back-off ends.
                 } else if self.test_is_due(report) {
                     self.begin_test(report);
-                } else if self.probe.after_cruise(spent, path, self.rounds.standing, &self.tuning) == Next::Probe {
+                } else if self.probe.is_due(spent, path, self.rounds.standing, &self.tuning) {
                     self.enter(State::Up);
                 }
             }
@@ -525,7 +525,7 @@ impl Fair {
             }
             Owner::Others(rate) => match &mut self.competition {
                 Some(competition) => {
-                    competition.go_on(now, spent, &self.tuning);
+                    competition.go_on(now, spent, &self.path, &self.tuning);
                     self.enter(State::Compete);
                 }
                 None => {

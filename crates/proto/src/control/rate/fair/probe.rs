@@ -25,15 +25,6 @@ pub(super) struct Probe {
     unchecked: bool,
 }
 
-/// What follows a cruise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// The cruise goes on.
-    Cruise,
-    /// A probe is due.
-    Probe,
-}
-
 impl Probe {
     pub(super) fn new(random: Stream, tuning: &Tuning) -> Probe {
         Probe {
@@ -63,19 +54,19 @@ impl Probe {
         self.cruise_for = tuning.probe_every + tuning.probe_spread * self.random.unit();
     }
 
-    /// Decides after `spent` seconds of a cruise what follows. `standing`: a queue stands.
-    pub(super) fn after_cruise(&mut self, spent: f64, path: &PathState, standing: bool, tuning: &Tuning) -> Next {
+    /// Whether a probe is due after `spent` seconds of a cruise. `standing`: a queue stands.
+    pub(super) fn is_due(&mut self, spent: f64, path: &PathState, standing: bool, tuning: &Tuning) -> bool {
         if self.unchecked && spent > 1.1 * path.min_rtt {
             self.unchecked = false;
             if path.bandwidth > (1.0 + (self.gain - 1.0) / 2.0) * self.from {
                 // The probe has raised the estimated rate: probe again with a higher gain.
                 self.gain = tuning.again_probe_gain;
-                return Next::Probe;
+                return true;
             }
             self.gain = tuning.probe_gain;
         }
         let calm = if standing { self.calm.min(3.0) } else { self.calm };
-        if spent > self.cruise_for * calm * path.min_rtt { Next::Probe } else { Next::Cruise }
+        spent > self.cruise_for * calm * path.min_rtt
     }
 
     /// Whether a probe of `spent` seconds ends. `margin`: the bytes in flight that have arrived but

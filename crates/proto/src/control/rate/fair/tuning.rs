@@ -1,7 +1,7 @@
 //! All constants of the rate controller [`Fair`](super::Fair), in one table.
 //!
 //! A scenario may set a constant (`tuning = { probe-gain = 1.2 }`), and `make sensitivity` runs the
-//! table of shares with each constant at half and at double its value. The result is in
+//! table of shares with each constant at half and at double its value, and writes
 //! `docs/contributors/sensitivity.md`. For a constant with the unit `gain`, half and double apply
 //! to the difference from 1.
 

@@ -11,33 +11,24 @@
 //! flows (which use little of the path's rate, see `ingress.rs`) or of *bulk* flows (all other
 //! flows). [`crate::control::redundancy`] has the rules for the number of repairs.
 
+mod budget;
+mod group;
+
 use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    Backlog, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, INTERLEAVED, RECENT, RECENT_PACKETS, Redundancy, SPAN,
-    Spread, interactive_repairs, tail_wait,
+    Backlog, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, SPAN, Spread,
+    Usefulness, interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
+use budget::Budget;
+use group::{GROUP, Group, LISTED, interleave};
 use ripstop_base::{Stream, Time};
 use ripstop_codes::window::{Coding, Members};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Limit on the number of holes that one exact repair lists one by one.
-///
-/// A group of n listed holes is recovered by any n of its repairs. With half the value there are
-/// more and smaller groups. The lost share of a group's repairs then varies more. Double the value
-/// makes repair headers longer, so a repair of full-size packets may have no room for the list.
-const LISTED: usize = 5;
-/// Limit on the number of holes in a group whose holes all lie within [`SPAN`] symbols. A group
-/// whose holes lie further apart has at most [`LISTED`] holes.
-///
-/// If a group has more holes than one repair can list, each of its repairs spans all symbols from
-/// the first hole to the last one. Large groups pay off because the lost share of many repairs
-/// varies less than the lost share of a few repairs. With half the value this share varies more.
-/// With double the value a group waits for more repairs.
-const GROUP: usize = 32;
 /// Limit on the number of interactive symbols that one repair spans.
 ///
 /// Half the value sends more repairs after a burst of small packets. With double the value, one
@@ -93,49 +84,6 @@ struct Proactive {
     bulk: bool,
     /// The first member, and one past the last member.
     span: (u64, u64),
-}
-
-#[derive(Clone, Debug)]
-struct Group {
-    /// The holes, ascending.
-    holes: Vec<u64>,
-    /// Number of exact repairs in flight for this group.
-    in_flight: u32,
-    /// Number of times that the last repair in flight for the group was received or lost.
-    failed: u32,
-}
-
-/// A budget of repair bytes (a token bucket). Each source symbol sent adds tokens in proportion to
-/// its length.
-#[derive(Clone, Copy, Debug)]
-struct Budget {
-    /// Repair bytes that each source byte adds.
-    share: f64,
-    /// Repair bytes that may be sent now.
-    tokens: f64,
-    /// Limit on `tokens`.
-    burst: f64,
-}
-
-impl Budget {
-    /// Creates a budget with a limit of 20 packets of `packet` bytes. The budget starts with this
-    /// limit times min(`share`, 1).
-    fn new(share: f64, packet: u32) -> Budget {
-        let burst = 20.0 * f64::from(packet);
-        Budget { share, tokens: share.min(1.0) * burst, burst }
-    }
-
-    fn earn(&mut self, bytes: u32) {
-        self.tokens = (self.tokens + self.share * f64::from(bytes)).min(self.burst);
-    }
-
-    fn allows(&self, bytes: u32) -> bool {
-        self.tokens >= f64::from(bytes)
-    }
-
-    fn spend(&mut self, bytes: u32) {
-        self.tokens -= f64::from(bytes);
-    }
 }
 
 /// Numbers of repairs, by purpose.
@@ -577,38 +525,6 @@ impl Repairs {
     }
 }
 
-impl Group {
-    /// Number of holes for which [`ExactRule`] plans repairs. This is the group's number of holes,
-    /// plus one for each failure (`failed`) after the first one, at most 4. Two more are added if
-    /// the first hole's deadline is less than two round trips away.
-    fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
-        let late = self
-            .holes
-            .first()
-            .and_then(|id| sources.sent(*id))
-            .is_some_and(|sent| path.deadline.saturating_sub(now.since(sent)) < 2 * path.srtt);
-        let extra = self.failed.saturating_sub(1).min(4) + if late { 2 } else { 0 };
-        self.holes.len() as u32 + extra
-    }
-}
-
-/// Fills `into` with the numbers of the groups in `due`. Each group's number appears one time for
-/// each repair that is due for the group.
-///
-/// Up to [`INTERLEAVED`] groups take turns. A run of losses then hits a few repairs of each group,
-/// not all repairs of one group.
-fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
-    into.clear();
-    for some in due.chunks_mut(INTERLEAVED) {
-        while some.iter().any(|(_, times)| *times > 0) {
-            for (id, times) in some.iter_mut().filter(|(_, times)| *times > 0) {
-                *times -= 1;
-                into.push_back(*id);
-            }
-        }
-    }
-}
-
 /// When the next repair is due for an interactive packet that left at `sent` and is spanned by
 /// `covered` repairs.
 fn due_at(sent: Time, covered: u8) -> Time {
@@ -618,92 +534,4 @@ fn due_at(sent: Time, covered: u8) -> Time {
 /// Length of the longest member, bytes.
 fn longest<P: InnerPacket>(members: &Members, sources: &Sources<P>) -> u32 {
     members.iter().map(|id| sources.bytes(id)).max().unwrap_or(0)
-}
-
-/// Judges whether proactive repairs recover anything, and suspends proactive repair if they do not.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usefulness {
-    /// Number of proactive repairs for bulk flows that were received.
-    received: u64,
-    /// `received` at the last judgement.
-    received_then: u64,
-    /// The receiver's count of redundant repairs at the last judgement.
-    redundant_then: u64,
-    /// Whether proactive repair is suspended.
-    suspended: bool,
-    /// When the last judgement was made, or the last suspension ended.
-    since: Time,
-}
-
-impl Usefulness {
-    /// Minimum sample before proactive repair is judged: 400 repairs received.
-    ///
-    /// Repairs are judged useless if at least 99.5 % of the sample were redundant. Half the value
-    /// suspends useful repairs more often by chance. Double the value sends useless repairs for
-    /// longer.
-    const SAMPLE: u64 = 400;
-    /// Minimum time before proactive repair is judged, 1 s.
-    ///
-    /// On a fast path, 400 repairs may be sent between two runs of losses. Half the value suspends
-    /// proactive repair too soon on such a path. Double the value sends useless repairs for longer.
-    const SAMPLE_TIME: Duration = Duration::from_secs(1);
-    /// How long proactive repair stays suspended, 5 s. The first report after this time ends the
-    /// suspension.
-    ///
-    /// Half the value tests twice as often whether proactive repair is useful again. Double the
-    /// value leaves a path without proactive repairs for longer after its losses have changed.
-    const SUSPENSION: Duration = Duration::from_secs(5);
-
-    /// Takes the receiver's count of redundant repairs. Returns true if proactive repair is
-    /// suspended as a result.
-    fn judge(&mut self, now: Time, redundant: u64) -> bool {
-        if self.suspended {
-            if now.since(self.since) >= Self::SUSPENSION {
-                *self = Usefulness {
-                    received: self.received,
-                    received_then: self.received,
-                    redundant_then: redundant,
-                    suspended: false,
-                    since: now,
-                };
-            }
-            return false;
-        }
-        let received = self.received - self.received_then;
-        if received < Self::SAMPLE || now.since(self.since) < Self::SAMPLE_TIME {
-            return false;
-        }
-        let useless = redundant.saturating_sub(self.redundant_then) as f64;
-        self.received_then = self.received;
-        self.redundant_then = redundant;
-        self.suspended = useless >= 0.995 * received as f64;
-        self.since = now;
-        self.suspended
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_are_repaired_by_turns() {
-        let mut due = VecDeque::from([99]);
-        let mut groups = vec![(1, 3), (2, 1), (3, 0), (4, 2)];
-        groups.extend((5..=INTERLEAVED as u64 + 1).map(|id| (id, 1)));
-        interleave(groups, &mut due);
-        assert_eq!(due, [1, 2, 4, 5, 6, 7, 8, 1, 4, 1, 9]);
-    }
-
-    #[test]
-    fn repairs_that_recover_nothing_are_suspended_for_a_while() {
-        let seconds = |s: u64| Time::from_millis(1_000 * s);
-        let mut useful = Usefulness::default();
-        useful.received += Usefulness::SAMPLE;
-        assert!(!useful.judge(seconds(1), Usefulness::SAMPLE - 10) && !useful.suspended);
-        useful.received += Usefulness::SAMPLE;
-        assert!(useful.judge(seconds(2), 2 * Usefulness::SAMPLE - 10) && useful.suspended);
-        assert!(!useful.judge(seconds(6), 2 * Usefulness::SAMPLE) && useful.suspended);
-        assert!(!useful.judge(seconds(7), 2 * Usefulness::SAMPLE) && !useful.suspended);
-    }
 }
