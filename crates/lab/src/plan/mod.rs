@@ -84,10 +84,10 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     if !known {
         cautions.push(words::outside(&extrapolated));
     }
+    cautions.extend(advice::cautions(path, cubic).into_iter().map(words::caution));
     if data::refit_pending()?.is_some() {
         cautions.push(words::OUTDATED.to_owned());
     }
-    cautions.extend(advice::cautions(path, cubic).into_iter().map(words::caution));
     let tunnel = advised.scheme.is_some_and(PlanScheme::is_tunnel);
     Ok(PlanAnswer {
         link: facts(path),
