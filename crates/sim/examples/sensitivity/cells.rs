@@ -27,6 +27,8 @@ pub(crate) struct Cell {
     pub(crate) name: String,
     /// Link rate times the share of packets that pass, bit/s.
     pub(crate) carried: f64,
+    /// Share of packets that pass.
+    pub(crate) passes: f64,
     pub(crate) figure: Figure,
     pub(crate) scenario: String,
 }
@@ -113,7 +115,7 @@ impl Traffic {
 fn cell(group: &'static str, name: String, path: &Path, figure: Figure, traffic: Traffic, runs: u32) -> Cell {
     let seconds = if figure == Figure::Share { 30.0 } else { 90.0 };
     let scenario = format!("{}{}{}", path.run(seconds, runs), path.toml(), traffic.0);
-    Cell { group, name, carried: path.rate * (1.0 - path.loss), figure, scenario }
+    Cell { group, name, carried: path.rate * (1.0 - path.loss), passes: 1.0 - path.loss, figure, scenario }
 }
 
 /// All cells. `tuning` is TOML for each tunnel, such as `tuning = { probe-gain = 1.2 }`.
@@ -198,7 +200,7 @@ fn steps(all: &mut Vec<Cell>, tuning: &str) {
         );
         let path = Path::new(20.0, 100.0, 0.0).more(more).toml();
         let scenario = format!("{run}{path}{}", Traffic::new().tunnel("t", tcp, tuning).0);
-        all.push(Cell { group, name: format!("{from} s"), carried, figure: Figure::Step, scenario });
+        all.push(Cell { group, name: format!("{from} s"), carried, passes: 1.0, figure: Figure::Step, scenario });
     };
     for tcp in [("step-greedy", "greedy"), ("step-cubic", "linux-cubic"), ("step-bbr", "bbr")] {
         step(tcp.0, rates, tcp.1, 19.0, 5e6);
@@ -226,7 +228,7 @@ fn tails(all: &mut Vec<Cell>, tuning: &str) {
                 let _ = write!(text, "[[flow]]\nname = \"bulk\"\nfrom = \"b\"\nto = \"a\"\n{tcp_keys}");
             }
             let name = format!("{}%{}", loss * 100.0, if bulk { " beside bulk" } else { "" });
-            all.push(Cell { group, name, carried: 1.0, figure: Figure::Tail, scenario: text });
+            all.push(Cell { group, name, carried: 1.0, passes: 1.0 - loss, figure: Figure::Tail, scenario: text });
         }
     }
 }

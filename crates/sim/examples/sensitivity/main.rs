@@ -12,7 +12,7 @@
 
 mod cells;
 
-use cells::{Cell, cells};
+use cells::{Cell, Figure, cells};
 use ripstop_proto::control::rate::Tuning;
 use std::collections::BTreeMap;
 
@@ -58,11 +58,9 @@ fn table(wanted: &[String]) -> Result<(), String> {
         }
         let waste = report.tunnels[0].directions[0].sent_per_useful.mean.unwrap_or(0.0) * 1384.0 / 1500.0;
         let delay = report.flows[0].delay_s.p50.unwrap_or(0.0) * 1e3;
-        let passes = cell.carried / 20e6;
-        let wasted = if passes <= 1.0 && cell.group.starts_with("cubic") || cell.group == "bbr" {
-            format!(" (waste {:.3}, {delay:.0} ms)", waste * passes)
-        } else {
-            String::new()
+        let wasted = match cell.figure {
+            Figure::Share => format!(" (waste {:.3}, {delay:.0} ms)", waste * cell.passes),
+            _ => String::new(),
         };
         rows.entry(cell.group).or_default().push(format!("{}: {:.3}{wasted}", cell.name, cell.figure(&report)));
     }
