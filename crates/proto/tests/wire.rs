@@ -86,7 +86,9 @@ fn typed(written: &Written) -> Packet<Symbol> {
     let ranges = |list: &[[u64; 2]]| list.iter().map(|[from, to]| *from..*to).collect::<Vec<Range<u64>>>();
     match written {
         Written::Source { id, gap, payload } => {
-            Packet::Source { id: *id, gap: Gap::from_nibble(*gap), payload: symbol(*gap, &unhex(payload)) }
+            let payload = unhex(payload);
+            let gap = Gap::read(*gap, payload.last_chunk().copied()).expect("a gap");
+            Packet::Source { id: *id, gap, payload: symbol(gap.nibble(), &payload) }
         }
         Written::Repair { singles, tail, coding, payload } => Packet::Repair {
             members: Members::new(singles.clone(), tail[0]..tail[1]).unwrap(),

@@ -3,6 +3,7 @@
 use super::bytes::{EmitError, Malformed, Reader, Writer};
 use super::context::WireContext;
 use super::feedback::{Measured, emit_window, parse_feedback, parse_window, window_len};
+use super::gap::Gap;
 use super::header::{HEADER_LEN, Kind, TAG_LEN};
 use super::packet::Packet;
 use super::repair::{SOURCE_FIELDS, emit_repair, emit_source, parse_repair, parse_source, repair_fields};
@@ -44,7 +45,9 @@ impl<P: Payload> Packet<P> {
 pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Result<usize, EmitError> {
     match packet {
         Packet::Source { id, gap, payload } => match payload.as_ref().split_first() {
-            Some((first, inner)) if *first == gap.nibble() && !inner.is_empty() => {
+            Some((first, inner))
+                if Gap::read(*first, inner.last_chunk().copied()) == Some(*gap) && !inner.is_empty() =>
+            {
                 emit_source(buffer, *id, *gap, inner)
             }
             _ => Err(EmitError::Value("payload")),

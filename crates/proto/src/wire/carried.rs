@@ -3,8 +3,10 @@
 
 use super::body::{emit_body, parse_body};
 use super::context::WireContext;
+use super::gap::Gap;
 use super::header::Kind;
 use super::packet::Packet;
+use super::symbol::{PREFIX, frame};
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
@@ -29,16 +31,21 @@ impl<P: Payload> Packet<P> {
         if parsed == packet { Ok(()) } else { Err(format!("sent {packet:?}, parsed {parsed:?}")) }
     }
 
-    /// The packet with a payload of zeros. A source symbol keeps its gap byte.
+    /// The packet with a payload of zeros. A source symbol keeps its gap.
     fn with_zeros(&self) -> Packet<Symbol> {
-        let zeros =
-            |len: usize, first: u8| Symbol::build(len, |bytes| bytes.iter_mut().take(1).for_each(|byte| *byte = first));
+        let zeros = |len: usize| Symbol::build(len, |_| ());
+        let source = |len: usize, gap: Gap| {
+            let inner = len.saturating_sub(PREFIX + gap.trailer().map_or(0, |trailer| trailer.len()));
+            Symbol::build(len, |bytes| {
+                let _ = frame(gap, &vec![0; inner], bytes);
+            })
+        };
         match self {
             Packet::Source { id, gap, payload } => {
-                Packet::Source { id: *id, gap: *gap, payload: zeros(payload.len(), gap.nibble()) }
+                Packet::Source { id: *id, gap: *gap, payload: source(payload.len(), *gap) }
             }
             Packet::Repair { members, coding, payload } => {
-                Packet::Repair { members: members.clone(), coding: coding.clone(), payload: zeros(payload.len(), 0) }
+                Packet::Repair { members: members.clone(), coding: coding.clone(), payload: zeros(payload.len()) }
             }
             Packet::Feedback(feedback) => Packet::Feedback(feedback.clone()),
             Packet::Window(window) => Packet::Window(*window),

@@ -3,6 +3,7 @@
 //!
 //! "32 bits on the wire" means that the wire carries only the low 32 bits of the number.
 
+use super::gap::Gap;
 use ripstop_codes::window::{Coding, Members};
 use std::ops::Range;
 use std::time::Duration;
@@ -25,8 +26,8 @@ pub enum Packet<P> {
         id: u64,
         /// The distance to the flow's previous symbol: see [`Gap`].
         gap: Gap,
-        /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). The
-        /// gap in this symbol and the field `gap` are equal. The wire carries only one of the two.
+        /// The symbol: the gap and the inner packet ([`crate::wire::symbol`]). The gap in this symbol
+        /// and the field `gap` are equal. The wire carries only one of the two.
         payload: P,
     },
     /// A repair symbol: a linear combination of source symbols.
@@ -69,51 +70,6 @@ impl<P> Packet<P> {
     /// Challenges and answers do not ask either: the sender repeats a challenge without an answer.
     pub fn is_eliciting(&self) -> bool {
         !matches!(self, Packet::Feedback(_) | Packet::Close | Packet::Challenge { .. } | Packet::Answer { .. })
-    }
-}
-
-/// The distance to the previous symbol of the same flow, rounded down to a power of two. A gap g
-/// stands for a distance of 2^g to 2^(g+1) - 1 identifiers.
-///
-/// The gap lets the receiver deliver each flow in order without waiting for another flow's losses.
-/// [`Gap::NONE`] means that there is no earlier symbol to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gap(u8);
-
-impl Gap {
-    /// None of the 2^15 - 1 symbols before this symbol is of the same flow, or all of them that are have
-    /// arrived.
-    pub const NONE: Gap = Gap(15);
-    /// The symbol directly before this symbol is of the same flow.
-    pub const ADJACENT: Gap = Gap(0);
-
-    /// The gap for a distance of `distance` identifiers; 0 means that there is no previous symbol.
-    pub fn from_distance(distance: u64) -> Gap {
-        match distance {
-            0 => Gap::NONE,
-            d => Gap((d.ilog2() as u8).min(15)),
-        }
-    }
-
-    /// Reads a gap from the low four bits of `nibble`.
-    pub const fn from_nibble(nibble: u8) -> Gap {
-        Gap(nibble & 15)
-    }
-
-    /// The gap as the four bits on the wire.
-    pub const fn nibble(self) -> u8 {
-        self.0
-    }
-
-    /// The range of identifiers in which the flow's previous symbol lies, for a symbol with
-    /// identifier `id`. Empty for [`Gap::NONE`].
-    pub fn predecessors(self, id: u64) -> Range<u64> {
-        if self == Gap::NONE {
-            return id..id;
-        }
-        let nearest = 1u64 << self.0;
-        let start = id.saturating_sub(2 * nearest - 1);
-        start..(id + 1).saturating_sub(nearest).max(start)
     }
 }
 
@@ -197,29 +153,4 @@ pub struct Window {
     /// later packets of the flow without the missing packet. The receiver counts a deadline above
     /// 60 s as 60 s.
     pub deadline: Duration,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gap_brackets_the_distance() {
-        assert_eq!(Gap::from_distance(0), Gap::NONE);
-        assert_eq!(Gap::from_distance(1), Gap::ADJACENT);
-        assert_eq!(Gap::ADJACENT.predecessors(10), 9..10);
-        assert_eq!(Gap::NONE.predecessors(10), 10..10);
-        for distance in 1..40_000u64 {
-            let gap = Gap::from_distance(distance);
-            let range = gap.predecessors(100_000);
-            assert!(gap == Gap::NONE || range.contains(&(100_000 - distance)), "{distance} {range:?}");
-        }
-        // For the lowest numbers, the range is cut at 0, and its start never exceeds its end.
-        for id in 0..100 {
-            for nibble in 0..16 {
-                let range = Gap::from_nibble(nibble).predecessors(id);
-                assert!(range.start <= range.end && range.end <= id, "{id} {nibble} {range:?}");
-            }
-        }
-    }
 }

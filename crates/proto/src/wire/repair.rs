@@ -11,7 +11,8 @@
 //! The first member is the *anchor*. The low 20 bits of the anchor's number are on the wire.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len};
-use super::packet::{Gap, Packet};
+use super::gap::Gap;
+use super::packet::Packet;
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
@@ -35,7 +36,7 @@ const MAX_STEP_LOG: u64 = 16;
 /// The number of low bits of a source symbol's number that are on the wire.
 pub(crate) const ID_BITS: u32 = 20;
 
-/// Writes a source body: [`SOURCE_FIELDS`] bytes, then the inner packet. Returns the body's length.
+/// Writes a source body: [`SOURCE_FIELDS`] bytes, then `inner`: the inner packet, and the distance of an exact gap. Returns the body's length.
 /// The function runs for each packet, so it does not allocate memory, and writes each byte one
 /// time.
 ///
@@ -130,11 +131,11 @@ pub(crate) fn parse_source(body: &[u8], id_near: u64) -> Result<Packet<Symbol>, 
     let mut r = Reader::new(body);
     let word = r.uint::<3>("id")?;
     let id = expand(word >> 4, ID_BITS, id_near);
-    let gap = Gap::from_nibble(word as u8);
     let inner = r.rest();
     if inner.is_empty() {
         return Err(Malformed::Short("inner packet"));
     }
+    let gap = Gap::read(word as u8, inner.last_chunk().copied()).ok_or(Malformed::Value("gap"))?;
     Ok(Packet::Source { id, gap, payload: Symbol::from_parts(&[&[gap.nibble()], inner]) })
 }
 

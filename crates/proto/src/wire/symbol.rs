@@ -1,10 +1,11 @@
 //! Symbols, the units that repairs combine. A symbol is one byte with a [`Gap`] (the distance to
-//! the previous symbol of the same flow), then the inner packet.
+//! the previous symbol of the same flow), then the inner packet. If the gap is exact, the distance
+//! follows in two bytes.
 //!
 //! When symbols of different lengths are combined, the shorter symbols are padded with zeros. A
 //! symbol needs no length field, because the IP header of the inner packet contains the length.
 
-use super::packet::Gap;
+use super::gap::Gap;
 use crate::inner::{NotIp, packet_len};
 use thiserror::Error;
 
@@ -20,6 +21,9 @@ pub enum NotASymbol {
     /// The upper four bits of the first byte are not zero.
     #[error("the gap byte is {0:#04x}; its upper four bits must be zero")]
     Gap(u8),
+    /// The gap is exact, and the distance after the inner packet is missing or 0.
+    #[error("an exact gap without a distance after the inner packet")]
+    Distance,
     /// The bytes after the gap are not an IP packet.
     #[error(transparent)]
     Packet(#[from] NotIp),
@@ -31,15 +35,19 @@ pub enum NotASymbol {
 /// Writes the symbol of the inner packet `inner` to `symbol`, and returns the symbol's length. None
 /// when `symbol` is too short.
 pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
-    let len = PREFIX + inner.len();
+    let trailer = gap.trailer();
+    let trailer = trailer.as_ref().map_or(&[][..], |bytes| bytes);
+    let end = PREFIX + inner.len();
+    let len = end + trailer.len();
     let symbol = symbol.get_mut(..len)?;
     symbol[0] = gap.nibble();
-    symbol[PREFIX..].copy_from_slice(inner);
+    symbol[PREFIX..end].copy_from_slice(inner);
+    symbol[end..].copy_from_slice(trailer);
     Some(len)
 }
 
 /// Splits a symbol, which may be padded, into the gap and the inner packet. Wrongly decoded bytes
-/// hardly ever pass for a symbol: gap byte, IP version, lengths and zero padding must all be right.
+/// hardly ever pass for a symbol: gap, IP version, lengths and zero padding must all be right.
 ///
 /// # Errors
 /// The bytes are not a symbol.
@@ -49,12 +57,15 @@ pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
         return Err(NotASymbol::Gap(first));
     }
     let len = packet_len(rest)?;
-    let (inner, padding) =
+    let (inner, rest) =
         rest.split_at_checked(len).ok_or(NotASymbol::Packet(NotIp::Length { announced: len, present: rest.len() }))?;
+    let trailer = rest.first_chunk().copied();
+    let gap = Gap::read(first, trailer).ok_or(NotASymbol::Distance)?;
+    let padding = if gap.trailer().is_some() { rest.get(Gap::TRAILER..).unwrap_or_default() } else { rest };
     if padding.iter().any(|byte| *byte != 0) {
         return Err(NotASymbol::Padding(len));
     }
-    Ok((Gap::from_nibble(first), inner))
+    Ok((gap, inner))
 }
 
 #[cfg(test)]
@@ -80,5 +91,20 @@ mod tests {
         assert_eq!(unframe(&[]), Err(NotASymbol::Empty));
         assert_eq!(unframe(&[3]), Err(NotASymbol::Packet(NotIp::Empty)));
         assert_eq!(frame(Gap::NONE, &inner, &mut symbol[..33]), None);
+    }
+
+    #[test]
+    fn an_exact_gap_follows_the_packet() {
+        let mut inner = [0u8; 20];
+        (inner[0], inner[3]) = (0x45, 20);
+        let mut symbol = [0; 64];
+        let n = frame(Gap::exact(300), &inner, &mut symbol).unwrap();
+        assert_eq!((n, &symbol[..1], &symbol[21..23]), (23, &[14][..], &[1, 44][..]));
+        for end in n..=64 {
+            assert_eq!(unframe(&symbol[..end]), Ok((Gap::exact(300), &inner[..])));
+        }
+        assert_eq!(unframe(&symbol[..n - 1]), Err(NotASymbol::Distance));
+        symbol[23] = 1;
+        assert_eq!(unframe(&symbol), Err(NotASymbol::Padding(20)));
     }
 }

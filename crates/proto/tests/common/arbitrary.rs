@@ -26,10 +26,9 @@ pub(crate) fn packets() -> impl Strategy<Value = Packet<Symbol>> {
 }
 
 fn sources() -> impl Strategy<Value = Packet<Symbol>> {
-    (ids(), 0u8..16, bytes()).prop_map(|(id, gap, payload)| Packet::Source {
-        id,
-        gap: Gap::from_nibble(gap),
-        payload: Symbol::from_parts(&[&[gap], &payload]),
+    (ids(), 0u8..16, bytes()).prop_map(|(id, nibble, payload)| {
+        let gap = Gap::read(nibble, payload.last_chunk().copied()).unwrap_or(Gap::NONE);
+        Packet::Source { id, gap, payload: Symbol::from_parts(&[&[gap.nibble()], &payload]) }
     })
 }
 

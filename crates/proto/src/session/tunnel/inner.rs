@@ -42,9 +42,11 @@ pub enum Order {
 /// A symbol that holds an inner packet.
 ///
 /// The first byte holds the packet's [`Gap`]: how far back the previous symbol of its flow is. The
-/// inner packet follows this byte. See `docs/contributors/wire-format.md`.
+/// inner packet follows this byte, and the distance of an exact gap follows the packet. See
+/// `docs/contributors/wire-format.md`.
 pub trait InnerPacket: Payload {
-    /// Writes the gap into the symbol.
+    /// Writes the gap into the symbol, which has no exact gap so far. An exact gap makes the symbol
+    /// longer by [`Gap::TRAILER`] bytes.
     fn set_gap(&mut self, gap: Gap);
     /// Reads the gap from the symbol.
     fn gap(&self) -> Gap;
@@ -68,6 +70,11 @@ const ACKNOWLEDGEMENTS: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl InnerPacket for Symbol {
     fn set_gap(&mut self, gap: Gap) {
+        if let Some(trailer) = gap.trailer() {
+            let inner = self.as_slice().get(1..).unwrap_or_default();
+            *self = Symbol::from_parts(&[&[gap.nibble()], inner, &trailer]);
+            return;
+        }
         self.edit(|bytes| {
             if let Some(first) = bytes.first_mut() {
                 *first = gap.nibble();
@@ -76,7 +83,11 @@ impl InnerPacket for Symbol {
     }
 
     fn gap(&self) -> Gap {
-        Gap::from_nibble(self.as_slice().first().copied().unwrap_or(Gap::NONE.nibble()))
+        let first = self.as_slice().first().copied().unwrap_or(Gap::NONE.nibble());
+        if Gap::has_trailer(first) {
+            return unframe(self.as_slice()).map_or(Gap::NONE, |(gap, _)| gap);
+        }
+        Gap::read(first, None).unwrap_or(Gap::NONE)
     }
 
     fn meta(&self) -> Option<Meta> {

@@ -293,7 +293,7 @@ mod tests {
         flows
             .iter()
             .enumerate()
-            .map(|(id, flow)| (*flow, Gap::from_distance(last.insert(*flow, id).map_or(0, |l| (id - l) as u64))))
+            .map(|(id, flow)| (*flow, Gap::rounded(last.insert(*flow, id).map_or(0, |l| (id - l) as u64))))
             .collect()
     }
 
@@ -385,7 +385,7 @@ mod tests {
         out.arrive(Time::ZERO, 1, Gap::ADJACENT, packet(1, 1, Order::InOrder), &ids(&[0]));
         for id in (2..20_000).step_by(2) {
             out.arrive(Time::ZERO, id + 1, Gap::ADJACENT, packet(id + 1, 2, Order::InOrder), &ids(&[0, id]));
-            out.arrive(Time::ZERO, id, Gap::from_distance(1), packet(id, 2, Order::InOrder), &ids(&[0]));
+            out.arrive(Time::ZERO, id, Gap::rounded(1), packet(id, 2, Order::InOrder), &ids(&[0]));
             assert!(out.arrivals.len() <= 2 * out.waiting() + FEW_ARRIVALS + 1, "{} entries", out.arrivals.len());
         }
         assert_eq!(out.waiting(), 1);

@@ -93,8 +93,9 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
-    /// Adds a packet that leaves at `now`. Returns the symbol's number, its gap, and the symbol.
-    pub(super) fn push(&mut self, now: Time, queued: Queued<P>) -> (u64, Gap, P) {
+    /// Adds a packet that leaves at `now`. Returns the symbol's number, its gap, and the symbol. The
+    /// symbol gets an exact gap if it then has at most `longest` bytes.
+    pub(super) fn push(&mut self, now: Time, queued: Queued<P>, longest: usize) -> (u64, Gap, P) {
         let id = self.next();
         let mut payload = queued.payload;
         let in_order = queued.meta.order == Order::InOrder;
@@ -103,10 +104,10 @@ impl<P: InnerPacket> Sources<P> {
             let last = self.last_of_flow[usize::from(bucket)].replace(id);
             let waiting = self.not_arrived.entry(bucket).or_default();
             *waiting += 1;
-            // If all earlier symbols of the bucket have arrived, the packet need not wait. The
-            // receiver knows only a range for the predecessor, and would wait for every symbol of
-            // other flows in this range.
-            if *waiting == 1 { Gap::NONE } else { Gap::from_distance(last.map_or(0, |last| id - last)) }
+            // If all earlier symbols of the bucket have arrived, the packet need not wait. With a
+            // rounded gap, the receiver would wait for every symbol of other flows in its range.
+            let distance = last.filter(|_| *waiting > 1).map_or(0, |last| id - last);
+            if payload.len() + Gap::TRAILER <= longest { Gap::exact(distance) } else { Gap::rounded(distance) }
         });
         payload.set_gap(gap);
         self.encoder.push(payload.clone());
@@ -375,7 +376,7 @@ mod tests {
             let meta = Meta { flow: 1, order: Order::InOrder, len: 40, ack: None };
             let payload = Symbol::from_slice(&[0; 41]);
             let (class, since, repeated) = (Class::Bulk, Time::ZERO, false);
-            sources.push(Time::ZERO, Queued { payload, meta, class, since, repeated });
+            sources.push(Time::ZERO, Queued { payload, meta, class, since, repeated }, 1437);
         }
         lost.for_each(|id| sources.lost(id));
         sources
@@ -387,21 +388,42 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_with_room_says_exactly_where_its_predecessor_is() {
+        let mut sources = Sources::new();
+        let mut push = |flow, len: usize| {
+            let meta = Meta { flow, order: Order::InOrder, len: len as u32 - 1, ack: None };
+            let payload =
+                Symbol::build(len, |bytes| (bytes[1], bytes[3], bytes[4]) = (0x45, (len >> 8) as u8, len as u8 - 1));
+            let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
+            let (_, gap, payload) = sources.push(Time::ZERO, queued, 1437);
+            assert_eq!(payload.gap(), gap);
+            (gap, payload.len())
+        };
+        assert_eq!(
+            [push(1, 101), push(2, 1437), push(3, 1437)],
+            [(Gap::NONE, 101), (Gap::NONE, 1437), (Gap::NONE, 1437)]
+        );
+        assert_eq!(push(1, 101), (Gap::exact(3), 103));
+        assert_eq!(push(2, 1437), (Gap::rounded(3), 1437), "the path's MTU leaves no room");
+        assert_eq!(push(2, 1436), (Gap::ADJACENT, 1436), "a rounded gap is as exact");
+    }
+
+    #[test]
     fn a_packet_waits_only_for_symbols_that_may_be_missing() {
         let mut sources = Sources::new();
         let push = |sources: &mut Sources<Symbol>, flow| {
             let meta = Meta { flow, order: Order::InOrder, len: 40, ack: None };
             let payload = Symbol::from_slice(&[0; 41]);
             let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
-            sources.push(Time::ZERO, queued).1
+            sources.push(Time::ZERO, queued, 1437).1
         };
         assert_eq!([push(&mut sources, 1), push(&mut sources, 2)], [Gap::NONE; 2]);
         sources.received(0);
         assert_eq!(push(&mut sources, 1), Gap::NONE, "the flow's only symbol has arrived");
-        assert_eq!(push(&mut sources, 2), Gap::from_distance(2), "symbol 1 may be missing");
+        assert_eq!(push(&mut sources, 2), Gap::exact(2), "symbol 1 may be missing");
         sources.lost(1);
         sources.received(3);
-        assert_eq!(push(&mut sources, 2), Gap::from_distance(1), "symbol 1 may be missing");
+        assert_eq!(push(&mut sources, 2), Gap::rounded(1), "symbol 1 may be missing");
         sources.received(4);
         // The receiver holds a repair for symbol 1.
         assert!(sources.take(&Feedback { next_undecoded: 1, end: 5, ..report(&[], 0, 5) }).is_empty());

@@ -7,6 +7,7 @@ use super::sent_history::Content;
 use super::silence::TailProbe;
 use super::{InnerPacket, RateMode, Tunnel};
 use crate::session::Transmit;
+use crate::wire::symbol::PREFIX;
 use crate::wire::{Datagram, Packet};
 use ripstop_base::Time;
 use ripstop_codes::window::Coding;
@@ -30,7 +31,8 @@ impl<P: InnerPacket> Tunnel<P> {
             queued = self.ingress.pop(now, self.deadline(), P::mark_congestion)?;
         }
         let interactive = queued.class == Class::Interactive;
-        let (id, gap, payload) = self.sources.push(now, queued);
+        let longest = PREFIX + self.inner_mtu() as usize;
+        let (id, gap, payload) = self.sources.push(now, queued, longest);
         self.repairs.on_source(now, interactive, payload.len() as u32);
         self.counts.sources += 1;
         self.counts.source_bytes += payload.len() as u64;

@@ -28,12 +28,12 @@ pub struct LabelledPacket(Sketch);
 
 impl LabelledPacket {
     /// The packet with this label. The 16 bytes are: the [`Gap`] (1 byte), immediate and ECN field (1), flow (4), length
-    /// (4), sequence (6).
+    /// (2), the distance of an exact gap (2), sequence (6).
     pub(in crate::world) fn new(label: Label) -> LabelledPacket {
         let mut content = [0; 16];
         content[1] = u8::from(label.immediate) << 2 | label.ecn.bits();
         content[2..6].copy_from_slice(&label.flow.to_be_bytes());
-        content[6..10].copy_from_slice(&label.len.to_be_bytes());
+        content[6..8].copy_from_slice(&label.len.to_be_bytes()[2..]);
         content[10..].copy_from_slice(&label.sequence.to_be_bytes()[2..]);
         LabelledPacket(Sketch::new(label.len as usize + 1, content))
     }
@@ -43,9 +43,10 @@ impl LabelledPacket {
         let content = self.0.content();
         let four = |at: usize| u32::from_be_bytes([content[at], content[at + 1], content[at + 2], content[at + 3]]);
         let sequence = (u64::from(content[10]) << 40) | (u64::from(content[11]) << 32) | u64::from(four(12));
+        let len = u32::from(u16::from_be_bytes([content[6], content[7]]));
         let ecn = Ecn::from_bits(content[1] & 3)?;
-        Some(Label { flow: four(2), sequence, len: four(6), immediate: content[1] >> 2 == 1, ecn })
-            .filter(|label| (1..=65_535).contains(&label.len) && content[1] >> 2 <= 1)
+        Some(Label { flow: four(2), sequence, len, immediate: content[1] >> 2 == 1, ecn })
+            .filter(|label| label.len > 0 && content[1] >> 2 <= 1)
     }
 }
 
@@ -63,12 +64,15 @@ impl Payload for LabelledPacket {
 impl InnerPacket for LabelledPacket {
     fn set_gap(&mut self, gap: Gap) {
         let mut content = self.0.content();
+        let trailer = gap.trailer();
         content[0] = gap.nibble();
-        self.0 = Sketch::new(self.0.len(), content);
+        content[8..10].copy_from_slice(&trailer.unwrap_or_default());
+        self.0 = Sketch::new(self.0.len() + trailer.map_or(0, |trailer| trailer.len()), content);
     }
 
     fn gap(&self) -> Gap {
-        Gap::from_nibble(self.0.content()[0])
+        let content = self.0.content();
+        Gap::read(content[0], Some([content[8], content[9]])).unwrap_or(Gap::NONE)
     }
 
     fn meta(&self) -> Option<Meta> {
@@ -79,9 +83,9 @@ impl InnerPacket for LabelledPacket {
 
     fn mark_congestion(&mut self) -> bool {
         let Some(label) = self.label().filter(|label| label.ecn != Ecn::NotCapable) else { return false };
-        let gap = self.gap();
-        *self = LabelledPacket::new(Label { ecn: Ecn::Marked, ..label });
-        self.set_gap(gap);
+        let mut content = self.0.content();
+        content[1] = LabelledPacket::new(Label { ecn: Ecn::Marked, ..label }).0.content()[1];
+        self.0 = Sketch::new(self.0.len(), content);
         true
     }
 }
@@ -92,14 +96,17 @@ mod tests {
 
     #[test]
     fn a_label_survives() {
-        let label = Label { flow: 7, sequence: 1 << 40, len: 1436, immediate: true, ecn: Ecn::Capable };
+        let label = Label { flow: 7, sequence: 1 << 40, len: 60_000, immediate: true, ecn: Ecn::Capable };
         let mut packet = LabelledPacket::new(label);
         packet.set_gap(Gap::ADJACENT);
-        assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(label), 1437, Gap::ADJACENT));
+        assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(label), 60_001, Gap::ADJACENT));
         assert_eq!(LabelledPacket(Sketch::new(0, [255; 16])).label(), None);
         assert!(packet.mark_congestion());
         let marked = Label { ecn: Ecn::Marked, ..label };
-        assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(marked), 1437, Gap::ADJACENT));
+        assert_eq!((packet.label(), packet.len(), packet.gap()), (Some(marked), 60_001, Gap::ADJACENT));
+        let mut exact = LabelledPacket::new(label);
+        exact.set_gap(Gap::exact(300));
+        assert_eq!((exact.label(), exact.len(), exact.gap()), (Some(label), 60_003, Gap::exact(300)));
         let mut plain = LabelledPacket::new(Label { ecn: Ecn::NotCapable, ..label });
         assert!(!plain.mark_congestion() && plain.label().is_some_and(|label| label.ecn == Ecn::NotCapable));
     }
