@@ -16,6 +16,8 @@ pub(crate) enum Figure {
     Step,
     /// 99th percentile of the time from a request to its answer, s.
     Tail,
+    /// Median time until a file has arrived, s.
+    File,
 }
 
 /// One cell of the table.
@@ -125,6 +127,7 @@ pub(crate) fn cells(tuning: &str) -> Vec<Cell> {
     beside_cubic(&mut all, tuning);
     steps(&mut all, tuning);
     tails(&mut all, tuning);
+    files(&mut all, tuning);
     all
 }
 
@@ -211,6 +214,22 @@ fn steps(all: &mut Vec<Cell>, tuning: &str) {
     }
 }
 
+/// The first megabyte of a connection through a fresh tunnel.
+fn files(all: &mut Vec<Cell>, tuning: &str) {
+    for (group, tcp) in [("first-cubic", "linux-cubic"), ("first-bbr", "bbr")] {
+        for loss in [0.0, 0.01, 0.02, 0.05, 0.1, 0.2] {
+            let path = Path::new(20.0, 100.0, loss);
+            let more = "start = \"3s\"\nsource = { file = \"1MB\" }\ntunnel = \"t\"\n";
+            let tunnel = format!("[[tunnel]]\nname = \"t\"\nbetween = [\"a\", \"b\"]\n{tuning}\n");
+            let traffic = Traffic(tunnel).flow("t", tcp, 1384, more);
+            let run = "[run]\nduration = \"12s\"\nwarmup = \"0s\"\nruns = 40\nseed = 3\n";
+            let scenario = format!("{run}{}{}", path.toml(), traffic.0);
+            let name = format!("{}%", loss * 100.0);
+            all.push(Cell { group, name, carried: 1.0, passes: 1.0 - loss, figure: Figure::File, scenario });
+        }
+    }
+}
+
 fn tails(all: &mut Vec<Cell>, tuning: &str) {
     for (group, tcp) in [("tail-cubic", "linux-cubic"), ("tail-bbr", "bbr")] {
         for (loss, bulk) in [(0.01, false), (0.02, false), (0.05, false), (0.1, false), (0.2, false), (0.05, true)] {
@@ -261,6 +280,7 @@ impl Cell {
                 let tails = report.flows.iter().filter(|flow| flow.name.starts_with('q'));
                 tails.filter_map(|flow| flow.completion_s.p99).sum::<f64>() / 4.0
             }
+            Figure::File => report.flows[0].completion_s.p50.unwrap_or(f64::NAN),
             Figure::Step => rates(&report.intervals[0].flows)[0] / self.carried,
         }
     }
