@@ -96,10 +96,13 @@ tuning! {
     /// start the inner TCP stopped at a quarter of the path's rate. Half the value sends larger
     /// bursts to the path. Double the value lets bursts of the inner TCP wait twice as long.
     initial_spread, "initial-spread": 0.15, "share of a round trip";
-    /// Pacing gain in start-up. 4 ln 2 = 2.77 doubles the rate in each round trip.
+    /// Pacing gain in start-up.
     ///
-    /// A smaller gain finds the rate later. A larger gain overshoots the path's rate more.
-    startup_gain, "startup-gain": 2.77, "gain";
+    /// The sender paces with this multiple of the rate that the last reports showed, so the rate doubles in a round trip.
+    /// BBR's gain of 2.77 is for a mean over a whole round. Here that gain overshoots: on a path of 470 ms, one of 52
+    /// hostile sessions lost 2000 packets at the end of the start-up, and then was above its budget of work. A megabyte
+    /// with BBR inside took 1.04 s instead of .94 s. A gain of 1.4 finds the rate later.
+    startup_gain, "startup-gain": 2.0, "gain";
     /// In start-up, excess loss above this share of a round's packets shows an overshoot. Excess
     /// loss is the loss beyond the erasure floor and chance.
     ///
