@@ -4,6 +4,7 @@
 //! The settings may change at given moments, the *steps* of the schedule. *Draws* are random
 //! numbers.
 
+mod draws;
 mod fast_path;
 mod scheduled;
 mod settings;
@@ -13,13 +14,14 @@ pub use fast_path::ShortFate;
 use crate::config::{Blackout, Discipline, LinkConfig, Mark};
 use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
-use crate::fate::{Corruption, Delivery, DropReason, Fate};
+use crate::fate::{Delivery, DropReason, Fate};
 use crate::fec::Codec;
 use crate::loss::Channel;
 use crate::policer::Bucket;
 use crate::queue::{Pie, Verdict, Waiting, has_room};
 use crate::serialiser::{Rates, Serialiser, Slot};
 use crate::timeline::Timeline;
+pub(crate) use draws::Draws;
 use fast_path::FastPath;
 use ripstop_base::{Rate, Seed, Stream, Time};
 use scheduled::Scheduled;
@@ -329,18 +331,6 @@ impl Link {
         }
     }
 
-    /// Draws whether the packet meets congestion by the share of [`LinkConfig::mark`].
-    fn draw_mark(&mut self) -> bool {
-        if !self.configured.mark_share {
-            return false;
-        }
-        let draw = self.mark.unit();
-        match self.steps.get(self.entry_step).and_then(|settings| settings.mark) {
-            Some(Mark::Share(share)) => draw < share.get(),
-            _ => false,
-        }
-    }
-
     /// Assigns the packet its time on the transmitter, and counts the packet.
     fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
         let mut wire = bytes as u128;
@@ -372,38 +362,6 @@ impl Link {
         counters.queue_packet_ns = counters.queue_packet_ns.saturating_add(u128::from(wait));
         counters.queue_byte_ns =
             counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
-    }
-
-    /// Draws the random numbers of one packet, from every stream in use. The numbers are drawn for
-    /// every packet offered, so the k-th packet always gets the same numbers of a stream. A block
-    /// code sends units only if `sent` is true (the packet was not refused). The settings are those
-    /// of step number `step`.
-    fn draw(&mut self, index: u64, bytes: usize, sent: bool, step: usize) -> Draws {
-        let block_lost = match &mut self.codec {
-            Some(codec) if sent => codec.loses(bytes, &mut self.counters),
-            Some(codec) => {
-                codec.skip();
-                false
-            }
-            None => false,
-        };
-        let on = &self.configured;
-        let Some(settings) = self.steps.get(step) else { return Draws::default() };
-        let luck = |on: bool, stream: &mut Stream| if on { stream.unit() } else { 1.0 };
-        let corrupted = luck(on.corrupt, &mut self.corrupt) < settings.corrupt;
-        let bit = if on.corrupt { self.corrupt.below((bytes as u64).saturating_mul(8)) } else { 0 };
-        Draws {
-            lost: on.loss && self.channel.loses(&settings.loss, index),
-            block_lost,
-            // The share of the configured jitter that delays this packet; 0 without jitter.
-            jitter: if on.jitter { self.jitter.unit() } else { 0.0 },
-            held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
-            duplicated: luck(on.duplicate, &mut self.duplicate) < settings.duplicate,
-            congested: false,
-            marked: false,
-            corruption: (corrupted && bytes > 0)
-                .then_some(Corruption { byte: (bit / 8) as usize, bit: (bit % 8) as u8 }),
-        }
     }
 
     /// What the channel does to a serialised packet whose last bit leaves at `departure`.
@@ -467,23 +425,6 @@ impl Link {
             counters.marked_aqm += 1;
         }
     }
-}
-
-/// The results of one packet's random draws.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Draws {
-    lost: bool,
-    /// Whether a block of the packet's units was lost.
-    block_lost: bool,
-    jitter: f64,
-    held_back: bool,
-    duplicated: bool,
-    /// Whether the packet met congestion by the setting `mark`. The length of the queue, the wait or
-    /// a draw decides.
-    congested: bool,
-    /// Whether the queue discipline marked the packet. This is random only with PIE.
-    marked: bool,
-    corruption: Option<Corruption>,
 }
 
 /// Whether `moment` lies in the blackout.
