@@ -42,7 +42,9 @@ mod arrivals;
 mod bookkeeping;
 mod components;
 mod echelon;
+mod give_up;
 mod known;
+mod limits;
 mod outcome;
 mod payloads;
 mod raw;
@@ -56,61 +58,11 @@ use super::{Coding, IdRanges, Members};
 use crate::Payload;
 use components::{Component, OtherComponents};
 pub use echelon::Pivots;
+pub use limits::Limits;
 pub use outcome::{Arrival, DecoderCounters};
 use payloads::PayloadWork;
 use std::collections::VecDeque;
 use symbols::Symbols;
-
-/// Limits on a decoder's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// An identifier is accepted if its distance from the lowest undecoded symbol is less than this number. Unit:
-    /// identifiers.
-    pub ahead: usize,
-    /// The largest number of symbols before the lowest undecoded symbol that are held. Unit: identifiers. These
-    /// symbols are held because later repairs may have them as members.
-    /// [`Decoder::keep_from`] frees them earlier. The limit is loose: memory is freed when the
-    /// limit is exceeded by a quarter.
-    pub history: usize,
-    /// The largest number of bytes that the waiting rows may take: their coefficients and their transforms. (A
-    /// transform records which arrived payloads a row combines.) The figure is approximate, since spare capacity is
-    /// not counted.
-    ///
-    /// The memory of rows that share unknown symbols, directly or through other rows, grows with the square of the
-    /// number of these rows. The memory of other rows grows in proportion to their number. The limit also bounds the
-    /// work of one arrival.
-    pub matrix: usize,
-    /// The largest number of members in a repair's tail ([`Members::tail`]) that may be unseen. Unit: symbols. A
-    /// repair with more unseen members would wait for about as many other repairs. The work of each arrival grows
-    /// with the square of the number of missing symbols.
-    pub unseen: usize,
-    /// The largest number of members of a repair. Unit: symbols. To decode a symbol, the payloads of all known
-    /// members are combined, so this limit bounds the work for one decoded symbol.
-    pub members: usize,
-    /// The largest number of waiting rows that share unknown symbols, directly or through other rows. Unit: rows. A
-    /// repair that would join more rows is refused. The work to decode n such rows grows with the square of n.
-    pub rows: usize,
-    /// The largest work of one step, in the unit of [`DecoderCounters::work_bytes`]. If many rows become decodable at
-    /// the same time, each call decodes as many of them as the step allows, and at least one.
-    /// [`Decoder::resume`] goes on. If freeing memory would take more work, rows are discarded instead.
-    pub step: usize,
-}
-
-impl Default for Limits {
-    /// 16 384 identifiers ahead, a history of 16 384 identifiers, a matrix of 64 MB, and any number of members,
-    /// unseen members and rows.
-    fn default() -> Limits {
-        Limits {
-            ahead: 16_384,
-            history: 16_384,
-            matrix: 64_000_000,
-            unseen: usize::MAX,
-            members: usize::MAX,
-            rows: usize::MAX,
-            step: usize::MAX,
-        }
-    }
-}
 
 /// What the decoder knows about one source symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -353,129 +305,11 @@ impl<P: Payload> Decoder<P> {
         &self.counters
     }
 
-    /// Moves the window's start to `id`, and gives up the undecoded symbols before `id`. All knowledge about the
-    /// symbols from `id` on is kept.
-    pub fn advance_to(&mut self, id: u64) {
-        if id <= self.base {
-            return;
-        }
-        let unheard = id.saturating_sub(self.next());
-        self.counters.given_up += unheard;
-        if unheard > self.limits.ahead as u64 {
-            // The window jumps beyond everything the decoder may hold, so a new window starts.
-            self.counters.given_up += self.unknown.len();
-            self.heard = true;
-            self.restart(id);
-            return;
-        }
-        if unheard > 0 {
-            // These symbols are untouched. Untouched symbols before the window's start count as given up.
-            self.symbols.extend(id);
-            self.heard = true;
-        }
-        self.give_up_rows_before(id);
-        self.counters.given_up += self.unknown.remove_before(id);
-        self.free.remove_before(id);
-        self.gone.remove_before(id);
-        // `give_up` may have moved the start further already.
-        self.base = self.base.max(id);
-        self.free_unneeded();
-    }
-
-    /// Removes the unknown symbols before `id` from all rows. The work grows with the number of pages of records and
-    /// of rows, not with the number of symbols.
-    fn give_up_rows_before(&mut self, id: u64) {
-        if self.rows() == 0 {
-            return;
-        }
-        let mut passed = std::mem::take(&mut self.ids);
-        passed.clear();
-        for range in self.unknown.ranges_in(&(0..id)) {
-            self.symbols.in_rows(range, &mut passed);
-        }
-        if self.pivots == Pivots::Highest {
-            // With highest pivots, a row whose pivot is at `id` or later may have columns before
-            // `id`. These columns are removed one by one.
-            for given_up in &passed {
-                self.give_up(*given_up);
-            }
-        } else {
-            // With lowest pivots, a row whose pivot is at `id` or later has no column before `id`.
-            // So the rows to remove are exactly the rows whose pivot is given up.
-            for given_up in &passed {
-                if let Some(Cell::Pivot(place)) = self.cell(*given_up) {
-                    self.remove_row(place);
-                }
-            }
-            for given_up in &passed {
-                if let Some(Cell::Free(place)) = self.cell(*given_up) {
-                    self.select(place.component);
-                    self.current.space.release_column(place.at);
-                }
-                self.set_cell(*given_up, Cell::GivenUp);
-            }
-        }
-        self.ids = passed;
-    }
-
-    /// Gives up source symbol `id` without moving the window. Knowledge about all other symbols is kept. Returns true
-    /// when the symbol was given up by this call. Does nothing when the symbol is decoded, given up already, or
-    /// outside the window and its limits.
-    ///
-    /// If `id` was unseen and rows contain it, one of these rows is lost. The pivot of the lost row becomes unseen.
-    pub fn give_up(&mut self, id: u64) -> bool {
-        if id < self.base || id >= self.horizon() {
-            return false;
-        }
-        self.extend_to(id);
-        match self.cell(id) {
-            Some(Cell::Pivot(place)) => self.remove_row(place),
-            Some(Cell::Free(place)) => {
-                self.select(place.component);
-                if self.current.space.reserve_columns(1) {
-                    self.renumber_columns();
-                }
-                if let Some(Cell::Free(place)) = self.cell(id)
-                    && let Some((pivot, again)) = self.current.space.forbid(place.at)
-                {
-                    self.renumber_rows();
-                    self.set_cell(pivot, Cell::Free(Place { at: again, ..place }));
-                    self.free.insert(pivot);
-                }
-                self.free.remove(id);
-            }
-            Some(Cell::Untouched) => {
-                self.free.remove(id);
-            }
-            _ => return false,
-        }
-        self.set_cell(id, Cell::GivenUp);
-        self.unknown.remove(id);
-        self.gone.insert(id);
-        self.counters.given_up += 1;
-        self.settle();
-        self.free_unneeded();
-        true
-    }
-
     /// The caller promises that no later repair has a member before `id`. The payloads of known symbols before `id`
     /// may then be freed. These symbols still count as decoded.
     pub fn keep_from(&mut self, id: u64) {
         self.keep = self.keep.max(id.min(self.next()));
         self.release(false);
-    }
-
-    /// Clears everything, and starts a new window at `id`.
-    fn restart(&mut self, id: u64) {
-        self.base = id;
-        self.keep = id;
-        self.released = id;
-        self.late = u64::MAX;
-        self.symbols.restart(id);
-        self.unknown.clear();
-        self.free.clear();
-        self.gone.clear();
-        self.clear_rows();
     }
 
     /// Adds 1 to the counter of `arrival`.
