@@ -11,33 +11,36 @@
 //!   packet while the packet is written to the device, so the answer is there already.
 //! - While much traffic flows, the thread pauses between two turns (`moderation.rs`).
 
+mod device;
 mod events;
+mod lookups;
 mod meter;
 mod moderation;
+mod peer_state;
+mod rejected;
 mod reload;
 mod snapshot;
+mod waiting;
 
-use super::config::{DaemonConfig, HostPort, Listen, MIN_IPV6_MTU, PeerSettings};
-use super::resolve::{self, Resolver};
+use super::config::{DaemonConfig, HostPort, Listen};
+use super::resolve::Resolver;
 use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System, routes};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
-use crate::os::tun::{READ_ROOM, Tun, TunConfig, TunError};
+use crate::os::tun::{READ_ROOM, Tun};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
-use meter::Meter;
+use device::{device_mtu, open_device};
 use moderation::Moderation;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+use peer_state::PeerState;
 pub(super) use reload::needs_restart;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
-use ripstop_proto::secure::{PeerId, PublicKey, Rejected, SecureConfig};
+use ripstop_proto::secure::SecureConfig;
 use ripstop_proto::session::tunnel::{Delivered, Order};
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -56,10 +59,6 @@ const SEND_AFTER: usize = 32_000;
 /// 64 kB with packets of 1436 bytes. Half the value leaves more segments unfilled. Double the value keeps packets of
 /// fast senders longer than they stay in the processor's cache.
 const DELIVERED: usize = 128;
-/// After a packet from the device has ended a pause early, this number of pauses ignores the device. A packet of an
-/// interactive flow, which sends rarely, leaves without delay. A flow that sends often does not end every pause. Double
-/// the value delays interactive packets more often. With half the value, up to one in eight pauses is cut short.
-const IGNORING: u32 = 15;
 /// A delivered packet below this length, 600 bytes, may be a request of an application, and its answer should not wait.
 /// Bare TCP acknowledgements do not count. Double the value counts most packets of streams with small segments. Half
 /// the value does not count requests of typical length.
@@ -67,23 +66,6 @@ const SHORT: u64 = 600;
 /// After a short packet was delivered, this number of pauses watches the device for the answer. The first pause may end
 /// for another packet. Half the value misses such answers. Double the value shortens more pauses.
 const ATTENTIVE: u32 = 2;
-/// Length of the device's queue in packets: the number of packets that applications may send while
-/// this process is not scheduled. 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter
-/// queue drops packets of fast senders. A longer queue hides a backlog from the tunnel's queues,
-/// which have active queue management (AQM).
-const DEVICE_QUEUE_PACKETS: u32 = 2_000;
-/// Time between two look-ups of a peer's name, while the look-up fails or the peer is unreachable. A changed DNS entry
-/// is noticed after this time at the latest. Half the value doubles the load on the name server. The load is small with
-/// both values.
-const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Shortest wait while the socket is blocked; see [`wait`]. Timers then wake the thread at most 100
-/// times a second. The wait ends early when the socket becomes writable, so the value delays
-/// only timers.
-const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
-/// Time between two warnings about rejected datagrams. The pause keeps an attacker from filling the
-/// log. The figures in `status` do not depend on the pause.
-const REJECTED_LOG_INTERVAL: Duration = Duration::from_secs(30);
-
 /// The state of the packet thread.
 pub(super) struct PacketLoop {
     shared: Arc<Shared>,
@@ -119,31 +101,6 @@ pub(super) struct PacketLoop {
     rejected: (u64, Time),
     /// When the peers' meters were last read.
     measured: Time,
-}
-
-/// What the daemon knows about a peer in addition to the endpoint's state.
-struct PeerState {
-    id: PeerId,
-    public: PublicKey,
-    name: String,
-    /// Whether the peer was removed by a new configuration. The position of a peer in the list is that of its
-    /// [`PeerId`], so a removed peer stays in the list.
-    removed: bool,
-    /// The rates of inner packets to and from the peer.
-    meter: Meter,
-    /// The host name to resolve; None for a peer with an address or without an endpoint.
-    lookup: Option<HostPort>,
-    /// When to start the next look-up; None: no look-up is needed.
-    next_lookup: Option<Time>,
-    /// When the session began; None: there is no session.
-    connected: Option<Time>,
-    silent: bool,
-    unreachable: bool,
-    restarts: u64,
-    /// Largest inner packet to the peer, in bytes; None until the endpoint reports it.
-    mtu: Option<u32>,
-    /// Number and bytes of inner packets received from the peer.
-    received: (u64, u64),
 }
 
 /// Which descriptors may have something to read.
@@ -281,44 +238,6 @@ impl PacketLoop {
         }
     }
 
-    /// Waits for the next turn. Returns what is readable.
-    fn wait_for_input(&mut self, more: bool) -> io::Result<Readable> {
-        let now = self.shared.worker.now();
-        let endpoint = &mut self.endpoint;
-        let pause = self.moderation.pause(now, || endpoint.take_shortest_rtt()).filter(|_| !more && !self.blocked);
-        let wanted = match self.blocked {
-            true => PollFlags::POLLIN | PollFlags::POLLOUT,
-            false => PollFlags::POLLIN,
-        };
-        let mut files = [
-            PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.udp.as_fd(), wanted),
-        ];
-        let watches_device = self.ignoring == 0 || self.attentive > 0;
-        let (watched, wait) = match pause {
-            // A pause ignores the socket, and time-outs may be late by the length of the pause.
-            Some(pause) => (if watches_device { 2 } else { 1 }, Some(pause)),
-            None => (3, self.wait(now, more)),
-        };
-        match ppoll(&mut files[..watched], wait.map(TimeSpec::from), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let [wakeup, device, socket] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
-        if !wakeup.is_empty() {
-            self.shared.worker.clear_wakeup();
-        }
-        if pause.is_none() {
-            return Ok(Readable { device: !device.is_empty(), socket: socket.intersects(!PollFlags::POLLOUT) });
-        }
-        self.pauses += 1;
-        let readable = Readable { device: !watches_device || !device.is_empty(), socket: true };
-        self.ignoring = if device.is_empty() { self.ignoring.saturating_sub(1) } else { IGNORING };
-        self.attentive = self.attentive.saturating_sub(1);
-        Ok(readable)
-    }
-
     /// Reads datagrams from peers. Returns whether there may be more.
     fn read_datagrams(&mut self, now: Time) -> io::Result<bool> {
         for _ in 0..MAX_READS {
@@ -441,185 +360,10 @@ impl PacketLoop {
             self.delivered.clear();
         }
     }
-
-    /// Sets the device's MTU to the largest of the peers' known inner MTUs, so that no peer can shrink the packets to
-    /// the others. The endpoint drops a packet that is too long for its peer, and tells the packet's sender the peer's
-    /// MTU. While no inner MTU is known, the configured MTU is used. A device with an IPv6 address gets at least 1280
-    /// bytes.
-    fn update_device_mtu(&mut self) {
-        let largest = self.peers.iter().filter(|peer| !peer.removed).filter_map(|peer| peer.mtu).max();
-        let mtu = device_mtu(&self.config, largest.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
-        if mtu == self.mtu {
-            return;
-        }
-        match self.tun.set_mtu(mtu.min(65_535) as u16) {
-            Ok(()) => {
-                self.mtu = mtu;
-                self.device.mtu_changes += 1;
-            }
-            Err(error) => tracing::warn!(%error, mtu, "could not set the device's MTU"),
-        }
-    }
-
-    /// Starts the look-ups of peers' names that are due, and uses the answers that have come.
-    fn resolve_names(&mut self, now: Time) {
-        while let Some((at, index)) = self.lookups.first().copied()
-            && at <= now
-        {
-            self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
-            if let Some(name) = self.peers.get(index).and_then(|peer| peer.lookup.as_ref()) {
-                self.resolver.ask(index, name);
-            }
-        }
-        while let Some(answer) = self.resolver.poll() {
-            let Some(peer) = self.peers.get_mut(answer.peer) else { continue };
-            match answer.addresses {
-                Ok(addresses) => {
-                    let known = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint);
-                    let usable = addresses.into_iter().filter(|address| self.udp.reaches(address));
-                    let in_vain = known.filter(|_| peer.unreachable);
-                    let Some(to) = resolve::choose(&usable.collect::<Vec<_>>(), in_vain) else {
-                        tracing::warn!(peer = %peer.name, "the peer's name has no address that this host can reach");
-                        continue;
-                    };
-                    if known != Some(to) {
-                        tracing::info!(peer = %peer.name, %to, "resolved the peer's name");
-                        routes::check(&self.config, to.ip());
-                    }
-                    self.endpoint.set_endpoint(now, peer.id, to);
-                    if !peer.unreachable {
-                        self.schedule_lookup(answer.peer, None);
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(peer = %peer.name, %error, "the peer's name could not be resolved; trying again later")
-                }
-            }
-        }
-    }
-
-    /// Sets when to look up the name of the peer with this index; None: no look-up is needed.
-    fn schedule_lookup(&mut self, index: usize, at: Option<Time>) {
-        let Some(peer) = self.peers.get_mut(index) else { return };
-        let at = at.filter(|_| peer.lookup.is_some());
-        if let Some(before) = std::mem::replace(&mut peer.next_lookup, at) {
-            self.lookups.remove(&(before, index));
-        }
-        self.lookups.extend(at.map(|at| (at, index)));
-    }
-
-    /// Logs that datagrams were rejected for an alarming reason, at most once per
-    /// [`REJECTED_LOG_INTERVAL`].
-    fn warn_of_rejected(&mut self, now: Time) {
-        if now.since(self.rejected.1) >= REJECTED_LOG_INTERVAL {
-            let rejected = alarming(&self.endpoint.secure_counters().rejected);
-            if rejected > self.rejected.0 {
-                tracing::warn!(
-                    datagrams = rejected - self.rejected.0,
-                    "datagrams were rejected; `ripstop status --json` counts them by reason"
-                );
-            }
-            self.rejected = (rejected, now);
-        }
-    }
-
-    /// How long to wait for the next event; None: wait until a descriptor is readable.
-    fn wait(&self, now: Time, more: bool) -> Option<Duration> {
-        let lookup = self.lookups.first().map(|(at, _)| *at);
-        let due = [self.endpoint.poll_timeout(), lookup].into_iter().flatten().min();
-        wait(more, self.blocked, due.map(|at| at.since(now)))
-    }
-}
-
-impl PeerState {
-    fn new(id: PeerId, settings: &PeerSettings, lookup: Option<HostPort>, now: Time) -> PeerState {
-        PeerState {
-            id,
-            public: settings.public,
-            name: settings.name.clone(),
-            removed: false,
-            meter: Meter::new(now),
-            next_lookup: lookup.is_some().then_some(now),
-            lookup,
-            connected: None,
-            silent: false,
-            unreachable: false,
-            restarts: 0,
-            mtu: None,
-            received: (0, 0),
-        }
-    }
 }
 
 /// The wall clock (UTC since 1970) at the time zero of the thread's clock, on which it is `now`.
 fn wall_clock(now: Time) -> Duration {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     wall.saturating_sub(now.since(Time::ZERO))
-}
-
-/// How many datagrams were rejected for a reason that an operator should know. Datagrams of former
-/// sessions, copies and late answers are normal after a restart, and on paths that duplicate.
-fn alarming(rejected: &[u64; Rejected::NAMES.len()]) -> u64 {
-    const NORMAL: [&str; 6] = ["no_session", "replayed", "too_old", "expired", "handshake_replayed", "unsolicited"];
-    let named = Rejected::NAMES.iter().zip(rejected);
-    named.filter(|(name, _)| !NORMAL.contains(name)).map(|(_, count)| count).sum()
-}
-
-/// How long to wait; None: there is no time limit. `due` is the time until the next time-out. If there may be `more`
-/// data to read, there is no wait. While the socket is blocked, no datagrams are taken from the endpoint, so the
-/// endpoint's time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by
-/// that time. The wait ends early when the socket becomes writable.
-fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
-    match due {
-        _ if more => Some(Duration::ZERO),
-        Some(due) if blocked => Some(due.max(MIN_BLOCKED_WAIT)),
-        due => due,
-    }
-}
-
-/// The device, with offload if the kernel supports offload.
-fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result<Tun, TunError> {
-    let wanted = TunConfig {
-        name: Some(config.name.clone()),
-        addresses: config.addresses.clone(),
-        mtu: mtu.min(65_535) as u16,
-        offload: true,
-        queue_packets: DEVICE_QUEUE_PACKETS,
-    };
-    Tun::open(namespace, &wanted).or_else(|error| match error {
-        TunError::System { .. } => Tun::open(namespace, &TunConfig { offload: false, ..wanted }).map_err(|_| error),
-        other => Err(other),
-    })
-}
-
-/// The device's MTU when the largest inner packet has `inner` bytes.
-fn device_mtu(config: &DaemonConfig, inner: u32) -> u32 {
-    let has_v6 = config.addresses.iter().any(|address| matches!(address, ipnet::IpNet::V6(_)));
-    if has_v6 { inner.max(MIN_IPV6_MTU) } else { inner }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ordinary_restart_raises_no_alarm() {
-        let of = |reason: Rejected| {
-            let mut rejected = [0; Rejected::NAMES.len()];
-            rejected[reason.index()] = 3;
-            alarming(&rejected)
-        };
-        let normal = [Rejected::NoSession, Rejected::Replayed(1), Rejected::Expired, Rejected::Unsolicited];
-        assert_eq!(normal.map(of), [0; 4]);
-        assert_eq!([Rejected::Forged, Rejected::Mac1, Rejected::CookieDemanded].map(of), [3; 3]);
-    }
-
-    #[test]
-    fn a_blocked_socket_limits_the_wait() {
-        let (now, soon) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
-        assert_eq!(wait(false, false, now), now);
-        assert_eq!(wait(false, true, now), Some(MIN_BLOCKED_WAIT));
-        assert_eq!((wait(false, true, soon), wait(true, true, soon)), (soon, now));
-        assert_eq!((wait(false, true, None), wait(true, false, None)), (None, now));
-    }
 }

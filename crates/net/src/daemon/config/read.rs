@@ -1,17 +1,16 @@
 //! From TOML to [`DaemonConfig`]. An error in the content names its line and column. An error of
 //! the file itself, such as a missing file, names only the path.
 
+use super::file::{File, Interface, Peer, texts};
 use super::{
     DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU, PeerSettings,
     StatusSocket,
 };
 use ipnet::IpNet;
-use ripstop_base::{Place, Span, Word};
+use ripstop_base::{Place, Span};
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
-use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -28,99 +27,6 @@ const MIN_INNER_MTU: u32 = 576;
 /// The largest file that is read, in bytes: a configuration or a private key. The limit guards against a wrong path: a
 /// real configuration has a few kilobytes.
 const MAX_FILE: u64 = 1 << 20;
-
-/// The sections of the file. Most values are still texts, which are checked later.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    interface: Option<Spanned<Interface>>,
-    #[serde(default)]
-    peer: Vec<Spanned<Peer>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Interface {
-    private_key: Option<Spanned<String>>,
-    private_key_file: Option<Spanned<String>>,
-    address: Option<Spanned<Texts>>,
-    listen: Option<Spanned<String>>,
-    port: Option<Spanned<Word>>,
-    name: Option<Spanned<String>>,
-    mtu: Option<Spanned<Word>>,
-    rate: Option<Spanned<Word>>,
-    redundancy: Option<Spanned<Word>>,
-    ecn: Option<bool>,
-    max_overhead: Option<MaxOverhead>,
-    /// `patience` is the former name of this setting.
-    #[serde(alias = "patience")]
-    deadline: Option<Spanned<Word>>,
-    metrics: Option<Spanned<String>>,
-    user: Option<String>,
-    status: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MaxOverhead {
-    bulk: Option<Spanned<Word>>,
-    interactive: Option<Spanned<Word>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Peer {
-    public_key: Option<Spanned<String>>,
-    preshared_key: Option<Spanned<String>>,
-    preshared_key_file: Option<Spanned<String>>,
-    endpoint: Option<Spanned<String>>,
-    allowed_ips: Option<Spanned<Texts>>,
-    keepalive: Option<Spanned<Word>>,
-    name: Option<Spanned<String>>,
-}
-
-/// A list of texts. A single text counts as a list of one text.
-enum Texts {
-    One(String),
-    Many(Vec<Spanned<String>>),
-}
-
-impl<'de> Deserialize<'de> for Texts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts, D::Error> {
-        deserializer.deserialize_any(TextsVisitor)
-    }
-}
-
-struct TextsVisitor;
-
-impl<'de> Visitor<'de> for TextsVisitor {
-    type Value = Texts;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of texts, such as [\"10.77.0.1/24\"]")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
-        Ok(Texts::One(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Texts, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Texts::Many(list))
-    }
-}
-
-/// The texts of a setting with their places. Without the setting, the list is empty.
-fn texts(setting: Option<&Spanned<Texts>>) -> Vec<Spanned<String>> {
-    match setting.map(|setting| (setting.span(), setting.get_ref())) {
-        None => Vec::new(),
-        Some((span, Texts::One(text))) => vec![Spanned::new(span, text.clone())],
-        Some((_, Texts::Many(list))) => list.clone(),
-    }
-}
 
 /// The content of a file. More than [`MAX_FILE`] bytes are an error.
 pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigError> {

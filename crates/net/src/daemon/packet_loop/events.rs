@@ -42,17 +42,8 @@ impl PacketLoop {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
             }
             EndpointEvent::PresharedMismatch { peer, mismatch } => {
-                let problem = match mismatch {
-                    PresharedMismatch::OnlyPeer => {
-                        "the peer has a pre-shared key for this host, and this host has none"
-                    }
-                    PresharedMismatch::OnlyThisEnd => {
-                        "this host has a pre-shared key for the peer, and the peer has none"
-                    }
-                    PresharedMismatch::Differ => "the peer's answer does not authenticate: the pre-shared keys differ",
-                };
                 let peer = named(&self.peers, peer);
-                tracing::warn!(%peer, "no connection: {problem}; set the same `preshared-key` on both hosts");
+                tracing::warn!(%peer, "no connection: {}; set the same `preshared-key` on both hosts", problem_of(mismatch));
             }
             EndpointEvent::Silent { peer } => {
                 // Random loss alone sometimes causes such a silence. If the silence lasts, the peer becomes
@@ -89,5 +80,14 @@ impl PacketLoop {
                 self.update_device_mtu();
             }
         }
+    }
+}
+
+/// What is wrong with the two ends' pre-shared keys.
+fn problem_of(mismatch: PresharedMismatch) -> &'static str {
+    match mismatch {
+        PresharedMismatch::OnlyPeer => "the peer has a pre-shared key for this host, and this host has none",
+        PresharedMismatch::OnlyThisEnd => "this host has a pre-shared key for the peer, and the peer has none",
+        PresharedMismatch::Differ => "the peer's answer does not authenticate: the pre-shared keys differ",
     }
 }

@@ -1,0 +1,60 @@
+//! The look-ups of peers' names.
+
+use super::PacketLoop;
+use crate::daemon::{resolve, routes};
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// Time between two look-ups of a peer's name, while the look-up fails or the peer is unreachable. A changed DNS entry
+/// is noticed after this time at the latest. Half the value doubles the load on the name server. The load is small with
+/// both values.
+const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
+
+impl PacketLoop {
+    /// Starts the look-ups of peers' names that are due, and uses the answers that have come.
+    pub(super) fn resolve_names(&mut self, now: Time) {
+        while let Some((at, index)) = self.lookups.first().copied()
+            && at <= now
+        {
+            self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
+            if let Some(name) = self.peers.get(index).and_then(|peer| peer.lookup.as_ref()) {
+                self.resolver.ask(index, name);
+            }
+        }
+        while let Some(answer) = self.resolver.poll() {
+            let Some(peer) = self.peers.get_mut(answer.peer) else { continue };
+            match answer.addresses {
+                Ok(addresses) => {
+                    let known = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint);
+                    let usable = addresses.into_iter().filter(|address| self.udp.reaches(address));
+                    let in_vain = known.filter(|_| peer.unreachable);
+                    let Some(to) = resolve::choose(&usable.collect::<Vec<_>>(), in_vain) else {
+                        tracing::warn!(peer = %peer.name, "the peer's name has no address that this host can reach");
+                        continue;
+                    };
+                    if known != Some(to) {
+                        tracing::info!(peer = %peer.name, %to, "resolved the peer's name");
+                        routes::check(&self.config, to.ip());
+                    }
+                    self.endpoint.set_endpoint(now, peer.id, to);
+                    if !peer.unreachable {
+                        self.schedule_lookup(answer.peer, None);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(peer = %peer.name, %error, "the peer's name could not be resolved; trying again later")
+                }
+            }
+        }
+    }
+
+    /// Sets when to look up the name of the peer with this index; None: no look-up is needed.
+    pub(super) fn schedule_lookup(&mut self, index: usize, at: Option<Time>) {
+        let Some(peer) = self.peers.get_mut(index) else { return };
+        let at = at.filter(|_| peer.lookup.is_some());
+        if let Some(before) = std::mem::replace(&mut peer.next_lookup, at) {
+            self.lookups.remove(&(before, index));
+        }
+        self.lookups.extend(at.map(|at| (at, index)));
+    }
+}
