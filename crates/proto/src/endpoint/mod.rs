@@ -26,20 +26,21 @@
 
 mod budget;
 mod config;
+mod datagrams;
+mod events;
 mod mtu;
 mod peer_path;
 mod routes;
+mod sharing;
 
 pub use config::{AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss, too_big};
-use crate::secure::{
-    self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey, SecureEvent, SecureTransmit,
-};
-use crate::session::tunnel::{Delivered, InnerPacket, PathPacket};
-use crate::session::{Session, Transmit};
-use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
+use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
+use crate::session::Session;
+use crate::session::tunnel::{Delivered, InnerPacket};
+use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
 use peer_path::PeerPath;
 use ripstop_base::Time;
@@ -398,84 +399,6 @@ impl Endpoint {
         }
     }
 
-    /// Parses the decrypted body of a datagram, and passes it to the peer's tunnel. A datagram of
-    /// an earlier epoch is dropped.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one opened datagram")]
-    fn handle_body(
-        &mut self,
-        now: Time,
-        peer: PeerId,
-        epoch: u64,
-        number: u64,
-        kind: Kind,
-        body: &[u8],
-        bytes: u32,
-        ce: bool,
-    ) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        if path.epoch != Some(epoch) {
-            return;
-        }
-        let Some(near) = path.expand() else { return };
-        match parse_body(kind, body, &near) {
-            Ok(packet) => {
-                let costly = matches!(packet, Packet::Repair { .. } | Packet::Feedback(_));
-                if costly && !self.work.allows(now, &mut path.work) {
-                    path.over_work += 1;
-                    self.counters.over_work += 1;
-                    return;
-                }
-                match packet {
-                    Packet::Challenge { token } => path.request_path_packet(PathPacket::Answer(token)),
-                    Packet::Answer { token } => self.secure.handle_answer(peer, token),
-                    _ => {}
-                }
-                path.handle_packet(now, number, packet, bytes, ce);
-                path.charge(now, &mut self.work);
-            }
-            // The datagram is authentic, so the peer itself made the malformed body.
-            Err(_) => self.counters.body_malformed += 1,
-        }
-    }
-
-    /// Takes one packet from a peer's tunnel, and writes it to `buffer` as a sealed datagram.
-    fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
-        let path = get(&mut self.paths, peer)?;
-        // Without a usable key, no packet may be taken from the tunnel, because the packet could
-        // not be sealed.
-        if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
-            if path.has_work() || path.keepalive_due().is_some_and(|at| at <= now) {
-                self.secure.connect(now, peer);
-            }
-            return None;
-        }
-        let epoch = path.epoch?;
-        if self.secure.endpoint(peer).is_none() && !path.has_path_packet() {
-            // The peer's only address is not proven yet. Only challenges may go there.
-            return None;
-        }
-        let Transmit { packet: datagram, ect, .. } = path.poll_transmit(now)?;
-        let end = buffer.len().checked_sub(TAG_LEN)?;
-        let Ok(body) = emit_body(&datagram.packet, buffer.get_mut(HEADER_LEN..end)?) else {
-            self.counters.unsendable += 1;
-            return None;
-        };
-        let len = HEADER_LEN + body + TAG_LEN;
-        let kind = Kind::of(&datagram.packet);
-        let challenged = match datagram.packet {
-            Packet::Challenge { token } => self.secure.challenged_address(peer, token),
-            _ => None,
-        };
-        let sealed = self.secure.seal(now, peer, epoch, datagram.number, kind, &mut buffer[..len]);
-        match sealed.ok().and_then(|endpoint| challenged.or(endpoint)) {
-            Some(to) => Some(Outgoing { to, len, ect }),
-            None => {
-                self.counters.unsendable += 1;
-                None
-            }
-        }
-    }
-
     /// Collects the packets and events of a peer's tunnel. A packet whose source is not in the
     /// peer's allowed IPs is dropped.
     fn collect(&mut self, now: Time, peer: PeerId) {
@@ -495,90 +418,6 @@ impl Endpoint {
             self.counters.false_reports += 1;
             self.secure.forget(peer);
         }
-    }
-
-    /// Handles the events of [`Peers`]: starts sessions when keys are established, and passes the
-    /// other events on.
-    fn handle_secure_events(&mut self, now: Time) {
-        while let Some(event) = self.secure.poll_event() {
-            match event {
-                SecureEvent::Established { peer, epoch, peer_mtu, .. } => {
-                    let family = self.secure.endpoint(peer);
-                    let Some(path) = get(&mut self.paths, peer) else { continue };
-                    let mut entropy = [0; 8];
-                    self.entropy.fill(&mut entropy);
-                    let entropy = u64::from_le_bytes(entropy);
-                    path.established(now, epoch, peer_mtu, family, entropy, &self.config, &mut self.events);
-                    self.mark_ready(peer);
-                }
-                SecureEvent::Unreachable { peer, silent_for } => {
-                    self.events.push_back(EndpointEvent::Unreachable { peer, silent_for });
-                }
-                SecureEvent::Reachable { peer } => self.events.push_back(EndpointEvent::Reachable { peer }),
-                SecureEvent::Roamed { peer, from, to } => {
-                    self.events.push_back(EndpointEvent::Roamed { peer, from, to });
-                }
-                SecureEvent::ChallengeDue { peer, token } => {
-                    if let Some(path) = get(&mut self.paths, peer) {
-                        path.request_path_packet(PathPacket::Challenge(token));
-                    }
-                    self.mark_ready(peer);
-                }
-                SecureEvent::PresharedMismatch { peer, mismatch } => {
-                    self.events.push_back(EndpointEvent::PresharedMismatch { peer, mismatch });
-                }
-            }
-        }
-    }
-
-    /// Writes a handshake datagram into `buffer`. If the datagram goes to a peer's address, notes the
-    /// time: the time until the answer is the first estimate of the round-trip time.
-    fn send_handshake(&mut self, now: Time, sent: &SecureTransmit, buffer: &mut [u8]) -> Option<Outgoing> {
-        let (to, len) = (sent.to, sent.contents.len());
-        buffer.get_mut(..len)?.copy_from_slice(&sent.contents);
-        if let Some(peer) = sent.peer.filter(|peer| self.secure.endpoint(*peer) == Some(to))
-            && let Some(path) = get(&mut self.paths, peer)
-        {
-            path.note_handshake(now);
-        }
-        self.since_reply = 0;
-        self.counters.datagrams_sent += 1;
-        Some(Outgoing { to, len, ect: false })
-    }
-
-    /// Updates the memory budget after a change of a peer's session. Shrinks sessions if the budget
-    /// is used up.
-    fn account(&mut self, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        let held = path.held();
-        self.memory.note(std::mem::replace(&mut path.memory, held), held);
-        if self.memory.is_exceeded() {
-            self.shrink_sessions();
-        } else if self.memory.recovered() {
-            self.paths.iter_mut().flatten().filter_map(|path| path.tunnel.as_mut()).for_each(|t| t.lift_limit());
-        }
-    }
-
-    /// Shrinks the sessions that hold most above their fair share, until the total is 7/8 of the
-    /// budget or no session is above its share.
-    fn shrink_sessions(&mut self) {
-        let sessions = self.paths.iter().flatten().filter(|path| path.tunnel.is_some()).count();
-        let share = self.memory.share(sessions);
-        let mut above: Vec<(usize, PeerId)> =
-            self.paths.iter().flatten().filter(|path| path.memory > share).map(|path| (path.memory, path.id)).collect();
-        above.sort_unstable();
-        for (_, peer) in above.into_iter().rev() {
-            if !self.memory.is_above_aim() {
-                break;
-            }
-            let Some(path) = get(&mut self.paths, peer) else { continue };
-            path.shrink(share);
-            self.counters.shrunk += 1;
-            let held = path.held();
-            self.memory.note(std::mem::replace(&mut path.memory, held), held);
-            self.mark_ready(peer);
-        }
-        self.memory.checked();
     }
 
     fn mark_ready(&mut self, peer: PeerId) {

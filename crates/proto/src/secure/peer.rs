@@ -1,10 +1,12 @@
 //! One peer: its keys, the handshakes under way with it, and its epoch of datagram numbers.
 //! `mod.rs` explains *epoch*, *instance* and *receiver index*.
 
+mod handshake;
+
 use super::config::{PresharedMismatch, Rejected, SecureEvent};
 use super::index::IndexTable;
 use super::key::{PresharedKey, PublicKey};
-use super::mac::{COOKIE_LIFE, Cookie, MacKeys};
+use super::mac::{Cookie, MacKeys};
 use super::noise::Keys;
 use super::paths::Candidates;
 use super::peers::Shared;
@@ -27,27 +29,6 @@ pub(crate) const GRACE: Duration = Duration::from_secs(30);
 /// still open datagrams in flight. Each key lasts for minutes, so a peer rarely has more than two
 /// keys.
 const MOST_KEYS: usize = 4;
-/// The largest number of pending handshakes of a peer. In a pending handshake, this end has
-/// answered the peer's initiation, and waits for the first datagram under the new keys. The limit
-/// bounds the memory that replayed initiations can fill.
-///
-/// A new pending handshake has a larger stamp than all others ([`Hello::stamp`]). It displaces the
-/// one with the smallest stamp. So neither strangers nor replays displace the handshake of the
-/// peer's newest initiation, however old or young it is. With half the value, a peer whose first
-/// initiations are reordered by more than 15 s needs one more round trip. Double the value takes
-/// more memory.
-const MOST_PENDING: usize = 4;
-/// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
-/// end detects repeated and replayed initiations without a curve multiplication. Half the value
-/// lets an attacker with more than 32 recorded initiations cause curve multiplications, which the
-/// limit on handshakes per second bounds. Double the value takes 2 kB more for each peer.
-const MOST_SPENT: usize = 64;
-
-/// The largest stamp that the wall clock alone can give, nanoseconds since 1970: the year 2262. A
-/// wall clock that is far wrong must leave room for larger stamps. Half the value would end in the
-/// year 2116.
-const MOST_WALL_CLOCK: u64 = 1 << 63;
-
 /// The state of a peer.
 pub(crate) struct Peer {
     pub(crate) id: PeerId,
@@ -79,7 +60,7 @@ pub(crate) struct Peer {
     pub(crate) cookie: Option<(Cookie, Time)>,
     /// Whether the peer was reported as unreachable.
     pub(crate) unreachable: bool,
-    /// The ephemeral keys of answered initiations, the oldest first ([`MOST_SPENT`]).
+    /// The ephemeral keys of answered initiations, the oldest first (at most `MOST_SPENT` in `handshake.rs`).
     pub(crate) spent: VecDeque<[u8; 32]>,
     /// The stamp of this end's newest initiation to the peer, or a larger stamp that the peer named;
     /// 0 before the first initiation.
@@ -337,73 +318,6 @@ impl Peer {
         }
         self.establish(now, session, hello, None, shared);
         self.heard_from(now, from, RESPONSE_LEN, shared);
-    }
-
-    /// The receiver index of this end's current keys, if an initiation that arrives now may have
-    /// crossed the handshake of these keys. A crossing is possible if this end started that
-    /// handshake, and no datagram of the peer has come under the keys. In this case the peer may
-    /// not have known the keys when it sent its initiation.
-    pub(crate) fn crossing(&self) -> Option<u32> {
-        let ours = self.keys.first().filter(|ours| ours.initiator && ours.first_opened.is_none());
-        ours.map(|ours| ours.index)
-    }
-
-    /// Stores a handshake that the peer started and this end has answered. Its stamp is the largest
-    /// so far.
-    pub(crate) fn answer(&mut self, pending: Pending, shared: &mut Shared) {
-        self.newest = pending.hello.stamp;
-        self.spent.push_back(pending.ephemeral);
-        shared.recent.insert(pending.ephemeral, self.id);
-        if self.spent.len() > MOST_SPENT
-            && let Some(oldest) = self.spent.pop_front()
-        {
-            shared.recent.remove(&oldest);
-        }
-        if self.pending.len() == MOST_PENDING {
-            // The first handshake has the smallest stamp.
-            let dropped = self.pending.remove(0);
-            shared.index.release(dropped.session.index);
-        }
-        self.pending.push(pending);
-    }
-
-    /// The payload of a handshake message to the peer, with the stamp `stamp`. `instance` is the
-    /// peer's instance, if the peer's message named it. If `instance` is None, the payload names the
-    /// peer's instance of the current epoch.
-    pub(crate) fn hello(&self, instance: Option<[u8; 8]>, stamp: u64, shared: &Shared) -> Hello {
-        let known = self.epoch.as_ref().filter(|epoch| instance.is_none_or(|i| i == epoch.instance));
-        Hello {
-            instance: self.instance,
-            peer_instance: instance.or(known.map(|epoch| epoch.instance)).unwrap_or_default(),
-            next_number: known.map_or(0, |epoch| epoch.next),
-            inner_mtu: shared.config.inner_mtu,
-            capabilities: shared.config.capabilities,
-            stamp,
-        }
-    }
-
-    /// The stamp of a new initiation: the wall clock in nanoseconds, or the last stamp plus one,
-    /// whichever is larger. A wall clock that went back does not delay the handshake for long: the
-    /// peer then names the stamp to exceed.
-    pub(crate) fn next_stamp(&mut self, now: Time, shared: &Shared) -> u64 {
-        let wall = shared.config.wall_clock.saturating_add(now.since(Time::ZERO));
-        let wall = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).min(MOST_WALL_CLOCK);
-        self.stamp = wall.max(self.stamp.saturating_add(1));
-        self.stamp
-    }
-
-    /// Reports that the pre-shared keys do not match, once until the next session.
-    pub(crate) fn note_mismatch(&mut self, mismatch: PresharedMismatch, shared: &mut Shared) {
-        shared.counters.preshared_mismatches += 1;
-        if self.mismatch.replace(mismatch) != Some(mismatch) {
-            shared.events.push_back(SecureEvent::PresharedMismatch { peer: self.id, mismatch });
-        }
-    }
-
-    /// The cookie with which this end makes mac2 in messages to the peer. None if there is no
-    /// cookie, or if the cookie has expired.
-    pub(crate) fn cookie(&self, now: Time) -> Option<&Cookie> {
-        self.cookie.as_ref().filter(|(_, got)| now.since(*got) < COOKIE_LIFE).map(|(cookie, _)| cookie)
     }
 
     /// Drops expired keys and handshakes, and returns when the next time-out is due.

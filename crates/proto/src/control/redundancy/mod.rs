@@ -14,10 +14,14 @@
 //! This file also has the rules for repeated reports and for probes in a silence (the time in which
 //! no report arrives).
 
+mod bulk;
+mod exact;
 #[cfg(test)]
 mod tests;
 mod usefulness;
 
+pub use bulk::{Backlog, BulkRule, tail_wait};
+pub use exact::{ExactRule, INTERLEAVED};
 pub use usefulness::Usefulness;
 
 use super::loss::Losses;
@@ -70,29 +74,6 @@ impl fmt::Display for Redundancy {
         }
     }
 }
-
-/// Limit on the probability that a bulk flight cannot be decoded without further repairs, while
-/// sources wait to be sent.
-///
-/// Proactive repairs are added until the probability is at most this limit. Repairs displace
-/// waiting sources, so the limit is loose: there are about as many repairs as losses. Half the
-/// value costs more bandwidth and lowers the delay that losses cause. Double the value turns this
-/// rule off.
-const BULK_UNMASKED: f64 = 0.5;
-/// Limit on the probability that the newest part of a flight ([`RECENT`]) cannot be decoded without
-/// further repairs, while sources wait to be sent.
-///
-/// The limit is stricter than [`BULK_UNMASKED`], because the receiver has not even reported the
-/// losses of this part yet. In an experiment at 20 % loss, half the value sent 1 % more bytes for
-/// each useful byte. With double the value, more flights wait for exact repairs.
-const RECENT_UNMASKED: f64 = 0.2;
-/// The newest part of a flight is protected separately if the flight has at least this number of
-/// sources. With a [`Spread`], the number of sources is first divided by the step of the spread.
-///
-/// In a smaller flight this protection costs much, and an exact repair would arrive soon. Half the
-/// value costs more bandwidth on short paths. Double the value leaves more small flights to exact
-/// repairs.
-const LARGE_FLIGHT: u32 = 25;
 /// Limit on the probability that a flight cannot be decoded, used while the ingress queue is nearly
 /// empty ([`IDLE`]).
 ///
@@ -101,13 +82,6 @@ const LARGE_FLIGHT: u32 = 25;
 /// leaves twice as many flights to exact repairs. A path may hold n > 1 spans of [`SPAN`] symbols
 /// in a round trip. Then the limit for each span is this value divided by n.
 const IDLE_UNMASKED: f64 = 0.03;
-/// Limit on the probability that a flight cannot be decoded, used after the end of a burst
-/// ([`tail_wait`]).
-///
-/// A loss at the end of a burst is noticed late, because no later packet reveals it. Often the lost
-/// packet is the only packet that a user waits for. Half the value adds repairs at the end of each
-/// burst. Double the value makes it twice as likely that the user waits for an exact repair.
-const TAIL_UNMASKED: f64 = 0.003;
 /// The ingress queue counts as nearly empty when its backlog can be sent at the path's rate in less
 /// than this number of round trips.
 ///
@@ -193,35 +167,6 @@ pub const SPAN: u32 = 256;
 /// losses. With half the value, a long run of losses hits more symbols of each repair. Double the
 /// value lets a repair reach further back, so the repair recovers symbols later.
 const MOST_SPREAD: f64 = 16.0;
-
-/// Limit on the number of exact repairs for each hole of a group.
-///
-/// The limit bounds the cost when nearly all packets are lost. Half the value sends too few repairs
-/// at very high loss. Double the value doubles the load on a path that may have failed.
-const MOST_FOR_A_HOLE: u32 = 8;
-/// Limit on the mean number of groups that cannot be decoded with the repairs in flight, while the
-/// ingress queue is nearly empty.
-///
-/// A flow waits for the last of its groups, and a group that cannot be decoded waits for another
-/// round trip. So the limit on the probability for one group is this number divided by the number
-/// of groups, and at most [`IDLE_UNMASKED`]. Half the value adds repairs when there are many
-/// groups. With double the value, flows wait for another round trip more often.
-const GROUPS_UNMASKED: f64 = 0.5;
-/// Limit on the number of groups of holes whose exact repairs take turns.
-///
-/// Because of the turns, a run of losses hits only a few repairs of each group. With half the value
-/// a run hits twice as many repairs of one group. With double the value the oldest group is
-/// repaired later.
-pub const INTERLEAVED: usize = 8;
-
-/// Losses that differ by at most this share count as the same, so that earlier results can be
-/// reused.
-///
-/// The probabilities for runs of losses take long to compute. With half the value, the
-/// probabilities are computed more often. With double the value the losses used are less up to
-/// date.
-const SAME: f64 = 0.1;
-
 impl Losses {
     /// The probability that a flight cannot be decoded without further repairs.
     ///
@@ -291,203 +236,6 @@ impl Spread {
         Flight { deficit: deficit.div_ceil(self.step), sources: sources / self.step, repairs: repairs / self.step }
     }
 }
-
-/// The backlog in the ingress queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Backlog {
-    /// The time to send the backlog at the path's rate, in round trips. The time may be 0.
-    Waiting(f64),
-    /// The ingress queue is empty, and no source has been sent for [`tail_wait`].
-    Nothing,
-}
-
-/// A burst has ended when no source has left for this time: 1/16 of the round-trip time, at least 2
-/// ms and at most 10 ms.
-///
-/// A packet that follows within this time belongs to the same burst. With half the time, repairs
-/// are sent into bursts that have not ended. With double the time, the repairs for the end of a
-/// burst are sent later.
-pub fn tail_wait(rtt: Duration) -> Duration {
-    (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
-}
-
-/// With a backlog of this number of round trips, bulk flows need no proactive repairs.
-///
-/// The packets at the end of the queue wait for longer than an exact repair takes, so a proactive
-/// repair saves the flow no time and costs the bandwidth of a packet. Below this backlog, the limits
-/// on the probability rise in proportion to the backlog. At 20 Mbit/s, 100 ms and 20 % loss with CUBIC
-/// inside, 1.7 % of the bytes are wasted, and the median delay is 412 ms. Half the value: 2.1 % and
-/// 494 ms. Without the rule: 4.0 % and 264 ms.
-const BACKLOG_WITHOUT_REPAIRS: f64 = 4.0;
-/// On paths of up to this round-trip time, s, a backlog relaxes the limits in full. The effect fades
-/// until [`RELAXED_RTT_END`].
-///
-/// On a long path, an exact repair comes so late that the receiver holds much data back. Half the
-/// value wastes more on medium paths. Double the value delays packets for longer.
-const RELAXED_RTT: f64 = 0.15;
-/// From this round-trip time on, s, a backlog relaxes nothing. See [`RELAXED_RTT`].
-const RELAXED_RTT_END: f64 = 1.0;
-/// Steps of the relaxation, so that earlier results can be reused. Half or double the value changes
-/// little.
-const RELAXATION_STEPS: f64 = 8.0;
-
-/// By how much the limits for bulk flows relax, 0 to 1, for a backlog of `rounds` round trips on a
-/// path with the round-trip time `rtt`.
-fn relaxation(rounds: f64, rtt: Duration) -> f64 {
-    let fades = (RELAXED_RTT_END - rtt.as_secs_f64()) / (RELAXED_RTT_END - RELAXED_RTT);
-    let relaxed = (rounds / BACKLOG_WITHOUT_REPAIRS).min(1.0) * fades.clamp(0.0, 1.0);
-    (relaxed * RELAXATION_STEPS).round() / RELAXATION_STEPS
-}
-
-/// Decides whether a bulk flight needs another proactive repair.
-///
-/// The question is asked for every packet that leaves, so the rule remembers earlier results.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BulkRule {
-    all: Guard,
-    recent: Guard,
-    /// The losses that `in_runs` used last.
-    losses: Losses,
-}
-
-impl BulkRule {
-    /// Whether a bulk flight needs another proactive repair.
-    ///
-    /// - `all` is the part of the flight that a repair can span.
-    /// - `recent` is the newest part of the flight ([`RECENT`]), with the repairs sent in that
-    ///   time.
-    /// - `ahead` is the backlog in the ingress queue. While sources wait, the number of repairs
-    ///   follows only the share of packets lost. While the ingress queue is nearly empty, repairs
-    ///   are free, and their number also follows the length of runs of losses.
-    /// - `rtt` is the smoothed round-trip time.
-    /// - `dither` is a number of sources that is added to `all`, except after the end of a burst.
-    ///   Without the dither, repairs would be sent at equal distances, and a queue that drops
-    ///   packets at equal distances could drop every repair.
-    #[expect(clippy::too_many_arguments, reason = "the view of one direction: flights, losses, backlog and path")]
-    pub fn is_due(
-        &mut self,
-        all: Flight,
-        recent: Flight,
-        losses: Losses,
-        spread: Spread,
-        ahead: Backlog,
-        rtt: Duration,
-        dither: f64,
-    ) -> bool {
-        if losses.share <= 0.0 || all.sources == 0 {
-            return false;
-        }
-        let (all, recent) = (spread.thin(all), spread.thin(recent));
-        let losses = Losses { burst: (losses.burst / f64::from(spread.step)).max(1.0), ..losses };
-        // A flow waits for the slowest of the spans in flight, so each span needs a smaller failure
-        // probability than the flow does.
-        let idle = IDLE_UNMASKED * spread.part;
-        let (whole, newest, losses) = match ahead {
-            Backlog::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
-            Backlog::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
-            Backlog::Waiting(rounds) => {
-                let relaxed = relaxation(rounds, rtt);
-                let limit = |limit: f64| limit + (1.0 - limit) * relaxed;
-                (limit(BULK_UNMASKED), limit(RECENT_UNMASKED), Losses { burst: 1.0, ..losses })
-            }
-        };
-        let dither = if matches!(ahead, Backlog::Nothing) { 0.0 } else { dither };
-        let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
-        !self.all.is_masked(Flight { sources, ..all }, losses, whole)
-            || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
-    }
-
-    /// The losses from which the probabilities for runs of losses are computed. If `losses` differ
-    /// little ([`SAME`]) from the losses that were used last, the result is the losses that were
-    /// used last.
-    ///
-    /// The remembered results hold only for exactly the same losses, and the probabilities for runs
-    /// take long to compute.
-    fn in_runs(&mut self, losses: Losses) -> Losses {
-        let differs = |a: f64, b: f64| (a - b).abs() > SAME * b;
-        if differs(losses.share, self.losses.share) || differs(losses.burst, self.losses.burst) {
-            self.losses = losses;
-        }
-        self.losses
-    }
-}
-
-/// Remembers the last flight that needed no further repair.
-///
-/// The result also holds for flights with fewer sources, the same number of repairs and the same
-/// deficit. A flight is *masked* when the probability that it cannot be decoded is at most
-/// `unmasked`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Guard {
-    /// The largest flight known to be masked for `losses` and `unmasked`.
-    largest: Flight,
-    losses: Losses,
-    unmasked: f64,
-}
-
-impl Guard {
-    /// Whether the probability that `flight` cannot be decoded on a path with `losses` is at most
-    /// `unmasked`.
-    fn is_masked(&mut self, flight: Flight, losses: Losses, unmasked: f64) -> bool {
-        let Flight { deficit, sources, repairs } = flight;
-        let same = (self.losses, self.unmasked) == (losses, unmasked);
-        if same && (self.largest.deficit, self.largest.repairs) == (deficit, repairs) && sources <= self.largest.sources
-        {
-            return true;
-        }
-        // First test a slightly larger flight, so that the result also holds for the next packets.
-        [sources + sources / 16, sources].into_iter().any(|sources| {
-            let masked = losses.unmasked(deficit, sources, repairs) <= unmasked;
-            if masked {
-                *self = Guard { largest: Flight { sources, ..flight }, losses, unmasked };
-            }
-            masked
-        })
-    }
-}
-
-/// Decides how many exact repairs a group of holes needs. This number includes the repairs that are
-/// already in flight.
-#[derive(Clone, Debug)]
-pub struct ExactRule {
-    losses: Losses,
-    /// Limit on the probability that a group cannot be decoded.
-    unmasked: f64,
-    /// Number of repairs, indexed by the number of holes. 0: not computed yet.
-    found: Vec<u32>,
-}
-
-impl ExactRule {
-    /// Creates the rule that applies to each of `groups` groups of holes. The repairs of these
-    /// groups take turns.
-    ///
-    /// `waiting` is the backlog in round trips. While sources wait, a group gets as many repairs as
-    /// suffice on average. While the ingress queue is nearly empty, a group gets enough repairs to
-    /// be decoded almost certainly: the user may be waiting for the group. While the queue is
-    /// nearly empty, each group also gets more repairs if there are more groups: all later packets
-    /// wait for the last group.
-    pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
-        let turns = groups.clamp(1, INTERLEAVED) as f64;
-        let unmasked =
-            if waiting < IDLE { IDLE_UNMASKED.min(GROUPS_UNMASKED / groups.max(1) as f64) } else { BULK_UNMASKED };
-        ExactRule { losses: Losses { burst: (losses.burst / turns).max(1.0), ..losses }, unmasked, found: Vec::new() }
-    }
-
-    /// Number of repairs that a group with `holes` holes needs, at most 8 for each hole.
-    pub fn wanted(&mut self, holes: u32) -> u32 {
-        let at = holes as usize;
-        if self.found.len() <= at {
-            self.found.resize(at + 1, 0);
-        }
-        if self.found[at] == 0 {
-            let most = holes * MOST_FOR_A_HOLE;
-            let enough = |repairs: &u32| self.losses.unmasked(holes, 0, *repairs) <= self.unmasked;
-            self.found[at] = (holes..most).find(enough).unwrap_or(most);
-        }
-        self.found[at]
-    }
-}
-
 /// Number of repairs that should follow an interactive packet.
 pub fn interactive_repairs(losses: Losses) -> u32 {
     losses.copies(losses.share, INTERACTIVE_LOST, INTERACTIVE_REPAIRS)

@@ -1,5 +1,6 @@
 //! Tests of the rules for the number of repairs.
 
+use super::bulk::{BACKLOG_WITHOUT_REPAIRS, Guard, RELAXED_RTT_END};
 use super::*;
 
 fn apart(share: f64) -> Losses {

@@ -35,6 +35,7 @@ mod announcement;
 mod black_hole;
 mod bounds;
 mod config;
+mod event;
 mod feedback;
 mod ingress;
 mod inner;
@@ -50,10 +51,12 @@ mod sent_history;
 mod silence;
 mod skips;
 mod sources;
+mod state;
 mod status;
 mod transmit;
 
 pub use config::{RateMode, TunnelConfig};
+pub use event::{PathPacket, TunnelEvent};
 pub use ingress::{Class, QueueDrops};
 pub use inner::{InnerPacket, Meta, Order};
 pub use order::{Delivered, OrderCounts};
@@ -61,16 +64,16 @@ pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
 pub use status::{SendCounts, Status};
 
-use crate::control::loss::{LossEstimator, Losses};
+use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, HEADER_LEN, Packet, ReportedTotals, TAG_LEN, Window, WireContext};
-use black_hole::{BlackHole, Evidence};
+use crate::wire::{Datagram, Packet, ReportedTotals, Window, WireContext};
+use black_hole::BlackHole;
 use ingress::Ingress;
 use pacer::Pacer;
 use receive::Receiver;
 use recovery_wait::RecoveryWait;
-use repair::{PathView, Repairs};
+use repair::Repairs;
 use ripstop_base::{Seed, Time};
 use sent_history::{Content, SentHistory};
 use silence::{Silence, TailProbe};
@@ -98,40 +101,6 @@ const INTERACTIVE_FLOOR: f64 = 8_000.0;
 /// answers. Half the value still answers two challenges of different addresses at once. Double the
 /// value only takes more memory.
 const MOST_PATH_PACKETS: usize = 4;
-
-/// A packet about the path, which the user of the tunnel requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathPacket {
-    /// A challenge with this token.
-    Challenge(u64),
-    /// The answer to a challenge with this token.
-    Answer(u64),
-}
-
-/// An event that the tunnel reports to its user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TunnelEvent {
-    /// Datagrams were sent, and the peer did not report in time. The path may have failed.
-    Silent,
-    /// A report of the peer has arrived after a silence.
-    Heard,
-    /// The peer ended the session.
-    Closed,
-    /// The peer has acknowledged a datagram that was never sent. The session must end, because no
-    /// report of the peer can be believed.
-    FalseReport,
-    /// It has become known whether a probe arrived. See [`Tunnel::request_probe`].
-    Probe {
-        /// Padding of the probe, bytes.
-        padding: u32,
-        /// True: the probe arrived. False: the probe is lost.
-        received: bool,
-    },
-    /// All large datagrams are lost, and small ones arrive: the path's MTU may have become smaller.
-    LargeLost,
-    /// A large datagram has arrived after [`TunnelEvent::LargeLost`].
-    LargeReceived,
-}
 
 /// One end of a tunnel.
 ///
@@ -351,63 +320,9 @@ impl<P: InnerPacket> Tunnel<P> {
         status::of(self)
     }
 
-    /// Reports what the fates of datagrams say of the path's MTU.
-    fn take_evidence(&mut self, evidence: Evidence) {
-        self.events.extend(match evidence {
-            Evidence::None => None,
-            Evidence::Suspicion => Some(TunnelEvent::LargeLost),
-            Evidence::Proof => Some(TunnelEvent::LargeReceived),
-        });
-    }
-
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
-    }
-
-    fn deadline(&self) -> Duration {
-        self.deadline
-    }
-
-    /// Computes the deadline and marks the window announcement as outdated. The deadline and the
-    /// announcement depend on the path's MTU, the round-trip time and the rate. So the tunnel calls
-    /// this function after each report and each new MTU.
-    fn update_deadline(&mut self) {
-        self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
-        self.window_outdated = true;
-    }
-
-    fn path(&self, now: Time) -> PathView {
-        let (losses, proactive) = (self.loss.losses(), self.loss.proactive(now));
-        let view = self.rate.view();
-        let carried = (view.bandwidth * self.sent_history.srtt().as_secs_f64()).max(1.0);
-        PathView {
-            losses,
-            proactive: Losses { share: proactive.min(view.codable), ..losses },
-            sparse: Losses { share: self.loss.proactive_interactive(now).min(view.codable), ..losses },
-            srtt: self.sent_history.srtt(),
-            deadline: self.deadline(),
-            room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
-            waiting: self.ingress.backlog().1 as f64 / carried,
-            packets: carried / f64::from(self.config.path_mtu),
-        }
-    }
-
-    /// Whether the rate controller's window allows one more full datagram in flight.
-    fn has_room(&self) -> bool {
-        self.sent_history.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
-    }
-
-    /// Whether the coding window has room for one more source symbol.
-    fn window_open(&self) -> bool {
-        self.sources.len() < self.config.window_symbols as usize && self.sources.is_within_limit()
-    }
-
-    /// Whether a datagram may be ready to leave as soon as the pacer allows it.
-    fn has_waiting(&self) -> bool {
-        !self.ingress.is_empty() && self.window_open()
-            || self.repairs.may_be_due()
-            || self.silence.tail == TailProbe::Due
     }
 }
 

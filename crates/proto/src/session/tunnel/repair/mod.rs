@@ -12,28 +12,24 @@
 //! flows). [`crate::control::redundancy`] has the rules for the number of repairs.
 
 mod budget;
+mod bulk;
 mod group;
+mod interactive;
 
 use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    Backlog, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, SPAN, Spread,
-    Usefulness, interactive_repairs, tail_wait,
+    BulkRule, ExactRule, RECENT, RECENT_PACKETS, Redundancy, SPAN, Usefulness, tail_wait,
 };
 use crate::wire::repair_fields;
 use budget::Budget;
 use group::{GROUP, Group, LISTED, interleave};
+use interactive::due_at;
 use ripstop_base::{Stream, Time};
 use ripstop_codes::window::{Coding, Members};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-
-/// Limit on the number of interactive symbols that one repair spans.
-///
-/// Half the value sends more repairs after a burst of small packets. With double the value, one
-/// lost repair leaves twice as many packets unprotected.
-const MAX_INTERACTIVE: usize = 8;
 
 /// The purpose of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -381,12 +377,6 @@ impl Repairs {
         self.counts
     }
 
-    /// Whether the burst of the last source has ended ([`tail_wait`]) and the ingress queue is
-    /// empty.
-    fn is_tail(&self, now: Time, path: &PathView) -> bool {
-        path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
-    }
-
     fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>, path: &PathView) -> Option<PlannedRepair> {
         while let Some(id) = self.due.pop_front() {
             if let Some(group) = self.groups.get(&id) {
@@ -409,106 +399,6 @@ impl Repairs {
         PlannedRepair { purpose: Purpose::Exact(id), bytes: longest(&members, sources), members }
     }
 
-    fn plan_interactive<P: InnerPacket>(
-        &mut self,
-        now: Time,
-        sources: &mut Sources<P>,
-        path: &PathView,
-    ) -> Option<PlannedRepair> {
-        let wanted = self.interactive_wanted(path);
-        let open = |covered: u8| u32::from(covered) < wanted;
-        if wanted == 0 || !sources.interactive().any(|(_, sent, covered)| open(covered) && due_at(sent, covered) <= now)
-        {
-            return None;
-        }
-        let mut ids: Vec<u64> = sources
-            .interactive()
-            .filter(|(_, _, covered)| open(*covered))
-            .map(|(id, _, _)| id)
-            .take(MAX_INTERACTIVE)
-            .collect();
-        ids.truncate(Self::fit(&ids, MAX_INTERACTIVE, sources, path.room));
-        let members = Members::new(ids, 0..0)?;
-        let bytes = longest(&members, sources);
-        if !self.interactive.allows(bytes) {
-            // The repair is not sent, but the symbols count as spanned. So the next repair is due
-            // [`INTERACTIVE_STEP`] later, when the budget may have grown.
-            self.counts.over_budget += 1;
-            members.iter().for_each(|id| sources.cover(id));
-            return None;
-        }
-        Some(PlannedRepair { purpose: Purpose::Interactive, members, bytes })
-    }
-
-    fn interactive_wanted(&self, path: &PathView) -> u32 {
-        match self.redundancy {
-            Redundancy::Adaptive if !self.usefulness.suspended => interactive_repairs(path.sparse),
-            _ => 0,
-        }
-    }
-
-    fn plan_bulk<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &PathView) -> Option<PlannedRepair> {
-        let spread = Spread::of(path.packets, path.proactive);
-        self.step = spread.step;
-        let (end, step) = (sources.next(), u64::from(spread.step));
-        let start = sources.tail().max(end.saturating_sub(u64::from(SPAN) * step));
-        let due = match self.redundancy {
-            Redundancy::None => false,
-            Redundancy::Fixed(_) => self.credit >= 1.0 + self.dither && start < end,
-            Redundancy::Adaptive if self.usefulness.suspended => false,
-            Redundancy::Adaptive => {
-                let mut all = Flight {
-                    deficit: 0,
-                    sources: sources.in_flight().min((end - start) as u32),
-                    repairs: self.ahead_beyond(start),
-                };
-                if start == sources.tail() {
-                    // The repair spans all symbols in flight. So the holes of all groups and the
-                    // exact repairs in flight count as well.
-                    all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
-                    all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
-                }
-                let recent =
-                    Flight { deficit: 0, sources: self.recent.len() as u32, repairs: self.recent_repairs.len() as u32 };
-                let left = if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
-                // The dither moves a repair by at most half the mean distance between two losses,
-                // and by at most 50 packets.
-                let dither = self.dither / path.proactive.share.max(0.01);
-                self.bulk_rule.is_due(all, recent, path.proactive, spread, left, path.srtt, dither)
-            }
-        };
-        if !due {
-            return None;
-        }
-        // The first members of successive repairs have successive remainders modulo `step`, so that
-        // the repairs together span every symbol.
-        let first = start + (self.counts.bulk + step - start % step) % step;
-        let members = Members::stepped(first, step, end.saturating_sub(first).div_ceil(step))?;
-        if members.is_empty() {
-            return None;
-        }
-        let bytes = longest(&members, sources);
-        if !self.bulk.allows(bytes) {
-            self.counts.over_budget += u64::from(!std::mem::replace(&mut self.denied, true));
-            return None;
-        }
-        Some(PlannedRepair { purpose: Purpose::Bulk, members, bytes })
-    }
-
-    /// Number of proactive repairs in flight that span `start` or a later symbol.
-    fn ahead_beyond(&self, start: u64) -> u32 {
-        let mut count = 0;
-        for ahead in self.proactive.iter().rev().flatten() {
-            if ahead.span.1 > start {
-                count += 1;
-            } else if ahead.bulk {
-                // Bulk repairs that left before this one end no later.
-                break;
-            }
-        }
-        count
-    }
-
     /// How many of `ids`, counted from the first, one repair can list if the repair's body has at
     /// most `room` bytes. The result is at least 1 (if `ids` is not empty), and at most `most`.
     fn fit<P: InnerPacket>(ids: &[u64], most: usize, sources: &Sources<P>, room: u32) -> usize {
@@ -523,12 +413,6 @@ impl Repairs {
         }
         ids.len().min(most)
     }
-}
-
-/// When the next repair is due for an interactive packet that left at `sent` and is spanned by
-/// `covered` repairs.
-fn due_at(sent: Time, covered: u8) -> Time {
-    sent + INTERACTIVE_STEP * (u32::from(covered) + 1)
 }
 
 /// Length of the longest member, bytes.

@@ -1,0 +1,42 @@
+//! The events of [`Peers`](crate::secure::Peers): new keys, changed addresses, and problems with a peer.
+
+use super::{Endpoint, EndpointEvent, get};
+use crate::secure::SecureEvent;
+use crate::session::tunnel::PathPacket;
+use ripstop_base::Time;
+
+impl Endpoint {
+    /// Handles the events of [`Peers`](crate::secure::Peers): starts sessions when keys are established, and passes the
+    /// other events on.
+    pub(super) fn handle_secure_events(&mut self, now: Time) {
+        while let Some(event) = self.secure.poll_event() {
+            match event {
+                SecureEvent::Established { peer, epoch, peer_mtu, .. } => {
+                    let family = self.secure.endpoint(peer);
+                    let Some(path) = get(&mut self.paths, peer) else { continue };
+                    let mut entropy = [0; 8];
+                    self.entropy.fill(&mut entropy);
+                    let entropy = u64::from_le_bytes(entropy);
+                    path.established(now, epoch, peer_mtu, family, entropy, &self.config, &mut self.events);
+                    self.mark_ready(peer);
+                }
+                SecureEvent::Unreachable { peer, silent_for } => {
+                    self.events.push_back(EndpointEvent::Unreachable { peer, silent_for });
+                }
+                SecureEvent::Reachable { peer } => self.events.push_back(EndpointEvent::Reachable { peer }),
+                SecureEvent::Roamed { peer, from, to } => {
+                    self.events.push_back(EndpointEvent::Roamed { peer, from, to });
+                }
+                SecureEvent::ChallengeDue { peer, token } => {
+                    if let Some(path) = get(&mut self.paths, peer) {
+                        path.request_path_packet(PathPacket::Challenge(token));
+                    }
+                    self.mark_ready(peer);
+                }
+                SecureEvent::PresharedMismatch { peer, mismatch } => {
+                    self.events.push_back(EndpointEvent::PresharedMismatch { peer, mismatch });
+                }
+            }
+        }
+    }
+}

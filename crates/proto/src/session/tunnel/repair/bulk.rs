@@ -1,0 +1,83 @@
+//! Proactive repairs for bulk packets.
+
+use super::{PathView, PlannedRepair, Purpose, Repairs, longest};
+use crate::control::redundancy::{Backlog, Flight, Redundancy, SPAN, Spread, tail_wait};
+use crate::session::tunnel::inner::InnerPacket;
+use crate::session::tunnel::sources::Sources;
+use ripstop_base::Time;
+use ripstop_codes::window::Members;
+
+impl Repairs {
+    pub(super) fn plan_bulk<P: InnerPacket>(
+        &mut self,
+        now: Time,
+        sources: &Sources<P>,
+        path: &PathView,
+    ) -> Option<PlannedRepair> {
+        let spread = Spread::of(path.packets, path.proactive);
+        self.step = spread.step;
+        let (end, step) = (sources.next(), u64::from(spread.step));
+        let start = sources.tail().max(end.saturating_sub(u64::from(SPAN) * step));
+        let due = match self.redundancy {
+            Redundancy::None => false,
+            Redundancy::Fixed(_) => self.credit >= 1.0 + self.dither && start < end,
+            Redundancy::Adaptive if self.usefulness.suspended => false,
+            Redundancy::Adaptive => {
+                let mut all = Flight {
+                    deficit: 0,
+                    sources: sources.in_flight().min((end - start) as u32),
+                    repairs: self.ahead_beyond(start),
+                };
+                if start == sources.tail() {
+                    // The repair spans all symbols in flight. So the holes of all groups and the
+                    // exact repairs in flight count as well.
+                    all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
+                    all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
+                }
+                let recent =
+                    Flight { deficit: 0, sources: self.recent.len() as u32, repairs: self.recent_repairs.len() as u32 };
+                let left = if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
+                // The dither moves a repair by at most half the mean distance between two losses,
+                // and by at most 50 packets.
+                let dither = self.dither / path.proactive.share.max(0.01);
+                self.bulk_rule.is_due(all, recent, path.proactive, spread, left, path.srtt, dither)
+            }
+        };
+        if !due {
+            return None;
+        }
+        // The first members of successive repairs have successive remainders modulo `step`, so that
+        // the repairs together span every symbol.
+        let first = start + (self.counts.bulk + step - start % step) % step;
+        let members = Members::stepped(first, step, end.saturating_sub(first).div_ceil(step))?;
+        if members.is_empty() {
+            return None;
+        }
+        let bytes = longest(&members, sources);
+        if !self.bulk.allows(bytes) {
+            self.counts.over_budget += u64::from(!std::mem::replace(&mut self.denied, true));
+            return None;
+        }
+        Some(PlannedRepair { purpose: Purpose::Bulk, members, bytes })
+    }
+
+    /// Whether the burst of the last source has ended ([`tail_wait`]) and the ingress queue is
+    /// empty.
+    pub(super) fn is_tail(&self, now: Time, path: &PathView) -> bool {
+        path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
+    }
+
+    /// Number of proactive repairs in flight that span `start` or a later symbol.
+    fn ahead_beyond(&self, start: u64) -> u32 {
+        let mut count = 0;
+        for ahead in self.proactive.iter().rev().flatten() {
+            if ahead.span.1 > start {
+                count += 1;
+            } else if ahead.bulk {
+                // Bulk repairs that left before this one end no later.
+                break;
+            }
+        }
+        count
+    }
+}

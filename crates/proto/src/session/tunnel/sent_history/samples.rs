@@ -1,0 +1,106 @@
+//! What a report says of the path: round-trip times, one-way delays and delivery-rate samples.
+
+use super::{Base, SentHistory};
+use crate::control::rate::{RateSample, Report};
+use crate::wire::Feedback;
+use ripstop_base::Time;
+use std::time::Duration;
+
+impl SentHistory {
+    /// Takes the round-trip time and the rate sample from a report with a new highest number.
+    pub(super) fn take_largest(&mut self, now: Time, feedback: &Feedback, report: &mut Report) {
+        if self.largest.is_some_and(|l| feedback.largest <= l.number) {
+            return;
+        }
+        let Some(record) = feedback.largest.checked_sub(self.first).and_then(|i| self.records.get(i as usize)) else {
+            return;
+        };
+        let base = record.base.or(self.origin);
+        let app_limited = record.app_limited;
+        let newest = Base {
+            number: feedback.largest,
+            passed: record.passed,
+            sent: record.sent,
+            arrived_us: feedback.largest_at_us,
+            received_bytes: feedback.received_bytes,
+        };
+        let rtt = now.since(record.sent).saturating_sub(feedback.delay);
+        self.limited = self.limited.filter(|last| *last > newest.number);
+        self.largest = Some(newest);
+        self.origin = self.origin.or(Some(newest));
+        self.smooth(rtt);
+        report.rtt = Some(rtt);
+        report.rate = base.and_then(|base| self.sample(base, newest, app_limited));
+    }
+
+    /// The rate sample from `base` to `newest`. `None`: the time between the two arrivals is shorter than 0.3 round
+    /// trips.
+    fn sample(&self, base: Base, newest: Base, app_limited: bool) -> Option<RateSample> {
+        // The interval is taken on the receiver's clock. If the sending interval was longer, the
+        // sending interval is used instead, because the path cannot deliver faster than the sender
+        // sends.
+        let receiving = newest.arrived_us.saturating_sub(base.arrived_us) as f64 / 1e6;
+        let sending = newest.sent.since(base.sent).as_secs_f64();
+        if receiving <= 0.0 || receiving < 0.3 * self.srtt().as_secs_f64() {
+            return None;
+        }
+        let span = receiving.max(sending);
+        let received = newest.received_bytes.saturating_sub(base.received_bytes) as f64;
+        Some(RateSample {
+            delivered: received / span,
+            passed: newest.passed.saturating_sub(base.passed) as f64 / span,
+            received: received / receiving,
+            app_limited,
+        })
+    }
+
+    /// Adds a round-trip time sample to the smoothed mean and the variation (RFC 6298, section 2).
+    fn smooth(&mut self, rtt: Duration) {
+        match self.srtt {
+            None => {
+                self.srtt = Some(rtt);
+                self.rttvar = rtt / 2;
+            }
+            Some(srtt) => {
+                self.rttvar = (self.rttvar * 3 + srtt.abs_diff(rtt)) / 4;
+                self.srtt = Some((srtt * 7 + rtt) / 8);
+            }
+        }
+    }
+
+    /// Mean one-way delay of the report's datagrams, s: mean arrival time minus mean departure time.
+    ///
+    /// The clocks of the two ends differ by an unknown constant, so only the difference of two such delays has a
+    /// meaning.
+    pub(super) fn one_way_delay(&self, feedback: &Feedback) -> Option<f64> {
+        let batch = feedback.batch;
+        let (mut count, mut sent) = (0u64, 0i128);
+        let largest = self.records.get(feedback.largest.checked_sub(self.first)? as usize)?;
+        if batch.count > 0 {
+            for range in &feedback.acked {
+                let (start, end) = (range.start.max(batch.lowest).max(self.first), range.end.min(self.next()));
+                if start < end {
+                    count += end - start;
+                    sent += (self.sent_before(end) - self.sent_before(start)) as i128;
+                }
+            }
+        }
+        // The batch holds the arrivals since the last report. After reordering, numbers that
+        // arrived before the last report may lie between the batch's numbers. Then only the delay
+        // of the datagram with the highest number is used.
+        let mean_before = if count == u64::from(batch.count) && count > 0 {
+            let sent = sent - i128::from(count) * i128::from(largest.sent.as_nanos());
+            f64::from(batch.mean_before_us) / 1e6 + sent as f64 / count as f64 / 1e9
+        } else {
+            0.0
+        };
+        Some(feedback.largest_at_us as f64 / 1e6 - largest.sent.as_secs_f64() - mean_before)
+    }
+
+    /// Sum of the times at which the datagrams before `number` left, ns. `number` is in the history, or is the next
+    /// number.
+    fn sent_before(&self, number: u64) -> u128 {
+        let record = self.records.get((number - self.first) as usize);
+        record.map_or(self.sent_sum, |record| record.sent_sum - u128::from(record.sent.as_nanos()))
+    }
+}
