@@ -266,6 +266,22 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     if flow.ecn && (flow.nc.is_some() || flow.block.is_some() || flow.gateway.is_some()) {
         return wrong("ecn", "the coding layer drops the ECN field; remove `ecn`, or `nc`, `block` or `gateway`");
     }
+    check_timers(flow)?;
+    check_acks(flow)?;
+    check_share(flow)?;
+    flow.source.check(flow.packet.get())?;
+    if flow.start.duration() >= duration {
+        return Err(("start", format!("{} is not within the run of {duration:?}; write an earlier time", flow.start)));
+    }
+    if flow.stop.is_some_and(|stop| stop.duration() <= flow.start.duration()) {
+        return Err(("stop", format!("the flow stops before it starts, at {}; write a later time", flow.start)));
+    }
+    Ok(())
+}
+
+/// Checks a flow's timers, its clock and the thresholds of Vegas.
+fn check_timers(flow: &FlowSpec) -> Result<(), (&'static str, String)> {
+    let wrong = |field, problem: &str| Err((field, problem.to_owned()));
     let sender = flow.sender();
     if sender.rto.max.is_zero() {
         return wrong("rto-max", "a time-out of 0 s never waits; write for example `60s`");
@@ -299,6 +315,12 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         }
         _ => {}
     }
+    Ok(())
+}
+
+/// Checks how a flow's receiver acknowledges.
+fn check_acks(flow: &FlowSpec) -> Result<(), (&'static str, String)> {
+    let wrong = |field, problem: &str| Err((field, problem.to_owned()));
     if flow.acks_out_of_band && (flow.tunnel.is_some() || flow.nc.is_some() || flow.udp.is_some()) {
         let problem = "only a TCP flow without `tunnel` and `nc` can acknowledge outside the links; remove `acks-out-of-band`, or `tunnel`, `nc` or `udp`";
         return wrong("acks-out-of-band", problem);
@@ -312,6 +334,12 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     if flow.nc.is_some() && flow.receiver == Reassembly::GoBackN {
         return wrong("receiver", "TCP/NC delivers in order, so nothing is dropped; remove `receiver` or `nc`");
     }
+    Ok(())
+}
+
+/// Checks a flow's share of a gateway.
+fn check_share(flow: &FlowSpec) -> Result<(), (&'static str, String)> {
+    let wrong = |field, problem: &str| Err((field, problem.to_owned()));
     for (field, is_written) in [("weight", flow.weight.is_some()), ("cap", flow.cap.is_some())] {
         if is_written && flow.gateway.is_none() {
             return Err((field, format!("only a gateway gives shares; set `gateway`, or remove `{field}`")));
@@ -322,13 +350,6 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     }
     if flow.cap.is_some_and(|cap| cap.bps() == 0) {
         return wrong("cap", "a flow with a cap of 0 sends nothing; write for example `100kbit/s`");
-    }
-    flow.source.check(flow.packet.get())?;
-    if flow.start.duration() >= duration {
-        return Err(("start", format!("{} is not within the run of {duration:?}; write an earlier time", flow.start)));
-    }
-    if flow.stop.is_some_and(|stop| stop.duration() <= flow.start.duration()) {
-        return Err(("stop", format!("the flow stops before it starts, at {}; write a later time", flow.start)));
     }
     Ok(())
 }
