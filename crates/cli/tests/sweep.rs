@@ -441,6 +441,12 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
         assert!(said.contains(words), "{plan}\n{said}");
         assert_eq!(output.status.code(), Some(2), "{plan}\n{said}");
     }
+}
+
+#[test]
+fn what_is_wrong_with_a_flag_is_said() {
+    let place = Place::with("[base]\npreset = \"tandem\"\n");
+    std::fs::write(place.at("wrong.toml"), "[[link]]\nbetween = [\"a\", \"a\"]\n").unwrap();
     place.plan("[base]\npreset = \"tandem\"\n[grid]\nloss = [0, \"1%\"]\n");
     for (flags, words, status) in [
         (&["--jobs", "0"][..], "--jobs: 0 jobs are not possible; write 1 to", 2),
