@@ -30,7 +30,9 @@ pub use config::{
     StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
-pub use status::{DaemonPeerStatus, DaemonStatus, DeviceCounters, InterfaceStatus, SessionStatus, Totals};
+pub use status::{
+    DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, SessionStatus, Totals,
+};
 
 use crate::os::netns::{Namespace, NetnsError};
 use crate::os::privileges;

@@ -23,7 +23,7 @@ struct Page {
 type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
 /// Counters of every peer.
-const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 8] = [
+const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 12] = [
     ("inner_received_packets_total", "Inner packets from the peer", |p| p.inner_received as f64),
     ("inner_received_bytes_total", "Bytes of inner packets from the peer", |p| p.inner_received_bytes as f64),
     ("sessions_total", "Sessions started", |p| p.sessions as f64),
@@ -34,6 +34,16 @@ const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 8] = [
         p.over_work as f64
     }),
     ("shrunk_total", "Times that the session was shrunk because memory was short", |p| p.shrunk as f64),
+    ("early_acks_total", "Early acknowledgements sent to TCPs on this side", |p| p.early_acks.sent as f64),
+    ("acks_suppressed_total", "Acknowledgements not delivered, because the TCP on this side had been told", |p| {
+        p.early_acks.suppressed as f64
+    }),
+    ("segments_resent_total", "TCP segments that the tunnel has sent again for TCPs on this side", |p| {
+        p.early_acks.resent as f64
+    }),
+    ("connections_reset_total", "TCP connections reset, because acknowledged data could not be delivered", |p| {
+        p.early_acks.resets as f64
+    }),
 ];
 const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),

@@ -6,6 +6,7 @@
 
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
+use ripstop_proto::inner::early_acks::EarlyAckCounts;
 use ripstop_proto::secure::{Rejected, SecureCounters};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -181,8 +182,31 @@ pub struct DaemonPeerStatus {
     pub over_work: u64,
     /// How many times the session was shrunk because memory was short.
     pub shrunk: u64,
+    /// Early acknowledgements. All figures are 0 without `acks = "seen"`.
+    pub early_acks: EarlyAcksStatus,
     /// The session; null without a session.
     pub session: Option<SessionStatus>,
+}
+
+/// What early acknowledgements have done for the connections through a peer (`acks = "seen"`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlyAcksStatus {
+    /// Early acknowledgements sent to TCPs on this host's side.
+    pub sent: u64,
+    /// Acknowledgements of the receiving TCPs that were not delivered, because the sending TCP had been told.
+    pub suppressed: u64,
+    /// Segments of the receiving TCPs that were delivered with a later acknowledgement number.
+    pub changed: u64,
+    /// Segments of the sending TCPs that were answered and not carried, because they repeated acknowledged data.
+    pub answered: u64,
+    /// Segments that this host has sent again.
+    pub resent: u64,
+    /// Segments that found no room, and were not acknowledged early.
+    pub no_room: u64,
+    /// Connections that found no room, and stayed end to end.
+    pub refused: u64,
+    /// Connections reset, because data that was acknowledged early could not be delivered.
+    pub resets: u64,
 }
 
 /// The status of a session.
@@ -298,7 +322,15 @@ impl DaemonPeerStatus {
         self.work_bytes = peer.work;
         self.over_work = peer.over_work;
         self.shrunk = peer.shrunk;
+        self.early_acks = EarlyAcksStatus::of(&peer.early_acks);
         self.session = peer.tunnel.as_ref().map(SessionStatus::of);
+    }
+}
+
+impl EarlyAcksStatus {
+    fn of(counts: &EarlyAckCounts) -> EarlyAcksStatus {
+        let EarlyAckCounts { sent, suppressed, changed, answered, resent, no_room, refused, resets } = *counts;
+        EarlyAcksStatus { sent, suppressed, changed, answered, resent, no_room, refused, resets }
     }
 }
 

@@ -8,6 +8,18 @@ use std::os::fd::{AsFd, AsRawFd};
 /// # Errors
 /// The descriptor is not a TCP socket.
 pub fn retransmits(socket: &impl AsFd) -> io::Result<u64> {
+    info(socket).map(|info| u64::from(info.tcpi_total_retrans))
+}
+
+/// How many segments this end of a TCP connection has sent that are not acknowledged (`tcpi_unacked` of tcp(7)).
+///
+/// # Errors
+/// The descriptor is not a TCP socket.
+pub fn unacknowledged(socket: &impl AsFd) -> io::Result<u32> {
+    info(socket).map(|info| info.tcpi_unacked)
+}
+
+fn info(socket: &impl AsFd) -> io::Result<libc::tcp_info> {
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
     // SAFETY: `tcp_info` is plain data, for which all zero is valid. The kernel writes at most `length` bytes to it.
@@ -23,7 +35,7 @@ pub fn retransmits(socket: &impl AsFd) -> io::Result<u64> {
         );
         (result, info)
     };
-    if result == 0 { Ok(u64::from(info.tcpi_total_retrans)) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -35,11 +47,12 @@ mod tests {
     fn a_fresh_connection_has_retransmitted_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        assert_eq!(retransmits(&socket).unwrap(), 0);
+        assert_eq!((retransmits(&socket).unwrap(), unacknowledged(&socket).unwrap()), (0, 0));
     }
 
     #[test]
     fn other_sockets_are_refused() {
-        assert!(retransmits(&UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(retransmits(&socket).is_err() && unacknowledged(&socket).is_err());
     }
 }

@@ -4,7 +4,7 @@ use super::{TestbedError, TunnelRepairs};
 use crate::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
 use crate::os::netns::Namespace;
 use ipnet::IpNet;
-use ripstop_proto::endpoint::IpPrefix;
+use ripstop_proto::endpoint::{Acks, IpPrefix};
 use ripstop_proto::secure::{PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::net::{IpAddr, Ipv4Addr};
@@ -105,6 +105,7 @@ fn config(
         listen: Listen::Everywhere(PORT),
         name: daemon::DEFAULT_NAME.to_owned(),
         tunnel: TunnelConfig { path_mtu: u32::from(mtu), ..TunnelConfig::default() },
+        acks: Acks::EndToEnd,
         metrics: None,
         user: None,
         status: None,

@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod early_acks;
 mod hostile;
 mod hosts;
 mod inside;

@@ -1,10 +1,37 @@
 //! The public types of an endpoint: settings, events, counters, status.
 
 use super::routes::IpPrefix;
+use crate::inner::early_acks::{Connection, EarlyAckCounts};
 use crate::secure::{self, PeerId, PresharedKey, PresharedMismatch, PublicKey};
 use crate::session::tunnel::{Status, TunnelConfig};
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::time::Duration;
+
+/// When the TCPs behind this end are told that their data has arrived.
+///
+/// The text form is `end-to-end` or `seen`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acks {
+    /// When the TCP behind the peer acknowledges the data. The default, because it keeps TCP's promise: acknowledged
+    /// data has reached the other host.
+    #[default]
+    EndToEnd,
+    /// When the peer has seen the data ([`crate::inner::early_acks`], paper 000).
+    Seen,
+}
+
+impl FromStr for Acks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Acks, String> {
+        match text {
+            "end-to-end" => Ok(Acks::EndToEnd),
+            "seen" => Ok(Acks::Seen),
+            other => Err(format!("`{other}` is not a way to acknowledge; write \"end-to-end\" or \"seen\"")),
+        }
+    }
+}
 
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
@@ -14,6 +41,8 @@ pub struct EndpointConfig {
     /// The settings of the tunnel to each peer. The search for the MTU of a peer's path begins at
     /// `path_mtu` of these settings, and never goes above this size.
     pub tunnel: TunnelConfig,
+    /// When the TCPs behind this end are told that their data has arrived.
+    pub acks: Acks,
     /// Whether the MSS option of TCP SYNs is lowered, so that segments fit into the tunnel.
     pub clamp_mss: bool,
     /// How many inner packets may wait for each peer until the first handshake with the peer is
@@ -40,6 +69,7 @@ impl Default for EndpointConfig {
         EndpointConfig {
             secure: secure::SecureConfig::default(),
             tunnel: TunnelConfig::default(),
+            acks: Acks::default(),
             clamp_mss: true,
             waiting_packets: 128,
             memory: 1_000_000_000,
@@ -135,6 +165,14 @@ pub enum EndpointEvent {
         /// The peer.
         peer: PeerId,
     },
+    /// A TCP connection through the tunnel was reset: data was acknowledged early
+    /// ([`Acks::Seen`]) and could not be delivered.
+    ConnectionReset {
+        /// The peer.
+        peer: PeerId,
+        /// The connection.
+        connection: Connection,
+    },
     /// Handshakes with the peer fail, because the ends do not have the same pre-shared key.
     PresharedMismatch {
         /// The peer.
@@ -222,4 +260,6 @@ pub struct PeerStatus {
     pub over_work: u64,
     /// How many times the session was shrunk because memory was short.
     pub shrunk: u64,
+    /// What early acknowledgements have done ([`Acks::Seen`]).
+    pub early_acks: EarlyAckCounts,
 }

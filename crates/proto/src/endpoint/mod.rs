@@ -8,7 +8,7 @@
 //! - one tunnel session for each peer ([`crate::session::tunnel`]),
 //! - and the routes from inner addresses to peers.
 //!
-//! The caller repeats the three steps of [`Session`]:
+//! The caller repeats the three steps of [`Session`](crate::session::Session):
 //!
 //! 1. Give one input: call [`Endpoint::handle_inner`], [`Endpoint::handle_datagram`] or
 //!    [`Endpoint::handle_timeout`].
@@ -33,12 +33,13 @@ mod peer_path;
 mod routes;
 mod sharing;
 
-pub use config::{AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus};
+pub use config::{
+    Acks, AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus,
+};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss, too_big};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
-use crate::session::Session;
 use crate::session::tunnel::{Delivered, InnerPacket};
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
@@ -141,7 +142,7 @@ impl Endpoint {
         if self.paths.len() <= id.index() {
             self.paths.resize_with(id.index() + 1, || None);
         }
-        self.paths[id.index()] = Some(Box::new(PeerPath::new(id, now, peer.keepalive)));
+        self.paths[id.index()] = Some(Box::new(PeerPath::new(id, now, peer.keepalive, self.config.acks)));
         if peer.endpoint.is_some() {
             self.secure.connect(now, id);
         }
@@ -151,7 +152,7 @@ impl Endpoint {
 
     /// Removes a peer with its session and its routes. False if the peer is not known.
     pub fn remove_peer(&mut self, peer: PeerId) -> bool {
-        let Some(path) = self.paths.get_mut(peer.index()).and_then(Option::take) else { return false };
+        let Some(mut path) = self.paths.get_mut(peer.index()).and_then(Option::take) else { return false };
         self.memory.note(path.memory, 0);
         if let Some(at) = path.timer {
             self.timers.remove(&(at, peer));
@@ -159,6 +160,9 @@ impl Endpoint {
         self.routes.retain(|to| to != peer);
         self.ready.retain(|ready| *ready != peer);
         self.delivered.retain(|(from, _)| *from != peer);
+        path.close();
+        path.take_resets(&mut self.events);
+        self.delivered.extend(std::iter::from_fn(|| path.poll_local()).map(|reset| (peer, reset)));
         self.secure.remove(peer)
     }
 
@@ -392,8 +396,8 @@ impl Endpoint {
     pub fn close(&mut self) {
         let peers: Vec<PeerId> = self.peers().collect();
         for peer in peers {
-            if let Some(tunnel) = get(&mut self.paths, peer).and_then(|path| path.tunnel.as_mut()) {
-                tunnel.close();
+            if let Some(path) = get(&mut self.paths, peer) {
+                path.close();
             }
             self.mark_ready(peer);
         }
@@ -405,13 +409,13 @@ impl Endpoint {
         let Some(path) = get(&mut self.paths, peer) else { return };
         let rtt = path.tunnel.as_ref().map(|tunnel| tunnel.srtt());
         self.shortest_rtt = [self.shortest_rtt, rtt].into_iter().flatten().min();
-        while let Some(delivered) = path.tunnel.as_mut().and_then(|tunnel| tunnel.poll_deliver()) {
-            let source = Inner::parse(inner_packet(&delivered)).map(|inner| inner.source);
-            if source.is_ok_and(|source| self.routes.find(source) == Some(peer)) {
-                self.delivered.push_back((peer, delivered));
-            } else {
-                self.counters.wrong_source += 1;
-            }
+        let routes = &self.routes;
+        let is_allowed = |delivered: &Delivered<Symbol>| {
+            let source = Inner::parse(inner_packet(delivered)).map(|inner| inner.source);
+            source.is_ok_and(|source| routes.find(source) == Some(peer))
+        };
+        while let Some(delivered) = path.poll_deliver(now, is_allowed, &mut self.counters.wrong_source) {
+            self.delivered.push_back((peer, delivered));
         }
         path.take_events(now, &mut self.events);
         if path.end_false_session() {

@@ -3,10 +3,11 @@
 //! here too.
 
 use super::budget::{PeerWork, WorkBudget};
-use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
+use super::config::{Acks, EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
+use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{PathPacket, Tunnel, TunnelEvent};
+use crate::session::tunnel::{Delivered, InnerPacket, PathPacket, Tunnel, TunnelEvent};
 use crate::session::{Received, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
@@ -31,6 +32,10 @@ const ANSWERS_PER_SECOND: f64 = 50.0;
 /// [`ANSWERS_PER_SECOND`].
 const ANSWERS: f64 = 50.0;
 
+/// Work for each segment that a report is compared with, in units of [`Tunnel::work`]: see the constant of this name in
+/// `session/tunnel/bounds.rs`. With half or double the value, reports count as half or twice the work.
+const REPORT_WORK: u64 = 200;
+
 /// The state of one peer.
 pub(super) struct PeerPath {
     pub(super) id: PeerId,
@@ -45,6 +50,8 @@ pub(super) struct PeerPath {
     /// Packets that wait for the first session.
     waiting: VecDeque<Symbol>,
     mtu: Option<MtuSearch>,
+    /// None: acknowledgements are end to end.
+    early_acks: Option<Box<EarlyAcks>>,
     keepalive: Option<Duration>,
     /// Whether a datagram must be sent because new keys are in use: the peer uses the keys only
     /// after the first datagram under them. If no other datagram is to be sent, a probe is sent.
@@ -73,7 +80,7 @@ pub(super) struct PeerPath {
 }
 
 impl PeerPath {
-    pub(super) fn new(id: PeerId, now: Time, keepalive: Option<Duration>) -> PeerPath {
+    pub(super) fn new(id: PeerId, now: Time, keepalive: Option<Duration>, acks: Acks) -> PeerPath {
         PeerPath {
             id,
             epoch: None,
@@ -82,6 +89,7 @@ impl PeerPath {
             timer: None,
             waiting: VecDeque::new(),
             mtu: None,
+            early_acks: (acks == Acks::Seen).then(Box::default),
             keepalive,
             greet: false,
             last_sent: now,
@@ -144,6 +152,11 @@ impl PeerPath {
             queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
         }
         let mut fresh = Tunnel::new(now, tunnel, entropy);
+        if let Some(early) = &mut self.early_acks {
+            // What the old session has not delivered is older than what waits.
+            early.new_session(now, fresh.srtt());
+            std::iter::from_fn(|| early.poll_remote()).for_each(|symbol| fresh.handle_inner(now, symbol));
+        }
         for symbol in self.waiting.drain(..) {
             fresh.handle_inner(now, symbol);
         }
@@ -158,6 +171,11 @@ impl PeerPath {
     /// Processes an inner packet. Returns false if there is no session yet: the packet then waits
     /// for a session.
     pub(super) fn handle_inner(&mut self, now: Time, symbol: Symbol, config: &EndpointConfig) -> bool {
+        if let Some(early) = &mut self.early_acks
+            && !early.take_local(&symbol.as_slice()[1..])
+        {
+            return true;
+        }
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.handle_inner(now, symbol);
             return true;
@@ -179,7 +197,64 @@ impl PeerPath {
     /// Passes a packet of the peer to the tunnel.
     pub(super) fn handle_packet(&mut self, now: Time, number: u64, packet: Packet<Symbol>, bytes: u32, ce: bool) {
         let Some(tunnel) = &mut self.tunnel else { return };
+        if let (Some(early), Packet::Feedback(feedback)) = (&mut self.early_acks, &packet) {
+            early.report(now, feedback);
+        }
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
+        self.tell_early_acks(now);
+    }
+
+    /// Passes what the tunnel has given up to the early acknowledgements, and their packets to the tunnel.
+    fn tell_early_acks(&mut self, now: Time) {
+        let (Some(early), Some(tunnel)) = (&mut self.early_acks, &mut self.tunnel) else { return };
+        early.given_up(tunnel.window_base());
+        while let Some(symbol) = early.poll_remote() {
+            tunnel.handle_inner(now, symbol);
+        }
+    }
+
+    /// Removes and returns the next packet for the inside that came through the tunnel. May change it, or leave it out,
+    /// for `acks = "seen"`. `is_allowed` says whether the peer may send the packet; `refused` counts the others.
+    pub(super) fn poll_deliver(
+        &mut self,
+        now: Time,
+        is_allowed: impl Fn(&Delivered<Symbol>) -> bool,
+        refused: &mut u64,
+    ) -> Option<Delivered<Symbol>> {
+        // What this end has made itself is older than what comes now, so acknowledgement numbers only grow.
+        if let Some(delivered) = self.poll_local() {
+            return Some(delivered);
+        }
+        while let Some(mut delivered) = self.tunnel.as_mut().and_then(Tunnel::poll_deliver) {
+            if !is_allowed(&delivered) {
+                *refused += 1;
+                continue;
+            }
+            let Some(early) = &mut self.early_acks else { return Some(delivered) };
+            if early.take_remote(now, &mut delivered.payload) {
+                return Some(delivered);
+            }
+        }
+        self.tell_early_acks(now);
+        None
+    }
+
+    /// Removes and returns the next packet that this end itself sends to the inside.
+    pub(super) fn poll_local(&mut self) -> Option<Delivered<Symbol>> {
+        let payload = self.early_acks.as_mut()?.poll_local()?;
+        let meta = payload.meta()?;
+        Some(Delivered { payload, meta })
+    }
+
+    /// Ends the session, and resets the connections with data that was acknowledged early and is not delivered.
+    pub(super) fn close(&mut self) {
+        if let Some(early) = &mut self.early_acks {
+            early.close();
+        }
+        self.tell_early_acks(self.last_sent);
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.close();
+        }
     }
 
     pub(super) fn set_keepalive(&mut self, keepalive: Option<Duration>) {
@@ -202,6 +277,10 @@ impl PeerPath {
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.handle_timeout(now);
         }
+        if let Some(early) = &mut self.early_acks {
+            early.handle_timeout(now, self.tunnel.as_ref().map(Tunnel::srtt));
+        }
+        self.tell_early_acks(now);
     }
 
     /// The next datagram to send.
@@ -218,9 +297,12 @@ impl PeerPath {
             tunnel.request_probe(0);
             sent = tunnel.poll_transmit(now);
         }
-        if sent.is_some() {
+        if let Some(Transmit { packet: Datagram { packet, .. }, .. }) = &sent {
             self.greet = false;
             self.last_sent = now;
+            if let (Some(early), Packet::Source { id, payload, .. }) = (&mut self.early_acks, packet) {
+                early.sent(*id, payload);
+            }
         }
         sent
     }
@@ -228,6 +310,7 @@ impl PeerPath {
     /// Turns the tunnel's events into events of the endpoint, and passes the results of probes to
     /// the MTU search.
     pub(super) fn take_events(&mut self, now: Time, events: &mut VecDeque<EndpointEvent>) {
+        self.take_resets(events);
         let Some(tunnel) = &mut self.tunnel else { return };
         let peer = self.id;
         while let Some(event) = tunnel.poll_event() {
@@ -267,6 +350,14 @@ impl PeerPath {
         }
     }
 
+    /// Reports the connections that were reset.
+    pub(super) fn take_resets(&mut self, events: &mut VecDeque<EndpointEvent>) {
+        let Some(early) = &mut self.early_acks else { return };
+        while let Some(connection) = early.poll_reset() {
+            events.push_back(EndpointEvent::ConnectionReset { peer: self.id, connection });
+        }
+    }
+
     /// Ends the session if it must end. Returns whether it has ended. What waited in its send queue is
     /// dropped.
     pub(super) fn end_false_session(&mut self) -> bool {
@@ -296,20 +387,23 @@ impl PeerPath {
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let tunnel = self.tunnel.as_ref()?;
         let probe = self.mtu.as_ref().and_then(MtuSearch::next_probe);
-        [tunnel.poll_timeout(), probe, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
+        let early = self.early_acks.as_ref().and_then(|early| early.poll_timeout());
+        [tunnel.poll_timeout(), probe, early, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
     }
 
     /// Charges the peer for the work of its session. A peer in debt decodes later.
     pub(super) fn charge(&mut self, now: Time, budget: &mut WorkBudget) {
         if let Some(tunnel) = &mut self.tunnel {
-            budget.charge(now, &mut self.work, tunnel.work());
+            let reports = self.early_acks.as_ref().map_or(0, |early| early.compared());
+            budget.charge(now, &mut self.work, tunnel.work() + REPORT_WORK * reports);
             tunnel.defer(budget.opens(now, &self.work).unwrap_or(now));
         }
     }
 
     /// Memory that the session holds, bytes.
     pub(super) fn held(&self) -> usize {
-        self.tunnel.as_ref().map_or(0, Tunnel::memory)
+        let early = self.early_acks.as_ref().map_or(0, |early| early.bytes());
+        self.tunnel.as_ref().map_or(0, Tunnel::memory) + early
     }
 
     /// Frees memory of the session. Its coding window then holds at most `share` bytes.
@@ -317,6 +411,19 @@ impl PeerPath {
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.shrink(share);
             self.shrunk += 1;
+        }
+        if let Some(early) = &mut self.early_acks {
+            early.set_limit(Some(share));
+        }
+    }
+
+    /// Ends the limits that [`PeerPath::shrink`] has set.
+    pub(super) fn lift_limit(&mut self) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.lift_limit();
+        }
+        if let Some(early) = &mut self.early_acks {
+            early.set_limit(None);
         }
     }
 
@@ -328,7 +435,8 @@ impl PeerPath {
     /// The next time-out while there is no usable key: the next keep-alive or handshake.
     pub(super) fn poll_timeout_without_key(&self, now: Time) -> Option<Time> {
         let keepalive = self.keepalive_due().filter(|at| *at > now);
-        [keepalive, self.handshake_due()].into_iter().flatten().min()
+        let early = self.early_acks.as_ref().and_then(|early| early.poll_timeout()).filter(|at| *at > now);
+        [keepalive, early, self.handshake_due()].into_iter().flatten().min()
     }
 
     /// The largest inner packet, bytes.
@@ -349,6 +457,7 @@ impl PeerPath {
             work: self.tunnel.as_ref().map_or(0, Tunnel::work),
             over_work: self.over_work,
             shrunk: self.shrunk,
+            early_acks: self.early_acks.as_ref().map(|early| early.counts()).unwrap_or_default(),
         }
     }
 

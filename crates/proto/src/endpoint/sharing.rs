@@ -13,7 +13,7 @@ impl Endpoint {
         if self.memory.is_exceeded() {
             self.shrink_sessions();
         } else if self.memory.recovered() {
-            self.paths.iter_mut().flatten().filter_map(|path| path.tunnel.as_mut()).for_each(|t| t.lift_limit());
+            self.paths.iter_mut().flatten().for_each(|path| path.lift_limit());
         }
     }
 

@@ -4,6 +4,7 @@
 //! - [`Inner::parse`] validates a packet and reads the fields that identify the packet's flow.
 //! - [`clamp_mss`] lowers the MSS in TCP SYNs so that segments fit into the tunnel.
 //! - [`mark_congestion`] sets the ECN mark.
+//! - [`early_acks`] answers TCP segments as soon as the peer has seen them.
 //! - [`too_big`] makes the ICMP answer to a packet that is too long for the tunnel.
 //!
 //! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
@@ -12,6 +13,8 @@
 //! this module checks only the version and the lengths in the IP header. The lengths must be
 //! checked, because the receiving end takes a decoded packet's length from the IP header.
 
+mod checksum;
+pub mod early_acks;
 mod ecn;
 mod mss;
 mod too_big;

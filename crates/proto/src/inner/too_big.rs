@@ -2,6 +2,7 @@
 //! 792, RFC 1191) or ICMPv6 "packet too big" (RFC 4443). The packet's sender then sends shorter
 //! packets (path MTU discovery).
 
+use super::checksum::{checksum, sum};
 use super::{IPV4_HEADER, IPV6_HEADER, Inner};
 use std::net::IpAddr;
 
@@ -98,21 +99,6 @@ fn may_answer(inner: &Inner<'_>) -> bool {
         IpAddr::V6(_) => inner.fragment,
     };
     one_host(inner.source) && one_host(inner.destination) && !error && !later_fragment
-}
-
-/// The Internet checksum (RFC 1071) of `bytes`, which begins at the sum `start`.
-fn checksum(start: u32, bytes: &[u8]) -> u16 {
-    let mut total = sum(start, bytes);
-    while total > 0xffff {
-        total = (total & 0xffff) + (total >> 16);
-    }
-    !(total as u16)
-}
-
-/// The sum of the 16-bit words of `bytes`, added to `start`. At most 64 kB fit without overflow.
-fn sum(start: u32, bytes: &[u8]) -> u32 {
-    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
-    words.fold(start, |sum, word| sum + word)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub(super) struct Interface {
     pub(super) rate: Option<Spanned<Word>>,
     pub(super) redundancy: Option<Spanned<Word>>,
     pub(super) ecn: Option<bool>,
+    pub(super) acks: Option<Spanned<String>>,
     pub(super) max_overhead: Option<MaxOverhead>,
     /// `patience` is the former name of this setting.
     #[serde(alias = "patience")]

@@ -7,7 +7,7 @@ mod tests;
 mod wireguard;
 
 use ipnet::IpNet;
-use ripstop_proto::endpoint::IpPrefix;
+use ripstop_proto::endpoint::{Acks, IpPrefix};
 use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::fmt;
@@ -39,6 +39,8 @@ pub struct DaemonConfig {
     pub name: String,
     /// The tunnel's settings. The search for the path MTU starts at the field `path_mtu`.
     pub tunnel: TunnelConfig,
+    /// When the TCPs of this host's side are told that their data has arrived.
+    pub acks: Acks,
     /// The TCP address at which metrics are served over HTTP; None: metrics are not served.
     pub metrics: Option<SocketAddr>,
     /// The user to which the daemon changes after its start; None: the user who started it.

@@ -92,6 +92,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         listen: reader.listen(interface)?,
         name,
         tunnel,
+        acks: reader.optional("acks", interface.acks.as_ref(), str::parse)?.unwrap_or_default(),
         metrics: reader.optional("metrics", interface.metrics.as_ref(), |text| {
             text.parse().map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
         })?,

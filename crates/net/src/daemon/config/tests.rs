@@ -4,6 +4,7 @@
 use super::*;
 use ripstop_base::Seed;
 use ripstop_proto::control::redundancy::Redundancy;
+use ripstop_proto::endpoint::Acks;
 use ripstop_proto::session::tunnel::RateMode;
 
 fn key(seed: u64) -> PrivateKey {
@@ -28,7 +29,7 @@ fn with(interface: &str, peer: &str) -> String {
 fn every_setting_is_read() {
     let config = parse(&with(
         "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
-         max-overhead = { bulk = \"50%\", interactive = 2 }\ndeadline = \"2s\"\nmetrics = \"127.0.0.1:9482\"\n\
+         max-overhead = { bulk = \"50%\", interactive = 2 }\ndeadline = \"2s\"\nacks = \"seen\"\nmetrics = \"127.0.0.1:9482\"\n\
          status = \"a.sock\"",
         "endpoint = \"vpn.example.org:5182\"\nkeepalive = \"25s\"\nname = \"berlin\"",
     ))
@@ -40,6 +41,7 @@ fn every_setting_is_read() {
     assert_eq!(config.tunnel.redundancy, Redundancy::Fixed(1.25));
     assert_eq!((config.tunnel.max_overhead_bulk, config.tunnel.max_overhead_interactive), (0.5, 2.0));
     assert_eq!(config.tunnel.deadline, Some(Duration::from_secs(2)));
+    assert_eq!(config.acks, Acks::Seen);
     assert_eq!(config.status, Some(StatusSocket::At("a.sock".into())));
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint.as_ref().unwrap().to_string(), "vpn.example.org:5182");
@@ -52,7 +54,7 @@ fn every_setting_is_read() {
 fn missing_settings_have_defaults() {
     let config = parse(&with("", "")).unwrap();
     assert_eq!((config.listen, config.name.as_str()), (Listen::Everywhere(5182), "rip0"));
-    assert_eq!(config.tunnel.inner_mtu(), 1436);
+    assert_eq!((config.tunnel.inner_mtu(), config.acks), (1436, Acks::EndToEnd));
     assert_eq!(config.status, Some(StatusSocket::Default("/run/ripstop/rip0.sock".into())));
     assert_eq!(config.peers[0].name, key(2).public().to_string());
     let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
@@ -72,7 +74,7 @@ fn the_former_name_of_deadline_still_works() {
 #[test]
 fn every_error_names_its_place() {
     let second = format!("[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.9.0.0/16\"]", key(3).public());
-    let cases: [(String, &str, &str); 26] = [
+    let cases: [(String, &str, &str); 27] = [
         (with("", "").replace("[[peer]]", "[peer]"), "t.toml:5:1:", "[[peer]], in two brackets"),
         (with("", &second).replace("[[peer]]", "[peer]"), "t.toml:8:2:", "[[peer]], in two brackets"),
         (with("colour = \"red\"", ""), "t.toml:4:1:", "unknown field `colour`"),
@@ -87,6 +89,7 @@ fn every_error_names_its_place() {
         (with("max-overhead = { total = 1 }", ""), "t.toml:4:18:", "unknown field `total`"),
         (with("deadline = \"soon\"", ""), "t.toml:4:12:", "100ms"),
         (with("deadline = \"2h\"", ""), "t.toml:4:12:", "to 600s"),
+        (with("acks = \"early\"", ""), "t.toml:4:8:", "\"end-to-end\" or \"seen\""),
         (with("metrics = \"9482\"", ""), "t.toml:4:11:", "127.0.0.1:9482"),
         (with("listen = \"everywhere\"", ""), "t.toml:4:10:", "0.0.0.0:5182"),
         (with("port = 70000", ""), "t.toml:4:8:", "65535"),

@@ -2,6 +2,7 @@
 
 use super::{PacketLoop, PeerState};
 use ripstop_proto::endpoint::EndpointEvent;
+use ripstop_proto::inner::early_acks::Connection;
 use ripstop_proto::secure::{PeerId, PresharedMismatch};
 
 impl PacketLoop {
@@ -40,6 +41,14 @@ impl PacketLoop {
             }
             EndpointEvent::Roamed { peer, from: Some(from), to } => {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
+            }
+            EndpointEvent::ConnectionReset { peer, connection: Connection { local, remote } } => {
+                tracing::warn!(
+                    peer = %named(&self.peers, peer),
+                    %local,
+                    %remote,
+                    "TCP connection reset: data that `acks = \"seen\"` had acknowledged could not be delivered"
+                );
             }
             EndpointEvent::PresharedMismatch { peer, mismatch } => {
                 let peer = named(&self.peers, peer);

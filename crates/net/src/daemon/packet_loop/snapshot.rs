@@ -1,6 +1,6 @@
 //! Snapshots of the packet thread's state.
 
-use super::super::status::{self, DaemonPeerStatus, DaemonStatus, InterfaceStatus, Totals};
+use super::super::status::{self, DaemonPeerStatus, DaemonStatus, EarlyAcksStatus, InterfaceStatus, Totals};
 use super::{PacketLoop, PeerState};
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
@@ -58,6 +58,7 @@ impl PacketLoop {
             work_bytes: 0,
             over_work: 0,
             shrunk: 0,
+            early_acks: EarlyAcksStatus::default(),
             session: None,
         };
         if let Some(known) = self.endpoint.peer_status(peer.id) {

@@ -23,6 +23,11 @@ impl<P: InnerPacket> Tunnel<P> {
         self.receiver.bytes() + sources + sent + queued_bytes + queued * PACKET
     }
 
+    /// The base of the coding window: symbols before it are decoded or given up.
+    pub fn window_base(&self) -> u64 {
+        self.sources.first()
+    }
+
     /// The computing work that the peer's packets have caused so far, in bytes of payloads and rows
     /// that were combined. The work depends only on the packets, not on the machine. Work in
     /// proportion to a packet's own length does not count.
