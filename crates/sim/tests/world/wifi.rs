@@ -123,7 +123,8 @@ fn the_adaptive_backoff_learns_k_from_drops() {
     let rule = BackoffRule::Adaptive(AdaptiveBackoff::literal());
     let config = WifiConfig { capture: 20.0, backoff: rule, xor: xor(false), ..WifiConfig::ns2() };
     let stations = string(&config, 10, 20, false, 60.0).stations(0);
-    let (drops, learned) = (sum(&stations, |c| c.retry_drops), stations.iter().map(|s| u64::from(s.k - 1)).sum());
+    let (drops, learned) =
+        (sum(&stations, |c| c.retry_drops), stations.iter().map(|s| u64::from(s.k - 1)).sum::<u64>());
     assert_eq!(drops, learned, "k grows by one with each drop, seed {SEED}");
     assert!(drops > 0, "seed {SEED}");
 }

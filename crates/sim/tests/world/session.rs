@@ -1,9 +1,7 @@
 //! The tunnel session in virtual time: how it reacts to outages and changes of the path, and how a
 //! TCP inside the tunnel performs.
 
-mod common;
-
-use common::{LINKS, TUNNEL, add_source, connected, goodput, tunnel};
+use crate::common::{LINKS, TUNNEL, add_source, connected, goodput, tunnel};
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, LinkConfig, Loss, Mark};
 use ripstop_proto::session::tunnel::{TunnelConfig, TunnelEvent};

@@ -1,9 +1,7 @@
 //! The wire format can carry every packet that a tunnel session sends, whatever the links do. Simulated and real
 //! tunnels therefore exchange the same packets.
 
-mod common;
-
-use common::{LINKS, TUNNEL, add_source, tunnel};
+use crate::common::{LINKS, TUNNEL, add_source, tunnel};
 use proptest::prelude::*;
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Duplicate, LinkConfig, Loss, Reorder};

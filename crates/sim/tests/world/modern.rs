@@ -4,7 +4,7 @@
 //! compared with a snapshot, which this command rewrites:
 //!
 //! ```text
-//! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern
+//! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test world modern
 //! ```
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
@@ -256,7 +256,7 @@ fn shares_match_the_snapshot() {
         "# Payload rate of one TCP alone, divided by C (1-p). C = 20 Mbit/s is the link's rate, and p is the loss in each direction.\n\
          # The round trip is 100 ms, the queue holds one bandwidth-delay product, and packets of 1500 bytes carry 1448 bytes.\n\
          # Measured from 2 s to 60 s: mean over the runs 0 to 3 of seed 1.\n\
-         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern\n",
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test world modern\n",
     );
     let _ = writeln!(text, "{:8}{}", "", LOSSES.map(|p| format!("{:>8}", format!("{:.0}%", 100.0 * p))).concat());
     for variant in ALL {
