@@ -8,7 +8,7 @@
 //! * The queue hardly changes: the delay belongs to the path, for instance to a longer route.
 //! * The queue shrinks by a part: others keep the rest, and the sender must compete.
 
-use super::super::Report;
+use super::super::{Report, Settled};
 use super::CROWDING_DEVIATIONS;
 use super::cubic::CubicWindow;
 use super::path::PathState;
@@ -40,6 +40,18 @@ const AGAIN_ROUNDS: f64 = 10.0;
 /// Half the value counts more random losses. Double the value misses events and takes more than a
 /// fair share.
 const EVENT_DEVIATIONS: f64 = 1.64;
+
+/// During a competition, the erasure floor is learned from at most this number of packets that were settled
+/// while the queue was at most half full. Half the value learns no random loss of 1 %. Double the value
+/// remembers the losses of an earlier state of the path for longer.
+const HALF_PACKETS: u32 = 1000;
+/// The erasure floor is learned from this number of losses. Half the value takes single drops of an AQM for
+/// random losses. Double the value cuts the rate for random losses for twice as long.
+const FEW_ERASURES: u32 = 5;
+/// Least share of losses that is learned during a competition. CoDel and PIE drop less from a queue of two
+/// flows, so half the value would take their drops for random losses. Double the value leaves 2 % of random
+/// loss unlearned.
+const ERASURES: f64 = 0.01;
 
 /// In a queue test, changes of up to this number of times the jitter are chance.
 ///
@@ -121,6 +133,8 @@ impl QueueTest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Competition {
     pub(super) cubic: CubicWindow,
+    /// The window at the beginning, bytes.
+    first_window: f64,
     /// When the competition began, or the last queue test ended.
     since: Time,
     /// Time from `since` to the next queue test, s.
@@ -129,6 +143,8 @@ pub(super) struct Competition {
     last_event: Time,
     /// Since when the queue has been short. `None`: it is long.
     short_since: Option<Time>,
+    /// Packets settled while the queue was below and above half of the longest queue.
+    halves: [Settled; 2],
 }
 
 /// What a report means for a competition.
@@ -150,7 +166,15 @@ impl Competition {
 
     fn with_interval(now: Time, window: f64, interval: f64, path: &PathState) -> Competition {
         let cubic = CubicWindow::new(now, window, path.packet);
-        Competition { cubic, since: now, interval, last_event: now, short_since: None }
+        Competition {
+            cubic,
+            first_window: window,
+            since: now,
+            interval,
+            last_event: now,
+            short_since: None,
+            halves: <[Settled; 2]>::default(),
+        }
     }
 
     /// Takes a report. `round` has the counts of the present round. `floor`: whether the erasure
@@ -190,6 +214,27 @@ impl Competition {
         let running = now.since(self.since).as_secs_f64();
         // The flight is smallest after an event, so a test costs least then.
         if running > self.interval && event || running > 2.0 * self.interval { Turn::Test } else { Turn::GoOn }
+    }
+
+    /// Counts the packets of a report, and returns those that show the path's own losses.
+    ///
+    /// Others who fill a queue cause losses while the queue is nearly full. If the queue loses as
+    /// much while it is at most half full, the path itself loses packets.
+    pub(super) fn erasures(&mut self, report: &Report, path: &PathState) -> Option<Settled> {
+        let full = path.queue.delay() > 0.5 * path.longest_queue();
+        self.halves[usize::from(full)] += report.settled_total();
+        let [low, high] = self.halves;
+        let share = |settled: Settled| f64::from(settled.lost) / f64::from(settled.packets.max(1));
+        let random = share(low) >= ERASURES && low.lost >= FEW_ERASURES && share(low) >= 0.5 * share(high);
+        if random || low.packets >= HALF_PACKETS {
+            self.halves = <[Settled; 2]>::default();
+        }
+        random.then_some(low)
+    }
+
+    /// Undoes the cuts so far, because random losses caused them.
+    pub(super) fn undo(&mut self, now: Time, path: &PathState) {
+        self.cubic = CubicWindow::new(now, self.first_window.max(self.cubic.get()), path.packet);
     }
 
     /// Continues after a queue test of `spent` that found others. The curve pauses for the test.

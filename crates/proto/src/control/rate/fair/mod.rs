@@ -43,7 +43,7 @@ mod tuning;
 pub use tuning::{Tuning, TuningField};
 
 use super::super::filter::WindowedMax;
-use super::{RateSample, Report, View};
+use super::{GainClass, RateSample, Report, View};
 use compete::{Competition, Left, Owner, QueueTest, Turn};
 use path::PathState;
 use probe::Probe;
@@ -541,6 +541,13 @@ impl Fair {
     fn step_competition(&mut self, report: &Report) {
         let floor = self.mode != Mode::Strict;
         let Some(competition) = &mut self.competition else { return };
+        if let Some(settled) = competition.erasures(report, &self.path) {
+            let known = self.path.erasure.get();
+            self.path.erasure.add(GainClass::At, settled);
+            if known < 0.5 * self.path.erasure.get() {
+                competition.undo(report.now, &self.path);
+            }
+        }
         match competition.on_report(report, &self.rounds.now, &self.path, floor, &self.tuning) {
             Turn::GoOn => {}
             Turn::Test => {

@@ -71,6 +71,7 @@ impl Startup {
         } else if !round.app_limited || path.round_exceeds(round, tuning.overshoot) {
             self.flat_rounds += 1;
         }
-        self.flat_rounds >= 3 || (self.flat_rounds >= 2 && path.round_exceeds(round, 0.02))
+        let overshot = !grew && path.round_exceeds(round, tuning.overshoot);
+        overshot || self.flat_rounds >= 3 || (self.flat_rounds >= 2 && path.round_exceeds(round, 0.02))
     }
 }
