@@ -1,4 +1,4 @@
-//! Types that every other crate uses.
+//! Types that several other crates use.
 //!
 //! * [`Time`]: a moment in time.
 //! * [`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`Distance`], [`QueueLimit`]: quantities as people write them.
@@ -8,9 +8,11 @@
 //! * [`plain_words`]: rewrites a parser's error message without the names of Rust's types.
 //! * [`readable`]: numbers as text for people.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.
+//! * [`Codel`]: the control law of the active queue management CoDel.
 //!
 //! Nothing in this crate reads a clock or a source of entropy.
 
+mod codel;
 mod delay_histogram;
 mod plain;
 mod quantity;
@@ -19,6 +21,7 @@ mod seed;
 mod time;
 mod written;
 
+pub use codel::Codel;
 pub use delay_histogram::DelayHistogram;
 pub use plain::plain_words;
 pub use quantity::{Bytes, Distance, Fraction, QuantityError, QueueLimit, Rate, Span};

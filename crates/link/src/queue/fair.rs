@@ -2,11 +2,10 @@
 //! which are served by deficit round robin. CoDel judges each packet that leaves a bucket. With a
 //! single bucket the queue is a FIFO with CoDel.
 
-use super::codel::Codel;
 use super::waiting::has_room;
 use crate::config::Discipline;
 use crate::link::{Backlog, Draws};
-use ripstop_base::{QueueLimit, Time};
+use ripstop_base::{Codel, QueueLimit, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! The packets that wait for serialisation, and the queue disciplines that manage them.
 
-mod codel;
 mod fair;
 mod pie;
 mod waiting;

@@ -1,7 +1,7 @@
 //! CoDel's control law (RFC 8289, section 5). CoDel judges each packet at the moment when the packet
 //! leaves the queue.
 
-use ripstop_base::Time;
+use crate::Time;
 use std::time::Duration;
 
 /// A dropping state that ended at most this many intervals ago is resumed at about its old rate
@@ -10,11 +10,12 @@ use std::time::Duration;
 const RESUME_INTERVALS: u32 = 16;
 
 /// The state of CoDel for one queue.
+///
+/// The owner of the queue asks [`Codel::acts`] about each packet that leaves the queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Codel {
-    /// When the waiting time will have been above the target for an interval; None while it is
-    /// below the target.
-    first_above: Option<Time>,
+pub struct Codel {
+    /// Since when the waiting time has been above the target; None while it is below the target.
+    above_since: Option<Time>,
     /// Whether CoDel is in its dropping state.
     dropping: bool,
     /// When the next packet is dropped in the dropping state.
@@ -27,13 +28,15 @@ pub(super) struct Codel {
 
 impl Codel {
     /// Whether CoDel acts on the packet that leaves the queue at `now`, that is, drops or marks it.
-    /// `short`: the packet waited less than the target, or at most one packet's bytes wait behind
-    /// it. `interval` is not zero.
-    pub(super) fn acts(&mut self, now: Time, short: bool, interval: Duration) -> bool {
-        if !self.is_above(now, short, interval) {
-            self.dropping = false;
+    ///
+    /// `short`: the packet waited less than the target, or so few bytes wait behind the packet that drops cannot
+    /// shorten the queue further. `interval` is not zero. The interval may change from packet to packet.
+    pub fn acts(&mut self, now: Time, short: bool, interval: Duration) -> bool {
+        if short {
+            self.rest();
             return false;
         }
+        let above_since = *self.above_since.get_or_insert(now);
         if self.dropping {
             if now < self.drop_next {
                 return false;
@@ -41,6 +44,9 @@ impl Codel {
             self.count = self.count.saturating_add(1);
             self.drop_next += self.gap(interval);
             return true;
+        }
+        if now.since(above_since) < interval {
+            return false;
         }
         self.dropping = true;
         let since = now.signed_since(self.drop_next);
@@ -52,24 +58,9 @@ impl Codel {
         true
     }
 
-    /// Notes that the queue is empty.
-    pub(super) fn rest(&mut self) {
-        (self.first_above, self.dropping) = (None, false);
-    }
-
-    /// Whether the waiting time has been above the target for a whole interval.
-    fn is_above(&mut self, now: Time, short: bool, interval: Duration) -> bool {
-        if short {
-            self.first_above = None;
-            return false;
-        }
-        match self.first_above {
-            Some(at) => now >= at,
-            None => {
-                self.first_above = Some(now + interval);
-                false
-            }
-        }
+    /// Notes that the queue is empty, or short.
+    pub fn rest(&mut self) {
+        (self.above_since, self.dropping) = (None, false);
     }
 
     /// Time from one drop to the next: interval / sqrt(count).
@@ -95,15 +86,22 @@ mod tests {
         // The first drop follows after an interval, then the gaps are 100/sqrt(1), /sqrt(2), /sqrt(3) ms.
         assert_eq!(acts(&mut codel, 0..400, |_| false), [100, 200, 271, 329, 379]);
         // A short queue ends the dropping state. The next one starts at the old rate less one drop.
-        assert_eq!(acts(&mut codel, 400..500, |ms| ms < 410), []);
+        assert!(acts(&mut codel, 400..500, |ms| ms < 410).is_empty());
         assert_eq!(acts(&mut codel, 500..600, |_| false), [510, 560]);
         assert_eq!(codel.count, 5);
     }
 
     #[test]
+    fn a_shorter_interval_takes_effect_at_once() {
+        let mut codel = Codel::default();
+        assert!(acts(&mut codel, 0..50, |_| false).is_empty());
+        assert!(codel.acts(Time::from_millis(50), false, INTERVAL / 2));
+    }
+
+    #[test]
     fn a_single_short_packet_starts_the_interval_again() {
         let mut codel = Codel::default();
-        assert_eq!(acts(&mut codel, 0..1000, |ms| ms % 100 == 0), []);
+        assert!(acts(&mut codel, 0..1000, |ms| ms % 100 == 0).is_empty());
     }
 
     #[test]

@@ -1,0 +1,94 @@
+//! The sub-queues of the ingress queue. All flows with the same hash share one bucket.
+
+use super::Queued;
+use crate::session::tunnel::inner::Meta;
+use ripstop_base::{Codel, Time};
+use std::collections::VecDeque;
+
+/// Number of buckets that flows are hashed to. Both ends must use the same number.
+///
+/// 1024 is the default of FQ-CoDel (RFC 8290). Flows in the same bucket share one queue and wait
+/// for each other's losses. Half the number doubles the chance that two flows share a bucket.
+/// Double the number halves this chance and costs more memory.
+pub(in super::super) const BUCKETS: usize = 1024;
+
+/// Returns the bucket of a flow.
+pub(in super::super) fn bucket_of(flow: u64) -> u16 {
+    (flow % BUCKETS as u64) as u16
+}
+
+/// A bucket: the queue of all flows with the same [`bucket_of`].
+#[derive(Debug)]
+pub(super) struct Bucket<P> {
+    pub(super) queue: VecDeque<Queued<P>>,
+    /// Bytes in `queue`.
+    pub(super) bytes: usize,
+    /// Bytes that the bucket may still send in this turn.
+    pub(super) credit: i64,
+    /// Whether the bucket is listed in `Ingress::new` or `Ingress::old`.
+    pub(super) active: bool,
+    pub(super) codel: Codel,
+    pub(super) rate: FlowRate,
+    /// The flow and the number of the last TCP acknowledgement that entered.
+    last_ack: Option<(u64, u32)>,
+}
+
+impl<P> Default for Bucket<P> {
+    fn default() -> Bucket<P> {
+        Bucket {
+            queue: VecDeque::new(),
+            bytes: 0,
+            credit: 0,
+            active: false,
+            codel: Codel::default(),
+            rate: FlowRate::default(),
+            last_ack: None,
+        }
+    }
+}
+
+impl<P> Bucket<P> {
+    /// Whether the packet acknowledges the same number as the last acknowledgement. Such a packet may be a duplicate
+    /// acknowledgement. TCP counts these to detect losses (RFC 5681), so neither packet may be replaced.
+    pub(super) fn repeats_ack(&mut self, meta: &Meta) -> bool {
+        let Some(ack) = meta.ack.map(|number| (meta.flow, number)) else { return false };
+        let repeats = self.last_ack.replace(ack) == Some(ack);
+        if let Some(last) = self.queue.back_mut().filter(|last| repeats && last.meta.flow == meta.flow) {
+            last.repeated = true;
+        }
+        repeats
+    }
+
+    /// The last packet in the queue, if the plain acknowledgement described by `meta` makes it needless.
+    pub(super) fn outdated_by(&mut self, meta: &Meta) -> Option<&mut Queued<P>> {
+        let new = meta.ack?;
+        let last = self.queue.back_mut().filter(|last| last.meta.flow == meta.flow && !last.repeated)?;
+        // Numbers wrap around (RFC 9293, section 3.4).
+        (new.wrapping_sub(last.meta.ack?) as i32 > 0).then_some(last)
+    }
+}
+
+/// The recent rate at which packets enter a bucket: an exponentially weighted average.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowRate {
+    /// The rate at the time `last`, byte/s.
+    rate: f64,
+    last: Time,
+}
+
+impl FlowRate {
+    /// Time constant of the average, s.
+    ///
+    /// Half the value makes a flow bulk after a shorter burst. Double the value keeps a flow bulk
+    /// for longer after a burst.
+    const TIME_CONSTANT: f64 = 0.5;
+
+    /// Counts `bytes` that arrived at `now`, and returns the new rate, byte/s.
+    pub(super) fn count(&mut self, now: Time, bytes: usize) -> f64 {
+        let dt = now.since(self.last).as_secs_f64();
+        self.last = now;
+        self.rate *= (-dt / Self::TIME_CONSTANT).exp();
+        self.rate += bytes as f64 / Self::TIME_CONSTANT;
+        self.rate
+    }
+}
