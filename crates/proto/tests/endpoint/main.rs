@@ -1,6 +1,8 @@
 //! Whole endpoints in virtual time: roaming, floods, jumps of the clock, and peers that lie.
 
 mod liar;
+#[path = "../common/network.rs"]
+mod network;
 mod world;
 
 use ripstop_base::Seed;
@@ -9,14 +11,6 @@ use ripstop_proto::secure::{Peers, SecureConfig};
 use std::net::SocketAddr;
 use std::time::Duration;
 use world::*;
-
-fn ms(n: u64) -> Duration {
-    Duration::from_millis(n)
-}
-
-fn secs(n: u64) -> Duration {
-    Duration::from_secs(n)
-}
 
 /// Traffic of 1 Mbit/s in each direction.
 const TRAFFIC: Option<(Duration, usize)> = Some((Duration::from_millis(8), 1000));

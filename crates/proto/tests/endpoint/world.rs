@@ -1,9 +1,9 @@
 //! Two whole endpoints and a network between them in virtual time. A run depends only on its seed.
 
-use ripstop_base::{Seed, Time};
+pub(crate) use crate::network::{Flying, InFlight, ms, private, secs};
+use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
-use ripstop_proto::secure::{PeerId, PrivateKey};
-use std::collections::BTreeMap;
+use ripstop_proto::secure::PeerId;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -25,29 +25,19 @@ pub(crate) struct End {
     pub(crate) events: Vec<EndpointEvent>,
 }
 
-/// A datagram on the network.
-#[derive(Clone)]
-pub(crate) struct Flying {
-    pub(crate) from: SocketAddr,
-    pub(crate) to: SocketAddr,
-    pub(crate) bytes: Vec<u8>,
-}
-
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) ends: [End; 2],
-    flying: BTreeMap<(Time, u64), Flying>,
-    count: u64,
+    in_flight: InFlight,
     /// All datagrams sent.
     pub(crate) sent: Vec<Flying>,
+    /// The share of datagrams that the network loses.
+    pub(crate) loss: f64,
+    random: Stream,
 }
 
 pub(crate) fn address(n: u8) -> SocketAddr {
     SocketAddr::from(([198, 18, 0, n], 5182))
-}
-
-pub(crate) fn private(seed: Seed, n: usize) -> PrivateKey {
-    PrivateKey::generate(&mut seed.stream(&format!("key/{n}")))
 }
 
 /// The settings of end `1 - n` as the peer of end `n`. End 0 knows the address of end 1.
@@ -89,7 +79,14 @@ impl World {
             delivered: 0,
             events: Vec::new(),
         });
-        let mut world = World { now: Time::ZERO, ends, flying: BTreeMap::new(), count: 0, sent: Vec::new() };
+        let mut world = World {
+            now: Time::ZERO,
+            ends,
+            in_flight: InFlight::default(),
+            sent: Vec::new(),
+            loss: 0.0,
+            random: seed.stream("world"),
+        };
         for n in 0..2 {
             world.ends[n].endpoint.add_peer(Time::ZERO, &peer_config(seed, n)).unwrap();
         }
@@ -110,7 +107,7 @@ impl World {
         let mut next_inner = traffic.map_or(Time::NEVER, |_| self.now);
         self.drain();
         loop {
-            let arrival = self.flying.keys().next().map_or(Time::NEVER, |(at, _)| *at);
+            let arrival = self.in_flight.next().unwrap_or(Time::NEVER);
             // The time-out of a blocked endpoint may lie in the past.
             let timeout =
                 |end: &End| end.endpoint.poll_timeout().filter(|_| !end.blocked).map(|at| at - end.clock_ahead);
@@ -128,7 +125,7 @@ impl World {
                     self.ends[n].endpoint.handle_inner(now, &inner(n, len));
                 });
             } else if arrival <= next {
-                if let Some((_, flying)) = self.flying.pop_first() {
+                if let Some(flying) = self.in_flight.take() {
                     self.arrive(flying);
                 }
             } else {
@@ -159,8 +156,10 @@ impl World {
             {
                 let flying = Flying { from: end.address, to: out.to, bytes: buffer[..out.len].to_vec() };
                 self.sent.push(flying.clone());
-                self.count += 1;
-                self.flying.insert((self.now + DELAY, self.count), flying);
+                if self.random.chance(self.loss) {
+                    continue;
+                }
+                self.in_flight.add(self.now + DELAY, flying);
             }
             while end.endpoint.poll_deliver().is_some() {
                 end.delivered += 1;

@@ -1,5 +1,7 @@
 //! `secure` in virtual time: sessions over bad networks, renewal, restarts, roaming, and replays.
 
+#[path = "../common/network.rs"]
+mod network;
 mod strangers;
 mod world;
 
@@ -8,14 +10,6 @@ use ripstop_proto::secure::*;
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::time::Duration;
 use world::*;
-
-fn ms(n: u64) -> Duration {
-    Duration::from_millis(n)
-}
-
-fn secs(n: u64) -> Duration {
-    Duration::from_secs(n)
-}
 
 /// Settings with frequent key renewal.
 fn hurried() -> SecureConfig {

@@ -1,7 +1,6 @@
 //! Senders that are not peers get no answer, or a cookie.
 
 use super::world::*;
-use super::{ms, secs};
 use proptest::prelude::*;
 use ripstop_base::Seed;
 use ripstop_proto::secure::*;

@@ -1,5 +1,6 @@
 //! Ends and a network between them in virtual time. A run depends only on its seed.
 
+pub(crate) use crate::network::{Flying, InFlight, ms, private, secs};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::secure::*;
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
@@ -44,21 +45,12 @@ pub(crate) struct End {
     pub(crate) events: Vec<SecureEvent>,
 }
 
-/// A datagram in flight.
-#[derive(Clone)]
-pub(crate) struct Flying {
-    pub(crate) from: SocketAddr,
-    pub(crate) to: SocketAddr,
-    pub(crate) bytes: Vec<u8>,
-}
-
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) ends: Vec<End>,
     pub(crate) weather: Weather,
     pub(crate) rng: Stream,
-    flying: BTreeMap<(Time, u64), Flying>,
-    sent: u64,
+    in_flight: InFlight,
     /// All datagrams sent since the test began to record them. None if the test does not record.
     pub(crate) record: Option<Vec<Flying>>,
     /// The sealed bodies, and how many times each was decrypted.
@@ -69,10 +61,6 @@ pub(crate) fn address(n: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, (n >> 8) as u8, n as u8], 4000 + n))
 }
 
-pub(crate) fn private(seed: Seed, n: usize) -> PrivateKey {
-    PrivateKey::generate(&mut seed.stream(&format!("key/{n}")))
-}
-
 impl World {
     /// Two ends that know each other's keys and addresses.
     pub(crate) fn pair(seed: Seed, config: &SecureConfig, weather: Weather) -> World {
@@ -81,8 +69,7 @@ impl World {
             ends: Vec::new(),
             weather,
             rng: seed.stream("world"),
-            flying: BTreeMap::new(),
-            sent: 0,
+            in_flight: InFlight::default(),
             record: None,
             bodies: BTreeMap::new(),
         };
@@ -100,7 +87,7 @@ impl World {
         let mut traffic = every.map(|every| (self.now, every));
         self.drain_all();
         loop {
-            let arrival = self.flying.keys().next().map(|(at, _)| *at);
+            let arrival = self.in_flight.next();
             let timeouts = self.ends.iter().filter_map(End::timeout);
             let due = traffic.map(|(at, _)| at);
             let next = timeouts.chain(arrival).chain(due).min().unwrap_or(Time::NEVER);
@@ -118,7 +105,7 @@ impl World {
                     let _ = self.seal(n, FIRST, None);
                 });
             } else if arrival.is_some_and(|at| at <= self.now) {
-                if let Some((_, flying)) = self.flying.pop_first() {
+                if let Some(flying) = self.in_flight.take() {
                     self.arrive(flying);
                 }
             } else {
@@ -188,8 +175,7 @@ impl World {
                 flying.bytes[at] ^= 1 << self.rng.below(8);
             }
             if !lost {
-                self.sent += 1;
-                self.flying.insert((self.now + delay, self.sent), flying);
+                self.in_flight.add(self.now + delay, flying);
             }
         }
     }
