@@ -1,9 +1,10 @@
 //! The events of [`Peers`](crate::secure::Peers): new keys, changed addresses, and problems with a peer.
 
 use super::{Endpoint, EndpointEvent, get};
-use crate::secure::SecureEvent;
+use crate::secure::{PeerId, SecureEvent};
 use crate::session::tunnel::PathPacket;
 use ripstop_base::Time;
+use std::net::SocketAddr;
 
 impl Endpoint {
     /// Handles the events of [`Peers`](crate::secure::Peers): starts sessions when keys are established, and passes the
@@ -25,6 +26,7 @@ impl Endpoint {
                 }
                 SecureEvent::Reachable { peer } => self.events.push_back(EndpointEvent::Reachable { peer }),
                 SecureEvent::Roamed { peer, from, to } => {
+                    self.address_changed(now, peer, &to);
                     self.events.push_back(EndpointEvent::Roamed { peer, from, to });
                 }
                 SecureEvent::ChallengeDue { peer, token } => {
@@ -37,6 +39,13 @@ impl Endpoint {
                     self.events.push_back(EndpointEvent::PresharedMismatch { peer, mismatch });
                 }
             }
+        }
+    }
+
+    /// Notes the address to which a peer's datagrams go from now on.
+    pub(super) fn address_changed(&mut self, now: Time, peer: PeerId, to: &SocketAddr) {
+        if let Some(path) = get(&mut self.paths, peer) {
+            path.address_changed(now, to, &self.config, &mut self.events);
         }
     }
 }

@@ -190,7 +190,11 @@ impl Endpoint {
     /// Sets a peer's address, for example when the peer's host name resolves to another address.
     /// Starts a handshake if there is no session with the peer.
     pub fn set_endpoint(&mut self, now: Time, peer: PeerId, endpoint: SocketAddr) {
-        if self.secure.set_endpoint(peer, endpoint) && self.secure.epoch(now, peer).is_none() {
+        if !self.secure.set_endpoint(peer, endpoint) {
+            return;
+        }
+        self.address_changed(now, peer, &endpoint);
+        if self.secure.epoch(now, peer).is_none() {
             self.secure.connect(now, peer);
         }
     }

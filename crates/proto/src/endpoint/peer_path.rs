@@ -7,7 +7,7 @@ use super::config::{Acks, EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{Delivered, InnerPacket, PathPacket, Tunnel, TunnelEvent};
+use crate::session::tunnel::{Delivered, InnerPacket, PathPacket, Tunnel, TunnelConfig, TunnelEvent};
 use crate::session::{Received, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
@@ -52,6 +52,8 @@ pub(super) struct PeerPath {
     mtu: Option<MtuSearch>,
     /// None: acknowledgements are end to end.
     early_acks: Option<Box<EarlyAcks>>,
+    /// The largest inner packet that the peer accepts, bytes. 0 before the first session.
+    peer_mtu: u32,
     keepalive: Option<Duration>,
     /// Whether a datagram must be sent because new keys are in use: the peer uses the keys only
     /// after the first datagram under them. If no other datagram is to be sent, a probe is sent.
@@ -90,6 +92,7 @@ impl PeerPath {
             waiting: VecDeque::new(),
             mtu: None,
             early_acks: (acks == Acks::Seen).then(Box::default),
+            peer_mtu: 0,
             keepalive,
             greet: false,
             last_sent: now,
@@ -136,10 +139,9 @@ impl PeerPath {
         let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
         let mut tunnel = config.tunnel.clone();
         tunnel.header = header;
-        // The peer accepts inner packets of at most `peer_mtu` bytes. A value below 512
-        // counts as 512. So the size of datagrams on this path is limited too.
-        let overhead = tunnel.path_mtu - tunnel.inner_mtu();
-        tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
+        // A value below 512 counts as 512.
+        self.peer_mtu = u32::from(peer_mtu).max(512);
+        tunnel.path_mtu = self.most_path_mtu(&tunnel);
         if let Some(rtt) = sample {
             tunnel.initial_rtt = rtt.max(Duration::from_micros(100));
         }
@@ -166,6 +168,32 @@ impl PeerPath {
         self.work.restart();
         self.epoch = Some(epoch);
         self.sessions += 1;
+    }
+
+    /// The largest datagram that the settings of the tunnel and the peer's MTU allow, bytes.
+    fn most_path_mtu(&self, tunnel: &TunnelConfig) -> u32 {
+        let overhead = tunnel.path_mtu - tunnel.inner_mtu();
+        tunnel.path_mtu.min(self.peer_mtu + overhead)
+    }
+
+    /// Notes the address to which datagrams go from now on. If it has another address family than
+    /// the last one, the IP header has another length. Then the search for the path's MTU begins
+    /// anew.
+    pub(super) fn address_changed(
+        &mut self,
+        now: Time,
+        address: &SocketAddr,
+        config: &EndpointConfig,
+        events: &mut VecDeque<EndpointEvent>,
+    ) {
+        let header = super::ip_udp_len(address);
+        let settings = TunnelConfig { header, ..config.tunnel.clone() };
+        let path_mtu = self.most_path_mtu(&settings);
+        let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.header() != header) else { return };
+        tunnel.set_header(header);
+        tunnel.set_path_mtu(path_mtu);
+        events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: tunnel.inner_mtu() });
+        self.mtu = Some(MtuSearch::new(now, path_mtu));
     }
 
     /// Processes an inner packet. Returns false if there is no session yet: the packet then waits

@@ -54,6 +54,34 @@ fn a_stream_follows_only_a_proven_address() {
 }
 
 #[test]
+fn the_mtu_follows_the_address_family() {
+    let mut world = World::new(Seed::new(7));
+    let v6 = |n: u16| SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, n], 5182));
+    let mtu = |world: &World, n: usize| world.ends[n].endpoint.peer_status(PEER).unwrap().inner_mtu;
+    world.run(secs(1), TRAFFIC);
+    assert_eq!([mtu(&world, 0), mtu(&world, 1)], [1436; 2]);
+    // End 0 moves to an IPv6 network, and back. The datagrams fit into 1500 bytes with the headers of the network.
+    for (new, mtu_then, header) in [(v6(5), 1416, 48), (address(5), 1436, 28)] {
+        world.ends[0].address = new;
+        world.run(secs(3), TRAFFIC);
+        assert_eq!(mtu(&world, 1), mtu_then, "{new}");
+        let before = world.sent.len();
+        let now = world.now;
+        for _ in 0..20 {
+            world.ends[1].endpoint.handle_inner(now, &inner(1, mtu_then as usize));
+        }
+        world.run(secs(1), None);
+        let to_it: Vec<usize> = world.sent[before..].iter().filter(|f| f.to == new).map(|f| f.bytes.len()).collect();
+        let largest = to_it.iter().max().map_or(0, |len| len + header);
+        assert!((1490..=1500).contains(&largest), "{largest} bytes to {new}");
+        let told =
+            |event: &&EndpointEvent| matches!(event, EndpointEvent::Mtu { inner_mtu, .. } if *inner_mtu == mtu_then);
+        assert!(world.ends[1].events.iter().any(|event| told(&event)));
+    }
+    assert_eq!(world.ends[1].endpoint.secure_counters().roamed, 2);
+}
+
+#[test]
 fn answers_to_a_flood_wait_for_data() {
     let seed = Seed::new(2);
     let mut world = World::new(seed);

@@ -250,6 +250,12 @@ impl<P: InnerPacket> Tunnel<P> {
         self.update_deadline();
     }
 
+    /// Sets the length of the IP and UDP headers of a datagram, bytes: 28 over IPv4, 48 over IPv6.
+    /// Call [`Tunnel::set_path_mtu`] next.
+    pub fn set_header(&mut self, header: u32) {
+        self.config.header = header;
+    }
+
     /// Length of the IP and UDP headers of a datagram, bytes.
     pub fn header(&self) -> u32 {
         self.config.header
