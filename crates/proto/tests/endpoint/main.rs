@@ -1,5 +1,6 @@
 //! Whole endpoints in virtual time: roaming, floods, jumps of the clock, and peers that lie.
 
+mod classes;
 mod liar;
 #[path = "../common/network.rs"]
 mod network;

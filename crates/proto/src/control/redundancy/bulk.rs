@@ -109,18 +109,8 @@ impl BulkRule {
         }
         let (all, recent) = (spread.thin(all), spread.thin(recent));
         let losses = Losses { burst: (losses.burst / f64::from(spread.step)).max(1.0), ..losses };
-        // A flow waits for the slowest of the spans in flight, so each span needs a smaller failure
-        // probability than the flow does.
-        let idle = IDLE_UNMASKED * spread.part;
-        let (whole, newest, losses) = match ahead {
-            Backlog::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
-            Backlog::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
-            Backlog::Waiting(rounds) => {
-                let relaxed = relaxation(rounds, rtt);
-                let limit = |limit: f64| limit + (1.0 - limit) * relaxed;
-                (limit(BULK_UNMASKED), limit(RECENT_UNMASKED), Losses { burst: 1.0, ..losses })
-            }
-        };
+        let BulkLimits { whole, newest, in_runs, .. } = bulk_limits(spread, ahead, rtt);
+        let losses = if in_runs { self.in_runs(losses) } else { Losses { burst: 1.0, ..losses } };
         let dither = if matches!(ahead, Backlog::Nothing) { 0.0 } else { dither };
         let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
         !self.all.is_masked(Flight { sources, ..all }, losses, whole)
@@ -150,6 +140,37 @@ impl BulkRule {
 /// burst are sent later.
 pub fn tail_wait(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
+}
+
+/// The limits on the probability that a bulk flight cannot be decoded without further repairs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BulkLimits {
+    /// The limit for the whole flight.
+    pub(super) whole: f64,
+    /// The limit for the newest part of the flight.
+    newest: f64,
+    /// By how much a backlog relaxes the limits, 0 to 1.
+    pub(super) relaxation: f64,
+    /// Whether the probability takes account of runs of losses.
+    in_runs: bool,
+}
+
+/// The limits for a flight. See [`BulkRule::is_due`] for the parameters.
+pub(super) fn bulk_limits(spread: Spread, ahead: Backlog, rtt: Duration) -> BulkLimits {
+    // A flow waits for the slowest of the spans in flight, so each span needs a smaller failure
+    // probability than the flow does.
+    let idle = IDLE_UNMASKED * spread.part;
+    match ahead {
+        Backlog::Nothing => BulkLimits { whole: TAIL_UNMASKED, newest: 1.0, relaxation: 0.0, in_runs: true },
+        Backlog::Waiting(rounds) if rounds < IDLE => {
+            BulkLimits { whole: idle, newest: idle, relaxation: 0.0, in_runs: true }
+        }
+        Backlog::Waiting(rounds) => {
+            let relaxation = relaxation(rounds, rtt);
+            let limit = |limit: f64| limit + (1.0 - limit) * relaxation;
+            BulkLimits { whole: limit(BULK_UNMASKED), newest: limit(RECENT_UNMASKED), relaxation, in_runs: false }
+        }
+    }
 }
 
 /// By how much the limits for bulk flows relax, 0 to 1, for a backlog of `rounds` round trips on a

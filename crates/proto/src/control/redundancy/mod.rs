@@ -16,12 +16,14 @@
 
 mod bulk;
 mod exact;
+mod explain;
 #[cfg(test)]
 mod tests;
 mod usefulness;
 
 pub use bulk::{Backlog, BulkRule, tail_wait};
 pub use exact::{ExactRule, INTERLEAVED};
+pub use explain::{ClassView, Explanation, Limit};
 pub use usefulness::Usefulness;
 
 use super::loss::Losses;

@@ -1,5 +1,6 @@
 //! The settings of a tunnel: sizes, limits, rate mode and redundancy.
 
+use super::class::ClassHints;
 use crate::control::rate::{Mode, Tuning};
 use crate::control::redundancy::Redundancy;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
@@ -64,6 +65,8 @@ pub struct TunnelConfig {
     pub tuning: Tuning,
     /// How many proactive repairs are sent. A proactive repair is sent before a loss is reported.
     pub redundancy: Redundancy,
+    /// The rules that give packets a hint of their class, from their DSCP and ports.
+    pub classes: ClassHints,
     /// Limit on proactive repair bytes per source byte for bulk flows.
     pub max_overhead_bulk: f64,
     /// Limit on proactive repair bytes per source byte for interactive flows.
@@ -109,6 +112,7 @@ impl Default for TunnelConfig {
             rate: RateMode::Adaptive(Mode::Fair),
             tuning: Tuning::default(),
             redundancy: Redundancy::Adaptive,
+            classes: ClassHints::default(),
             max_overhead_bulk: 1.0,
             max_overhead_interactive: 3.0,
             deadline: None,

@@ -4,6 +4,7 @@
 //! [`InnerPacket`] makes the tunnel independent of the packet's format. [`Symbol`] implements this
 //! trait for IP packets.
 
+use super::class::Traffic;
 use crate::inner::{Inner, mark_congestion};
 use crate::wire::Gap;
 use crate::wire::symbol::unframe;
@@ -52,6 +53,10 @@ pub trait InnerPacket: Payload {
     fn gap(&self) -> Gap;
     /// Flow, order and length of the packet. `None`: the symbol does not hold a valid inner packet.
     fn meta(&self) -> Option<Meta>;
+    /// The fields of the packet from which a hint of its class follows. The default gives no hint.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
     /// Marks the packet with Congestion Experienced if the packet is ECN-capable (RFC 3168). Returns
     /// whether the packet carries the mark. The default marks nothing.
     fn mark_congestion(&mut self) -> bool {
@@ -101,6 +106,17 @@ impl InnerPacket for Symbol {
             let order = if inner.dscp() == EXPEDITED { Order::Immediate } else { Order::InOrder };
             Meta { flow: inner.flow(), order, len, ack: None }
         })
+    }
+
+    fn traffic(&self) -> Traffic {
+        let inner = unframe(self.as_slice()).ok().and_then(|(_, bytes)| Inner::parse(bytes).ok());
+        match inner {
+            // The next acknowledgement makes up for a lost one, whatever the connection carries.
+            Some(inner) if !inner.is_bare_ack() => {
+                Traffic { dscp: inner.dscp(), protocol: inner.protocol, ports: inner.ports }
+            }
+            _ => Traffic::default(),
+        }
     }
 
     fn mark_congestion(&mut self) -> bool {

@@ -34,6 +34,7 @@
 mod announcement;
 mod black_hole;
 mod bounds;
+mod class;
 mod config;
 mod event;
 mod feedback;
@@ -55,14 +56,15 @@ mod state;
 mod status;
 mod transmit;
 
+pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
 pub use config::{RateMode, TunnelConfig};
 pub use event::{PathPacket, TunnelEvent};
-pub use ingress::{Class, QueueDrops};
+pub use ingress::QueueDrops;
 pub use inner::{InnerPacket, Meta, Order};
 pub use order::{Delivered, OrderCounts};
 pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
-pub use status::{SendCounts, Status};
+pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
 
 use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
@@ -81,21 +83,6 @@ use skips::Skips;
 use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// A flow is interactive when its rate is below this share of the path's estimated rate.
-///
-/// Interactive flows may spend more repair bytes per source byte than *bulk* flows (all other
-/// flows). The share is small, so the repairs of an interactive flow take little of the path's
-/// rate. With double the share, flows with up to twice the rate are interactive, and their repairs
-/// cost up to twice as much. With half the share, more flows are bulk. `Ingress::push` has further
-/// conditions for interactive packets.
-const INTERACTIVE_SHARE: f64 = 0.02;
-/// A flow below this rate is interactive on every path, byte/s.
-///
-/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives a lower rate.
-/// With half the floor, more small flows on slow paths are bulk. With double the floor, faster
-/// flows on slow paths also get the repairs of interactive flows.
-const INTERACTIVE_FLOOR: f64 = 8_000.0;
 
 /// The largest number of packets about the path that wait to be sent. A peer can ask for any number of
 /// answers. Half the value still answers two challenges of different addresses at once. Double the
@@ -348,8 +335,10 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Some(meta) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
             Some(meta) => {
                 self.counts.taken += 1;
-                let below = (self.rate.view().bandwidth * INTERACTIVE_SHARE).max(INTERACTIVE_FLOOR);
-                self.ingress.push(now, payload, meta, below);
+                let hint = self.config.classes.of(payload.traffic());
+                let below = class::interactive_below(self.rate.view().bandwidth, hint, meta.order);
+                let class = self.ingress.push(now, payload, meta, below);
+                self.counts.hinted(hint, class);
             }
         }
     }

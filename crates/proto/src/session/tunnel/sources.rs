@@ -5,7 +5,8 @@
 //! symbols stay in the window. A repair for many missing symbols spans these received symbols as
 //! well.
 
-use super::ingress::{BUCKETS, Class, Queued, bucket_of};
+use super::class::Class;
+use super::ingress::{BUCKETS, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
 use crate::wire::{Feedback, Gap};
 use ripstop_base::Time;

@@ -1,12 +1,15 @@
 //! A tunnel's state and counts at one moment, for people and metrics.
 
 use super::Tunnel;
+use super::class::{Class, Hint};
 use super::ingress::QueueDrops;
 use super::inner::InnerPacket;
 use super::order::OrderCounts;
 use super::receive::ReceiveCounts;
 use super::repair::RepairCounts;
+use crate::control::loss::Losses;
 use crate::control::rate::View;
+use crate::control::redundancy::Explanation;
 use std::time::Duration;
 
 /// Counts of the sending half.
@@ -24,6 +27,10 @@ pub struct SendCounts {
     pub source_bytes: u64,
     /// Bytes of repair symbols sent.
     pub repair_bytes: u64,
+    /// Counts of bulk packets.
+    pub bulk: ClassCounts,
+    /// Counts of interactive packets.
+    pub interactive: ClassCounts,
     /// Datagrams sent, of all kinds.
     pub datagrams: u64,
     /// Bytes of all datagrams sent, IP and UDP headers included.
@@ -47,6 +54,58 @@ pub struct SendCounts {
     pub peer_redundant: u64,
 }
 
+/// Counts of one class of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// Source symbols sent.
+    pub packets: u64,
+    /// Bytes of these source symbols.
+    pub bytes: u64,
+    /// Proactive repairs sent.
+    pub repairs: u64,
+    /// Bytes of these repairs.
+    pub repair_bytes: u64,
+    /// Packets taken whose DSCP or ports hinted at this class.
+    pub hinted: u64,
+    /// Packets of this class among them. The others behaved like the other class.
+    pub followed: u64,
+}
+
+impl SendCounts {
+    /// The counts of a class.
+    pub(super) fn of_class(&mut self, class: Class) -> &mut ClassCounts {
+        match class {
+            Class::Bulk => &mut self.bulk,
+            Class::Interactive => &mut self.interactive,
+        }
+    }
+
+    /// Counts a packet with this hint that got this class.
+    pub(super) fn hinted(&mut self, hint: Hint, class: Class) {
+        let hinted = match hint {
+            Hint::None => return,
+            Hint::Interactive => Class::Interactive,
+            Hint::Bulk => Class::Bulk,
+        };
+        let counts = self.of_class(hinted);
+        counts.hinted += 1;
+        counts.followed += u64::from(class == hinted);
+    }
+}
+
+/// One class of packets: its counts, and why it has the present number of repairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassStatus {
+    /// The counts.
+    pub counts: ClassCounts,
+    /// Why the class has the present number of proactive repairs.
+    pub explanation: Explanation,
+    /// Limit on repair bytes per source byte.
+    pub max_overhead: f64,
+    /// Proactive repairs that were due but not sent, because the budget was used up.
+    pub over_budget: u64,
+}
+
 /// A tunnel's state at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
@@ -64,6 +123,12 @@ pub struct Status {
     pub loss: f64,
     /// Estimated mean length of a run of losses to the peer, packets.
     pub mean_burst: f64,
+    /// Bulk packets to the peer.
+    pub bulk: ClassStatus,
+    /// Interactive packets to the peer.
+    pub interactive: ClassStatus,
+    /// The losses from the peer, over the whole session.
+    pub losses_from_peer: Losses,
     /// Two counts of datagrams to the peer: datagrams whose fate is known, and lost datagrams.
     pub settled: (u64, u64),
     /// Datagrams declared lost that arrived after all.
@@ -93,6 +158,11 @@ pub struct Status {
 /// The status of `tunnel`.
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
+    let path = tunnel.path(tunnel.now);
+    let measured = (tunnel.loss.proactive(tunnel.now), tunnel.loss.proactive_interactive(tunnel.now));
+    let [bulk, interactive] = tunnel.repairs.explain(tunnel.now, &path, measured);
+    let (counts, repairs) = (tunnel.counts, tunnel.repairs.counts());
+    let (lost, sent, bursts) = tunnel.receiver.losses();
     Status {
         path: tunnel.rate.view(),
         pacing_rate: tunnel.rate.pacing_rate(tunnel.ingress.backlog().1),
@@ -101,15 +171,31 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
         srtt: tunnel.sent_history.srtt(),
         loss: tunnel.loss.expected(),
         mean_burst: tunnel.loss.mean_burst(),
+        bulk: ClassStatus {
+            counts: counts.bulk,
+            explanation: bulk,
+            max_overhead: tunnel.config.max_overhead_bulk,
+            over_budget: repairs.over_budget - repairs.over_budget_interactive,
+        },
+        interactive: ClassStatus {
+            counts: counts.interactive,
+            explanation: interactive,
+            max_overhead: tunnel.config.max_overhead_interactive,
+            over_budget: repairs.over_budget_interactive,
+        },
+        losses_from_peer: Losses {
+            share: lost as f64 / sent.max(1) as f64,
+            burst: (lost as f64 / bursts.max(1) as f64).max(1.0),
+        },
         settled: tunnel.loss.totals(),
         spurious: tunnel.sent_history.losses().1,
         backlog: tunnel.ingress.backlog(),
         outstanding: (tunnel.sources.len(), tunnel.sources.lost_count()),
         given_up: tunnel.sources.given_up(),
         receiving: tunnel.receiver.backlog(),
-        sent: tunnel.counts,
+        sent: counts,
         drops: tunnel.ingress.drops(),
-        repairs: tunnel.repairs.counts(),
+        repairs,
         received,
         order,
     }

@@ -1,7 +1,7 @@
 //! Sending: numbers each datagram, records the datagram in the sent-packet history, and paces the
 //! datagrams.
 
-use super::ingress::Class;
+use super::class::Class;
 use super::repair::{PlannedRepair, Purpose};
 use super::sent_history::Content;
 use super::silence::TailProbe;
@@ -30,10 +30,14 @@ impl<P: InnerPacket> Tunnel<P> {
             self.counts.too_long += 1;
             queued = self.ingress.pop(now, self.deadline(), P::mark_congestion)?;
         }
-        let interactive = queued.class == Class::Interactive;
+        let queued_class = queued.class;
+        let interactive = queued_class == Class::Interactive;
         let longest = PREFIX + self.inner_mtu() as usize;
         let (id, gap, payload) = self.sources.push(now, queued, longest);
         self.repairs.on_source(now, interactive, payload.len() as u32);
+        let class = self.counts.of_class(queued_class);
+        class.packets += 1;
+        class.bytes += payload.len() as u64;
         self.counts.sources += 1;
         self.counts.source_bytes += payload.len() as u64;
         Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
@@ -52,6 +56,15 @@ impl<P: InnerPacket> Tunnel<P> {
         };
         self.repairs.sent(now, plan, &mut self.sources);
         self.counts.repair_bytes += payload.len() as u64;
+        let class = match plan.purpose {
+            Purpose::Exact(_) => None,
+            Purpose::Interactive => Some(Class::Interactive),
+            Purpose::Bulk => Some(Class::Bulk),
+        };
+        if let Some(class) = class.map(|class| self.counts.of_class(class)) {
+            class.repairs += 1;
+            class.repair_bytes += payload.len() as u64;
+        }
         let members = plan.members.clone();
         Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
     }

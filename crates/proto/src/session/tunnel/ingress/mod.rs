@@ -19,33 +19,13 @@ mod tests;
 
 pub(super) use bucket::{BUCKETS, bucket_of};
 
-use super::inner::{Meta, Order};
+use super::class::Class;
+use super::inner::Meta;
 use bucket::Bucket;
 use longest::Longest;
 use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Packets that need not be delivered in order (such as bare acknowledgements) are interactive below
-/// this share of the rate below which other packets are.
-///
-/// The next acknowledgement makes up for a lost one. But the receiver knows only a range of numbers
-/// in which a packet's predecessor lies ([`Gap`](crate::wire::Gap)). If a lost acknowledgement is in
-/// this range, the packet waits for it: with four connections at 5 % loss, the 99th percentile of
-/// requests was 165 ms instead of 104 ms. Half the value leaves more acknowledgements unprotected.
-/// Double the value also protects those of transfers of up to 3 Mbit/s.
-const IMMEDIATE_SHARE: f64 = 0.25;
-
-/// The class of a packet. The class decides how many proactive repairs protect the packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Class {
-    /// The packet is not [`Class::Interactive`]. Each repair costs bandwidth that other packets
-    /// need.
-    #[default]
-    Bulk,
-    /// The packet's flow uses little of the path's rate. So repairs of the packet are cheap.
-    Interactive,
-}
 
 /// A packet in the ingress queue.
 #[derive(Debug)]
@@ -160,10 +140,11 @@ impl<P> Ingress<P> {
     ///
     /// The packet is interactive if two conditions hold:
     ///
-    /// - The rate of the packet's bucket is less than `interactive_below`, byte/s. For packets that need
-    ///   not be delivered in order, it is less than [`IMMEDIATE_SHARE`] of this rate.
+    /// - The rate of the packet's bucket is less than `interactive_below`, byte/s (see `class.rs`).
     /// - Fewer than 16 000 bytes wait in the packet's bucket.
-    pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) {
+    ///
+    /// Returns the packet's class.
+    pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) -> Class {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
         while self.bytes + len > self.limit && self.bytes > 0 {
@@ -177,6 +158,7 @@ impl<P> Ingress<P> {
         let repeated = bucket.repeats_ack(&meta);
         if !repeated && let Some(old) = bucket.outdated_by(&meta) {
             let before = old.meta.len as usize;
+            let class = old.class;
             (old.payload, old.meta) = (payload, meta);
             bucket.bytes = bucket.bytes - before + len;
             self.bytes = self.bytes - before + len;
@@ -184,13 +166,9 @@ impl<P> Ingress<P> {
                 longest.set(index, bucket.bytes);
             }
             self.drops.thinned += 1;
-            return;
+            return class;
         }
-        let below = match meta.order {
-            Order::InOrder => interactive_below,
-            Order::Immediate => interactive_below * IMMEDIATE_SHARE,
-        };
-        let interactive = rate < below && bucket.bytes < 16_000;
+        let interactive = rate < interactive_below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now, repeated });
         bucket.bytes += len;
@@ -204,6 +182,7 @@ impl<P> Ingress<P> {
             bucket.credit = self.quantum;
             self.new.push_back(index);
         }
+        class
     }
 
     /// Removes and returns the next packet to send. Drops packets that CoDel selects and that are not

@@ -1,4 +1,5 @@
 use super::*;
+use crate::session::tunnel::inner::Order;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 

@@ -34,9 +34,7 @@ impl Repairs {
                     all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
                     all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
                 }
-                let recent =
-                    Flight { deficit: 0, sources: self.recent.len() as u32, repairs: self.recent_repairs.len() as u32 };
-                let left = if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
+                let (recent, left) = (self.recent_flight(), self.ahead(now, path));
                 // The dither moves a repair by at most half the mean distance between two losses,
                 // and by at most 50 packets.
                 let dither = self.dither / path.proactive.share.max(0.01);
@@ -65,6 +63,16 @@ impl Repairs {
     /// empty.
     pub(super) fn is_tail(&self, now: Time, path: &PathView) -> bool {
         path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
+    }
+
+    /// The newest part of the flight, and the bulk repairs sent in this time.
+    pub(super) fn recent_flight(&self) -> Flight {
+        Flight { deficit: 0, sources: self.recent.len() as u32, repairs: self.recent_repairs.len() as u32 }
+    }
+
+    /// The backlog of the ingress queue.
+    pub(super) fn ahead(&self, now: Time, path: &PathView) -> Backlog {
+        if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) }
     }
 
     /// Number of proactive repairs in flight that span `start` or a later symbol.

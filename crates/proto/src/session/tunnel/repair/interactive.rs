@@ -39,6 +39,7 @@ impl Repairs {
             // The repair is not sent, but the symbols count as spanned. So the next repair is due
             // [`INTERACTIVE_STEP`] later, when the budget may have grown.
             self.counts.over_budget += 1;
+            self.counts.over_budget_interactive += 1;
             members.iter().for_each(|id| sources.cover(id));
             return None;
         }

@@ -20,7 +20,8 @@ use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    BulkRule, ExactRule, RECENT, RECENT_PACKETS, Redundancy, SPAN, Usefulness, tail_wait,
+    BulkRule, ClassView, ExactRule, Explanation, RECENT, RECENT_PACKETS, Redundancy, SPAN, Spread, Usefulness,
+    tail_wait,
 };
 use crate::wire::repair_fields;
 use budget::Budget;
@@ -100,6 +101,8 @@ pub struct RepairCounts {
     /// Proactive repairs that were due but not sent, because the budget was used up. Between two
     /// source symbols, at most one repair for bulk flows counts.
     pub over_budget: u64,
+    /// Repairs among `over_budget` for interactive packets.
+    pub over_budget_interactive: u64,
     /// Number of times that proactive repair was suspended because the repairs recovered nothing.
     pub suspended: u64,
 }
@@ -371,6 +374,22 @@ impl Repairs {
     /// just left.
     pub(super) fn may_be_due(&self) -> bool {
         !self.due.is_empty() || self.unguarded
+    }
+
+    /// Why bulk and interactive packets have the present number of proactive repairs. `measured` is the share of packets
+    /// lost from all causes, for bulk and for interactive packets.
+    pub(super) fn explain(&self, now: Time, path: &PathView, measured: (f64, f64)) -> [Explanation; 2] {
+        let view = |measured: f64, expected: Losses, budget: &Budget| ClassView {
+            redundancy: self.redundancy,
+            is_suspended: self.usefulness.suspended,
+            measured,
+            expected,
+            is_over_budget: !budget.allows(path.room),
+        };
+        let spread = Spread::of(path.packets, path.proactive);
+        let bulk = view(measured.0, path.proactive, &self.bulk);
+        let interactive = view(measured.1, path.sparse, &self.interactive);
+        [bulk.bulk(self.recent_flight(), spread, self.ahead(now, path), path.srtt), interactive.interactive()]
     }
 
     pub(super) fn counts(&self) -> RepairCounts {
