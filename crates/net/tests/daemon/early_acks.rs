@@ -50,7 +50,7 @@ fn streams_over_a_lossy_link_are_exact() {
                     assert_eq!(counts, EarlyAcksStatus::default());
                     continue;
                 }
-                assert!(counts.sent > 50 && counts.suppressed > 0 && counts.changed > 0, "{counts:?}");
+                assert!(counts.sent > 50 && counts.suppressed + counts.changed > 50, "{counts:?}");
                 assert_eq!((counts.resets, counts.refused, counts.no_room), (0, 0, 0), "{counts:?}");
                 assert!(end.session().recovered > 20, "{:?}", end.session());
             }
@@ -131,25 +131,23 @@ fn a_restart_of_the_peer_leaves_no_hole() {
     });
 }
 
-/// The daemon of the sending host stops in the middle of a transfer. The sender gets an error.
+/// The daemon of the sending host stops while it keeps data that it has acknowledged. Both TCPs get an error.
 #[test]
 fn an_end_that_stops_resets_its_connections() {
     with_namespaces("early_acks::an_end_that_stops_resets_its_connections", || {
-        let pair = Pair::raise(&slow(), 1500, SEEN);
+        let pair = Pair::raise(&perfect(), 1500, SEEN);
         let (mut sender, mut receiver) = connected(&pair);
-        let content = noise("stop", 4_000_000);
-        std::thread::scope(|scope| {
-            let sending = scope.spawn(|| sender.write_all(&content).and_then(|()| sender.read_exact(&mut [0])));
-            let receiving = scope.spawn(move || receiver.read_to_end(&mut Vec::new()));
-            let Pair { left, right, link } = pair;
-            until("data was acknowledged early", || early(&left).sent > 50);
-            let last = left.daemon.stop().expect("the last state");
-            assert_eq!(last.peers[0].early_acks.resets, 1, "{:?}", last.peers[0].early_acks);
-            let error = sending.join().unwrap().unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
-            let error = receiving.join().unwrap().unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
-            drop((right, link));
-        });
+        sender.write_all(b"first").unwrap();
+        receiver.read_exact(&mut [0; 5]).unwrap();
+        let to_left = format!("{}/32", pair.left.host.v4());
+        ip(&pair.right.host.namespace, &["route", "add", "blackhole", &to_left]).unwrap();
+        sender.write_all(&noise("stop", 10_000)).unwrap();
+        until("the data is acknowledged early", || unacknowledged(&sender).unwrap() == 0);
+        let Pair { left, right, link: _link } = pair;
+        let last = left.daemon.stop().expect("the last state");
+        assert_eq!(last.peers[0].early_acks.resets, 1, "{:?}", last.peers[0].early_acks);
+        ip(&right.host.namespace, &["route", "del", "blackhole", &to_left]).unwrap();
+        let error = sender.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
     });
 }

@@ -166,9 +166,8 @@ impl Flow {
             self.origin = segment.seq();
             self.check_syns();
         }
-        if let Some(ack) = segment.ack() {
-            self.local_ack =
-                if is_after(ack, self.local_ack) || self.state != State::Open { ack } else { self.local_ack };
+        if let Some(ack) = segment.ack().filter(|ack| is_after(*ack, self.local_ack)) {
+            self.local_ack = ack;
         }
         if self.state != State::Open {
             return FromLocal::Carry;
@@ -229,6 +228,7 @@ impl Flow {
         if segment.has(SYN) {
             self.remote_syn = Some((seq, segment.syn_options()));
             self.remote_next = seq.wrapping_add(1);
+            self.local_ack = self.remote_next;
             self.check_syns();
         }
         self.take_sequence(segment, seq, len);

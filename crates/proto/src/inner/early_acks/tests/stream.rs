@@ -16,7 +16,7 @@ const LEN: u32 = 300_000;
 const MSS: u32 = 1000;
 /// Initial sequence numbers: those of the local TCP wrap around.
 const FIRST: u32 = u32::MAX - 100_000;
-const REMOTE_FIRST: u32 = 77_000;
+const REMOTE_FIRST: u32 = 3_000_000_000;
 
 /// What may go wrong.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +107,7 @@ impl World {
             self.local_reset = true;
             return;
         }
+        assert_eq!(tcp.sequence_number, REMOTE_FIRST + 1, "the local TCP accepts no other number");
         let ack = tcp.acknowledgment_number;
         let edge = ack.wrapping_add(u32::from(tcp.window_size) << SCALE);
         assert!(ack.wrapping_sub(self.local_una) < 1 << 30, "the acknowledgement went back");
