@@ -40,6 +40,7 @@ struct Near {
 enum Written {
     Source { id: u64, gap: u8, payload: String },
     Repair { singles: Vec<u64>, tail: [u64; 2], coding: WrittenCoding, payload: String },
+    BlockRepair { first: u64, k: u8, number: u8, payload: String },
     Window { base: u64, reach: u32, report_every_us: u64, deadline_us: u64 },
     Feedback(Box<WrittenFeedback>),
     Probe { padding: u16 },
@@ -98,6 +99,9 @@ fn typed(written: &Written) -> Packet<Symbol> {
             },
             payload: Symbol::from_slice(&unhex(payload)),
         },
+        Written::BlockRepair { first, k, number, payload } => {
+            Packet::BlockRepair { first: *first, k: *k, number: *number, payload: Symbol::from_slice(&unhex(payload)) }
+        }
         Written::Window { base, reach, report_every_us, deadline_us } => Packet::Window(Window {
             base: *base,
             reach: *reach,
@@ -184,7 +188,7 @@ fn bodies_are_those_of_the_vectors() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 9, "each kind must have a vector");
+    assert_eq!(kinds.len(), 10, "each kind must have a vector");
 }
 
 #[test]

@@ -95,7 +95,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 24] = [
     ("given_up_total", "Symbols given up by the receiver", |s| s.given_up as f64),
     ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),
 ];
-const SESSION_GAUGES: [Figure<SessionStatus>; 10] = [
+const SESSION_GAUGES: [Figure<SessionStatus>; 11] = [
     ("srtt_seconds", "Smoothed round-trip time", |s| s.srtt_s),
     ("min_rtt_seconds", "Smallest recent round-trip time", |s| s.min_rtt_s),
     ("bandwidth_bits_per_second", "Estimated rate of the bottleneck", |s| s.bandwidth_bps),
@@ -106,6 +106,9 @@ const SESSION_GAUGES: [Figure<SessionStatus>; 10] = [
     }),
     ("erasure_floor_ratio", "Loss attributed to the path, not to congestion", |s| s.erasure_floor),
     ("mean_burst_packets", "Mean length of a run of losses", |s| s.mean_burst_packets),
+    ("block_n", "Packets that are sent for a full block of the block code", |s| {
+        s.block_n.map_or(f64::NAN, |n| n as f64)
+    }),
     ("queue_packets", "Packets in the send queue", |s| s.queue_packets as f64),
     ("queue_bytes", "Bytes in the send queue", |s| s.queue_bytes as f64),
 ];

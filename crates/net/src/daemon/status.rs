@@ -266,6 +266,8 @@ pub struct SessionStatus {
     pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
+    /// N: packets that are sent for a full block; null without a block code.
+    pub block_n: Option<u64>,
     /// Repairs over a range of symbols that brought the peer nothing new. Most of them are proactive
     /// repairs for bulk traffic: repairs that were sent before a loss was known.
     pub repairs_wasted: u64,
@@ -367,7 +369,9 @@ impl SessionStatus {
                 ("exact".into(), status.repairs.exact),
                 ("bulk".into(), status.repairs.bulk),
                 ("interactive".into(), status.repairs.interactive),
+                ("block".into(), status.blocks.map_or(0, |blocks| blocks.repairs)),
             ]),
+            block_n: status.blocks.map(|blocks| u64::from(blocks.shape.1)),
             repairs_wasted: sent.peer_redundant,
             queue_drops: BTreeMap::from([
                 ("full".into(), status.drops.full),

@@ -2,14 +2,13 @@
 
 use crate::common::with_namespaces;
 use crate::hosts::{End, Pair, lossy, noise, perfect, until};
-use crate::inside::tcp_both_ways;
+use crate::inside::{connected, tcp_both_ways};
 use ripstop_base::{Fraction, Rate};
 use ripstop_link::LinkConfig;
 use ripstop_net::daemon::EarlyAcksStatus;
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::tcp::unacknowledged;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -17,20 +16,6 @@ const SEEN: &str = "acks = \"seen\"";
 
 fn early(end: &End) -> EarlyAcksStatus {
     end.peer().early_acks
-}
-
-/// A TCP connection from the left host to the right host.
-fn connected(pair: &Pair) -> (TcpStream, TcpStream) {
-    let (left, right) = (&pair.left.host, &pair.right.host);
-    let address = SocketAddr::new(right.v4(), 80);
-    let listener = right.namespace.run(|| TcpListener::bind(address)).unwrap().unwrap();
-    let sender = left.namespace.run(|| TcpStream::connect(address)).unwrap().unwrap();
-    let receiver = listener.accept().unwrap().0;
-    for stream in [&sender, &receiver] {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
-    }
-    (sender, receiver)
 }
 
 #[test]

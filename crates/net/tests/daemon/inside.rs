@@ -1,6 +1,6 @@
 //! Traffic inside the tunnels: ICMP and UDP echoes, and TCP in both directions.
 
-use super::hosts::{Host, noise};
+use super::hosts::{Host, Pair, noise};
 use quinn_udp::UdpSocketState;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
@@ -132,6 +132,20 @@ pub(crate) fn tcp_both_ways(from: &Host, to: &Host, address: IpAddr, len: usize)
         let stream = from.namespace.run(|| TcpStream::connect_timeout(&address, TIMEOUT)).unwrap().unwrap();
         both_ways(&stream, &forth, &back);
     });
+}
+
+/// A TCP connection from the left host to the right host.
+pub(crate) fn connected(pair: &Pair) -> (TcpStream, TcpStream) {
+    let (left, right) = (&pair.left.host, &pair.right.host);
+    let address = SocketAddr::new(right.v4(), 80);
+    let listener = right.namespace.run(|| TcpListener::bind(address)).unwrap().unwrap();
+    let sender = left.namespace.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    let receiver = listener.accept().unwrap().0;
+    for stream in [&sender, &receiver] {
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
+    }
+    (sender, receiver)
 }
 
 /// Sends all of `sent`, and receives at the same time. The received bytes must be `wanted`.

@@ -2,6 +2,7 @@
 //! and an emulated link between them. Every wait is for a condition and has a limit; no test asserts a
 //! duration.
 
+mod codes;
 #[path = "../common/mod.rs"]
 mod common;
 mod early_acks;

@@ -2,9 +2,11 @@
 //! a lost packet.
 //!
 //! [`rate`] has the rate controllers, [`loss`] the estimator of a path's losses, and [`redundancy`]
-//! the rules for repairs. [`filter`] has the sliding maximum that the rate controllers use. No
+//! the rules for repairs. [`block`] chooses the length of a
+//! block code. [`filter`] has the sliding maximum that the rate controllers use. No
 //! module reads a clock: callers pass the time with each event.
 
+pub mod block;
 pub mod filter;
 pub mod loss;
 pub mod rate;

@@ -159,6 +159,12 @@ pub enum EndpointEvent {
         /// The peer.
         peer: PeerId,
     },
+    /// The peer receives datagrams, but no block repairs. It runs a version without `code = "block"`, or the path drops
+    /// these datagrams. What is lost is not recovered.
+    BlocksIgnored {
+        /// The peer.
+        peer: PeerId,
+    },
     /// The peer has acknowledged a datagram that was never sent. This end has ended the session. A
     /// new session begins when one of the ends has something to send.
     FalseReport {

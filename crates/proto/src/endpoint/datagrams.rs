@@ -30,7 +30,7 @@ impl Endpoint {
         let Some(near) = path.expand() else { return };
         match parse_body(kind, body, &near) {
             Ok(packet) => {
-                let costly = matches!(packet, Packet::Repair { .. } | Packet::Feedback(_));
+                let costly = matches!(packet, Packet::Repair { .. } | Packet::BlockRepair { .. } | Packet::Feedback(_));
                 if costly && !self.work.allows(now, &mut path.work) {
                     path.over_work += 1;
                     self.counters.over_work += 1;

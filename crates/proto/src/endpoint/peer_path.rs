@@ -346,6 +346,7 @@ impl PeerPath {
                 TunnelEvent::Silent => EndpointEvent::Silent { peer },
                 TunnelEvent::Heard => EndpointEvent::Heard { peer },
                 TunnelEvent::Closed => EndpointEvent::Closed { peer },
+                TunnelEvent::BlocksIgnored => EndpointEvent::BlocksIgnored { peer },
                 TunnelEvent::LargeLost => {
                     if let Some(mtu) = &mut self.mtu {
                         mtu.doubt(now);

@@ -1,5 +1,6 @@
 //! The body of a packet: its size, its bytes, and the parser.
 
+use super::block::{BLOCK_FIELDS, emit_block_repair, parse_block_repair};
 use super::bytes::{EmitError, Malformed, Reader, Writer};
 use super::context::WireContext;
 use super::feedback::{Measured, emit_window, parse_feedback, parse_window, window_len};
@@ -22,6 +23,7 @@ impl<P: Payload> Packet<P> {
             // The gap byte of the symbol is not written: SOURCE_FIELDS contains the gap.
             Packet::Source { payload, .. } => SOURCE_FIELDS + payload.len().saturating_sub(PREFIX),
             Packet::Repair { members, coding, payload } => repair_fields(members, coding) + payload.len(),
+            Packet::BlockRepair { payload, .. } => BLOCK_FIELDS + payload.len(),
             Packet::Feedback(feedback) => Measured::new(feedback).map_or(0, |measured| measured.len()),
             Packet::Window(window) => window_len(window),
             Packet::Probe { padding } => usize::from(*padding),
@@ -53,6 +55,9 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
             _ => Err(EmitError::Value("payload")),
         },
         Packet::Repair { members, coding, payload } => emit_repair(buffer, members, coding, payload.as_ref()),
+        Packet::BlockRepair { first, k, number, payload } => {
+            emit_block_repair(buffer, *first, *k, *number, payload.as_ref())
+        }
         Packet::Feedback(feedback) => Measured::new(feedback)?.emit(buffer),
         Packet::Window(window) => emit_window(buffer, window),
         Packet::Probe { padding } => {
@@ -80,6 +85,7 @@ pub fn parse_body(kind: Kind, body: &[u8], near: &WireContext) -> Result<Packet<
         Kind::Source => parse_source(body, near.id_near),
         Kind::RepairBySeed => parse_repair(body, false, near.id_near),
         Kind::RepairExplicit => parse_repair(body, true, near.id_near),
+        Kind::RepairOfBlock => parse_block_repair(body, near.id_near),
         Kind::Feedback => Ok(Packet::Feedback(Box::new(parse_feedback(body, near)?))),
         Kind::Window => Ok(Packet::Window(parse_window(body, near)?)),
         Kind::Probe => match u16::try_from(body.len()) {

@@ -47,6 +47,9 @@ impl<P: Payload> Packet<P> {
             Packet::Repair { members, coding, payload } => {
                 Packet::Repair { members: members.clone(), coding: coding.clone(), payload: zeros(payload.len()) }
             }
+            Packet::BlockRepair { first, k, number, payload } => {
+                Packet::BlockRepair { first: *first, k: *k, number: *number, payload: zeros(payload.len()) }
+            }
             Packet::Feedback(feedback) => Packet::Feedback(feedback.clone()),
             Packet::Window(window) => Packet::Window(*window),
             Packet::Probe { padding } => Packet::Probe { padding: *padding },
@@ -64,6 +67,7 @@ impl Packet<Symbol> {
         match self {
             Packet::Source { id, .. } => near.id_near = *id,
             Packet::Repair { members, .. } => near.id_near = members.first().unwrap_or(0),
+            Packet::BlockRepair { first, .. } => near.id_near = *first,
             Packet::Window(window) => near.id_near = window.base,
             Packet::Feedback(feedback) => {
                 (near.sent_id, near.sent_number) = (feedback.next_undecoded, feedback.largest);

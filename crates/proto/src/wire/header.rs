@@ -46,6 +46,8 @@ pub enum Kind {
     Challenge = 0x17,
     /// The token of a challenge.
     Answer = 0x18,
+    /// A repair of a block.
+    RepairOfBlock = 0x19,
 }
 
 impl Kind {
@@ -64,6 +66,7 @@ impl Kind {
             0x16 => Kind::Close,
             0x17 => Kind::Challenge,
             0x18 => Kind::Answer,
+            0x19 => Kind::RepairOfBlock,
             other => return Err(Malformed::Type(other)),
         })
     }
@@ -74,6 +77,7 @@ impl Kind {
             Packet::Source { .. } => Kind::Source,
             Packet::Repair { coding: Coding::Seed(_), .. } => Kind::RepairBySeed,
             Packet::Repair { coding: Coding::Explicit(_), .. } => Kind::RepairExplicit,
+            Packet::BlockRepair { .. } => Kind::RepairOfBlock,
             Packet::Feedback(_) => Kind::Feedback,
             Packet::Window(_) => Kind::Window,
             Packet::Probe { .. } => Kind::Probe,

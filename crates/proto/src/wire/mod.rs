@@ -24,6 +24,7 @@
 //! The parsers accept exactly the bytes that the emitters write. For all other bytes they return a
 //! [`Malformed`] error. A parsed packet that is emitted again gives the same bytes.
 
+mod block;
 mod body;
 mod bytes;
 mod carried;
@@ -38,6 +39,7 @@ mod repair;
 mod sets;
 pub mod symbol;
 
+pub use block::{MAX_BLOCK_REPAIRS, MAX_BLOCK_SOURCES, block_coding};
 pub use body::{emit_body, parse_body};
 pub use bytes::{EmitError, Malformed};
 pub use context::{ReportedTotals, WireContext};

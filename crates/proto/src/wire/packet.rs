@@ -39,6 +39,18 @@ pub enum Packet<P> {
         /// The combination of the members.
         payload: P,
     },
+    /// A repair of a block of source symbols with consecutive numbers (paper 003). Any K packets of the block restore
+    /// it ([`super::block_coding`]).
+    BlockRepair {
+        /// The number of the block's first source symbol (20 bits on the wire).
+        first: u64,
+        /// K: how many source symbols the block has.
+        k: u8,
+        /// The repair's number in the block, from 0 on.
+        number: u8,
+        /// The combination of the source symbols.
+        payload: P,
+    },
     /// A report of the datagrams and source symbols that have arrived from the peer.
     Feedback(Box<Feedback>),
     /// The sender's coding window, and the interval at which the sender wants reports.

@@ -22,7 +22,7 @@ pub(crate) const NEAR: WireContext = WireContext {
 
 /// Any packet.
 pub(crate) fn packets() -> impl Strategy<Value = Packet<Symbol>> {
-    prop_oneof![sources(), repairs(), feedbacks(), windows(), probes(), tokens(), Just(Packet::Close)]
+    prop_oneof![sources(), repairs(), block_repairs(), feedbacks(), windows(), probes(), tokens(), Just(Packet::Close)]
 }
 
 fn sources() -> impl Strategy<Value = Packet<Symbol>> {
@@ -73,6 +73,12 @@ fn listed_repairs() -> impl Strategy<Value = Packet<Symbol>> {
             Packet::Repair { members, coding, payload: Symbol::from_slice(&payload) }
         },
     )
+}
+
+fn block_repairs() -> impl Strategy<Value = Packet<Symbol>> {
+    (ids(), 1..=MAX_BLOCK_SOURCES, 0..MAX_BLOCK_REPAIRS, bytes()).prop_map(|(first, k, number, payload)| {
+        Packet::BlockRepair { first, k, number, payload: Symbol::from_slice(&payload) }
+    })
 }
 
 fn windows() -> impl Strategy<Value = Packet<Symbol>> {

@@ -26,7 +26,7 @@ impl Checked {
     fn add(&mut self, packet: &TunnelPacket<LabelledPacket>) {
         *match packet {
             TunnelPacket::Source { .. } => &mut self.sources,
-            TunnelPacket::Repair { .. } => &mut self.repairs,
+            TunnelPacket::Repair { .. } | TunnelPacket::BlockRepair { .. } => &mut self.repairs,
             TunnelPacket::Feedback(_) => &mut self.reports,
             TunnelPacket::Window(_) => &mut self.windows,
             TunnelPacket::Probe { .. }

@@ -1,5 +1,6 @@
 //! The sections and settings of the configuration file, with their places in the text.
 
+use super::code::CodeSetting;
 use ripstop_base::Word;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -28,6 +29,7 @@ pub(super) struct Interface {
     pub(super) rate: Option<Spanned<Word>>,
     pub(super) redundancy: Option<Spanned<Word>>,
     pub(super) ecn: Option<bool>,
+    pub(super) code: Option<Spanned<CodeSetting>>,
     pub(super) acks: Option<Spanned<String>>,
     pub(super) max_overhead: Option<MaxOverhead>,
     /// `patience` is the former name of this setting.

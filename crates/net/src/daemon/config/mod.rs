@@ -1,5 +1,6 @@
 //! The daemon's configuration ([`DaemonConfig`]), and how the configuration is read from a file.
 
+mod code;
 mod file;
 mod read;
 #[cfg(test)]

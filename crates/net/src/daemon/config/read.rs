@@ -278,6 +278,9 @@ impl Reader<'_> {
         if let Some(redundancy) = self.optional("redundancy", interface.redundancy.as_ref(), str::parse)? {
             tunnel.redundancy = redundancy;
         }
+        if let Some(code) = &interface.code {
+            tunnel.code = code.get_ref().code().map_err(|problem| self.wrong("code", code, problem))?;
+        }
         tunnel.ecn = interface.ecn.unwrap_or(tunnel.ecn);
         if let Some(most) = &interface.max_overhead {
             if let Some(bulk) = self.optional("max-overhead.bulk", most.bulk.as_ref(), overhead)? {

@@ -3,9 +3,10 @@
 
 use super::*;
 use ripstop_base::Seed;
+use ripstop_proto::control::loss::Losses;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::endpoint::Acks;
-use ripstop_proto::session::tunnel::RateMode;
+use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, RateMode};
 
 fn key(seed: u64) -> PrivateKey {
     PrivateKey::generate(&mut Seed::new(seed).stream("key"))
@@ -29,7 +30,7 @@ fn with(interface: &str, peer: &str) -> String {
 fn every_setting_is_read() {
     let config = parse(&with(
         "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
-         max-overhead = { bulk = \"50%\", interactive = 2 }\ndeadline = \"2s\"\nacks = \"seen\"\nmetrics = \"127.0.0.1:9482\"\n\
+         max-overhead = { bulk = \"50%\", interactive = 2 }\ndeadline = \"2s\"\nacks = \"seen\"\ncode = { block = { k = 8, n = 11 } }\nmetrics = \"127.0.0.1:9482\"\n\
          status = \"a.sock\"",
         "endpoint = \"vpn.example.org:5182\"\nkeepalive = \"25s\"\nname = \"berlin\"",
     ))
@@ -42,6 +43,7 @@ fn every_setting_is_read() {
     assert_eq!((config.tunnel.max_overhead_bulk, config.tunnel.max_overhead_interactive), (0.5, 2.0));
     assert_eq!(config.tunnel.deadline, Some(Duration::from_secs(2)));
     assert_eq!(config.acks, Acks::Seen);
+    assert_eq!(config.tunnel.code, Code::Block(BlockSettings { k: 8, n: BlockLength::Fixed(11) }));
     assert_eq!(config.status, Some(StatusSocket::At("a.sock".into())));
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint.as_ref().unwrap().to_string(), "vpn.example.org:5182");
@@ -59,6 +61,33 @@ fn missing_settings_have_defaults() {
     assert_eq!(config.peers[0].name, key(2).public().to_string());
     let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
     assert_eq!(v6.tunnel.inner_mtu(), 1416);
+}
+
+#[test]
+fn a_code_is_a_name_or_a_table() {
+    let code = |text: &str| parse(&with(&format!("code = {text}"), "")).map(|config| config.tunnel.code);
+    assert_eq!(code("\"window\""), Ok(Code::Window));
+    assert_eq!(code("\"block\""), Ok(Code::Block(BlockSettings { k: 16, n: BlockLength::Measured })));
+    let losses = BlockLength::For(Losses { share: 0.02, burst: 1.5 });
+    assert_eq!(
+        code("{ block = { k = 20, loss = \"2%\", burst = 1.5 } }"),
+        Ok(Code::Block(BlockSettings { k: 20, n: losses }))
+    );
+    for (wrong, words) in [
+        ("\"rlnc\"", "\"window\", \"block\""),
+        ("7", "\"window\", \"block\""),
+        ("{ block = { k = 0 } }", "block.k: `0` is wrong; write 1 to 64"),
+        ("{ block = { k = 20, n = 19 } }", "write 20 to 84"),
+        ("{ block = { n = 20, loss = \"1%\" } }", "either n or loss"),
+        ("{ block = { burst = 2 } }", "needs block.loss"),
+        ("{ block = { loss = \"100%\" } }", "less than 100%"),
+        ("{ block = { loss = 0.1, burst = 0.5 } }", "1 to 1000"),
+        ("{ block = { m = 2 } }", "unknown field `m`"),
+        ("{ window = {} }", "unknown field `window`"),
+    ] {
+        let error = code(wrong).unwrap_err();
+        assert!(error.starts_with("t.toml:4:") && error.contains(words), "{wrong}: {error}");
+    }
 }
 
 #[test]

@@ -74,6 +74,12 @@ impl PacketLoop {
                     peer.connected = None;
                 }
             }
+            EndpointEvent::BlocksIgnored { peer } => {
+                tracing::warn!(
+                    peer = %named(&self.peers, peer),
+                    "the peer receives no repairs of `code = \"block\"`, so no loss is recovered: update the peer, or write `code = \"window\"`"
+                );
+            }
             EndpointEvent::FalseReport { peer } => {
                 let name = named(&self.peers, peer);
                 if let Some(peer) = self.peers.get_mut(peer.index()) {

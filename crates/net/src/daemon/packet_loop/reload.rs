@@ -93,7 +93,7 @@ pub(in crate::daemon) fn needs_restart(old: &DaemonConfig, new: &DaemonConfig) -
         ("address", old.addresses != new.addresses),
         ("port or listen", old.listen != new.listen),
         ("name", old.name != new.name),
-        ("mtu, rate, redundancy, max-overhead or deadline", tunnels[0] != tunnels[1]),
+        ("mtu, rate, redundancy, code, ecn, max-overhead or deadline", tunnels[0] != tunnels[1]),
         ("acks", old.acks != new.acks),
         ("metrics", old.metrics != new.metrics),
         ("user", old.user != new.user),

@@ -66,7 +66,7 @@ impl<P: InnerPacket> Tunnel<P> {
             base: self.sources.first(),
             reach: self.reach(),
             report_every: whole_micros(report_every),
-            deadline: whole_micros(self.deadline()),
+            deadline: whole_micros(self.block_wait().map_or(self.deadline(), |wait| wait.min(self.deadline()))),
         }
     }
 }

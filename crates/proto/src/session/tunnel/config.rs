@@ -1,6 +1,7 @@
 //! The settings of a tunnel: sizes, limits, rate mode and redundancy.
 
 use super::class::ClassHints;
+use crate::control::loss::Losses;
 use crate::control::rate::{Mode, Tuning};
 use crate::control::redundancy::Redundancy;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
@@ -49,6 +50,44 @@ impl fmt::Display for RateMode {
     }
 }
 
+/// The code that protects the packets that this end sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Code {
+    /// A sliding window: repairs span any outstanding packets, and answer the peer's reports.
+    #[default]
+    Window,
+    /// Blocks without feedback (paper 003): K packets, then N - K repairs. Nothing is sent again.
+    Block(BlockSettings),
+}
+
+/// The settings of [`Code::Block`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockSettings {
+    /// K: source packets of a block, 1 to [`MAX_BLOCK_SOURCES`](crate::wire::MAX_BLOCK_SOURCES).
+    pub k: u8,
+    /// How N is chosen.
+    pub n: BlockLength,
+}
+
+/// How N, the number of packets sent for a block, is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BlockLength {
+    /// This N: K to K + [`MAX_BLOCK_REPAIRS`](crate::wire::MAX_BLOCK_REPAIRS).
+    Fixed(u8),
+    /// The best N for these losses ([`best_n`](crate::control::block::best_n)).
+    For(Losses),
+    /// The best N for the losses that the peer's reports show.
+    Measured,
+}
+
+impl Default for BlockSettings {
+    /// K = 16: a block of full packets lasts 10 ms at 20 Mbit/s. Half the value needs more repairs for the same residual
+    /// loss. With double the value, packets wait twice as long for their repairs.
+    fn default() -> BlockSettings {
+        BlockSettings { k: 16, n: BlockLength::Measured }
+    }
+}
+
 /// The settings of one end of a tunnel.
 ///
 /// The settings of the two ends need not agree. In the handshake, each end tells the other end the
@@ -63,6 +102,8 @@ pub struct TunnelConfig {
     pub rate: RateMode,
     /// The constants of the adaptive rate controller.
     pub tuning: Tuning,
+    /// The code that protects the packets that this end sends. The ends may have different codes.
+    pub code: Code,
     /// How many proactive repairs are sent. A proactive repair is sent before a loss is reported.
     pub redundancy: Redundancy,
     /// The rules that give packets a hint of their class, from their DSCP and ports.
@@ -111,6 +152,7 @@ impl Default for TunnelConfig {
             header: 28,
             rate: RateMode::Adaptive(Mode::Fair),
             tuning: Tuning::default(),
+            code: Code::Window,
             redundancy: Redundancy::Adaptive,
             classes: ClassHints::default(),
             max_overhead_bulk: 1.0,

@@ -32,4 +32,6 @@ pub enum TunnelEvent {
     LargeLost,
     /// A large datagram has arrived after [`TunnelEvent::LargeLost`].
     LargeReceived,
+    /// The peer receives datagrams, but no block repairs: it is too old for [`Code::Block`](super::Code::Block).
+    BlocksIgnored,
 }

@@ -44,13 +44,13 @@ impl<P: InnerPacket> Tunnel<P> {
             self.events.push_back(TunnelEvent::Heard);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let events = &mut self.events;
+        let (events, blocks) = (&mut self.events, &mut self.blocks);
         let (loss, hole, mtu) = (&mut self.loss, &mut self.black_hole, self.config.path_mtu);
         let mut evidence = Evidence::None;
         let mut report = self.sent_history.take(
             now,
             feedback,
-            |outcome| apply_outcome(outcome, sources, repairs, announce, events),
+            |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks),
             |lost, bytes| {
                 loss.settle(now, lost);
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
@@ -72,7 +72,9 @@ impl<P: InnerPacket> Tunnel<P> {
             self.recovery_wait.offer(now, age.saturating_sub(srtt));
             self.ingress.set_rtt(srtt, self.recovery_wait.get(srtt));
             let path = self.path(now);
-            self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
+            if self.blocks.is_none() {
+                self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
+            }
             if !self.is_waiting() {
                 self.sent_history.all_answered();
                 self.silence.tail = TailProbe::Possible;

@@ -33,6 +33,7 @@
 
 mod announcement;
 mod black_hole;
+mod blocks;
 mod bounds;
 mod class;
 mod config;
@@ -56,8 +57,9 @@ mod state;
 mod status;
 mod transmit;
 
+pub use blocks::BlockCounts;
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
-pub use config::{RateMode, TunnelConfig};
+pub use config::{BlockLength, BlockSettings, Code, RateMode, TunnelConfig};
 pub use event::{PathPacket, TunnelEvent};
 pub use ingress::QueueDrops;
 pub use inner::{InnerPacket, Meta, Order};
@@ -71,6 +73,7 @@ use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, Packet, ReportedTotals, Window, WireContext};
 use black_hole::BlackHole;
+use blocks::Blocks;
 use ingress::Ingress;
 use pacer::Pacer;
 use receive::Receiver;
@@ -102,6 +105,8 @@ pub struct Tunnel<P: InnerPacket> {
     sent_history: SentHistory,
     skips: Skips,
     repairs: Repairs,
+    /// None: the code is not a block code.
+    blocks: Option<Blocks<P>>,
     rate: RateControl,
     pacer: Pacer,
     loss: LossEstimator,
@@ -170,6 +175,10 @@ impl<P: InnerPacket> Tunnel<P> {
             sent_history: SentHistory::new(config.initial_rtt),
             skips: Skips::new(entropy),
             repairs,
+            blocks: match config.code {
+                Code::Window => None,
+                Code::Block(settings) => Some(Blocks::new(settings)),
+            },
             rate,
             pacer: Pacer::new(now),
             loss: LossEstimator::default(),
@@ -362,6 +371,9 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Packet::Repair { members, coding, payload } => {
                 self.receiver.repair(now, &members, &coding, payload);
             }
+            Packet::BlockRepair { first, k, number, payload } => {
+                self.on_block_repair(now, first, k, number, payload);
+            }
             Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
             Packet::Window(window) => self.receiver.window(now, &window),
             Packet::Probe { .. } | Packet::Challenge { .. } | Packet::Answer { .. } => {}
@@ -421,6 +433,13 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         if self.silence.tail == TailProbe::Due {
             return Some(self.probe_tail(now));
         }
+        if self.blocks.is_some() {
+            let sent = self.send_block_repair(now).or_else(|| self.send_source(now));
+            if sent.is_none() {
+                self.pacer.hold(false);
+            }
+            return sent;
+        }
         let path = self.path(now);
         if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
             && let Some(sent) = self.send_repair(now, &plan)
@@ -447,7 +466,10 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         let path = self.path(self.now);
         let sending = if self.silence.batches == 0 && self.has_room() {
             let now = self.has_waiting().then_some(self.now);
-            let due = self.repairs.next_due(&self.sources, &path);
+            let due = match &self.blocks {
+                Some(blocks) => blocks.next_due(self.block_flush()),
+                None => self.repairs.next_due(&self.sources, &path),
+            };
             [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
         } else {
             None

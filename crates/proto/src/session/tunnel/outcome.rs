@@ -1,10 +1,11 @@
 //! Passes a datagram's outcome to the parts of the tunnel that need it. A *late* datagram arrived
 //! after it was declared lost.
 
+use super::blocks::Blocks;
 use super::repair::Repairs;
 use super::sent_history::{Content, Outcome};
 use super::sources::Sources;
-use super::{InnerPacket, TunnelEvent};
+use super::{InnerPacket, Tunnel, TunnelEvent};
 use std::collections::VecDeque;
 
 /// Tells the part of the tunnel that supplied a datagram's content what became of the datagram.
@@ -17,6 +18,7 @@ pub(super) fn apply_outcome<P: InnerPacket>(
     repairs: &mut Repairs,
     announce: &mut bool,
     events: &mut VecDeque<TunnelEvent>,
+    blocks: &mut Option<Blocks<P>>,
 ) {
     match outcome {
         Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
@@ -26,6 +28,8 @@ pub(super) fn apply_outcome<P: InnerPacket>(
         }
         Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
         Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
+        Outcome::Received(Content::BlockRepair) => events.extend(Tunnel::<P>::note_block_fate(blocks, true)),
+        Outcome::Lost(Content::BlockRepair) => events.extend(Tunnel::<P>::note_block_fate(blocks, false)),
         Outcome::Lost(Content::Window) => *announce = true,
         Outcome::Received(Content::Probe(padding)) => {
             events.push_back(TunnelEvent::Probe { padding, received: true });

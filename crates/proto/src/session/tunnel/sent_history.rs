@@ -45,6 +45,8 @@ pub(super) enum Content {
     Exact(u64),
     /// The proactive repair with this number.
     Proactive(u64),
+    /// A repair of a block.
+    BlockRepair,
     /// A window announcement.
     Window,
     /// A probe with this number of padding bytes.

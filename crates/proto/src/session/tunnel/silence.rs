@@ -11,6 +11,7 @@
 use super::black_hole::Evidence;
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
+use super::repair::PlannedRepair;
 use super::{Tunnel, TunnelEvent};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
@@ -123,7 +124,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// silence would begin.
     pub(super) fn probe_tail(&mut self, now: Time) -> Transmit<Datagram<P>> {
         let pause = self.sent_history.last_eliciting();
-        let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
+        let plan = self.plan_probe(now);
         let repair = plan.and_then(|plan| self.send_repair(now, &plan));
         let sent = repair.unwrap_or_else(|| self.send_probe(now, 0));
         self.sent_history.go_on_from(pause);
@@ -152,18 +153,24 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Declares every datagram in flight lost.
     fn give_up_in_flight(&mut self) {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let events = &mut self.events;
+        let (events, blocks) = (&mut self.events, &mut self.blocks);
         let (loss, now) = (&mut self.loss, self.now);
         let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
         let mut evidence = Evidence::None;
         self.sent_history.give_up_in_flight(
-            |outcome| apply_outcome(outcome, sources, repairs, announce, events),
+            |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks),
             |lost, bytes| {
                 loss.settle(now, lost);
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );
         self.take_evidence(evidence);
+    }
+
+    /// The repair that a probe carries. A block code sends no repair of its own accord.
+    fn plan_probe(&mut self, now: Time) -> Option<PlannedRepair> {
+        let path = self.path(now);
+        if self.blocks.is_some() { None } else { self.repairs.plan_probe(&self.sources, &path) }
     }
 
     /// Sends the next probe of the current batch. `None`: the batch is complete.
@@ -183,7 +190,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if small || f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
             return Some(self.send_probe(now, 0));
         }
-        if let Some(plan) = self.repairs.plan_probe(&self.sources, &path)
+        if let Some(plan) = self.plan_probe(now)
             && let Some(sent) = self.send_repair(now, &plan)
         {
             return Some(sent);

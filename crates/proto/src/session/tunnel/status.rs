@@ -1,6 +1,7 @@
 //! A tunnel's state and counts at one moment, for people and metrics.
 
 use super::Tunnel;
+use super::blocks::BlockCounts;
 use super::class::{Class, Hint};
 use super::ingress::QueueDrops;
 use super::inner::InnerPacket;
@@ -149,6 +150,8 @@ pub struct Status {
     pub drops: QueueDrops,
     /// Repairs sent.
     pub repairs: RepairCounts,
+    /// What the block code has sent; None if the code is not a block code.
+    pub blocks: Option<BlockCounts>,
     /// Counts of the receiving half.
     pub received: ReceiveCounts,
     /// Counts of in-order delivery.
@@ -196,6 +199,7 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
         sent: counts,
         drops: tunnel.ingress.drops(),
         repairs,
+        blocks: tunnel.blocks.as_ref().map(|blocks| blocks.counts()),
         received,
         order,
     }

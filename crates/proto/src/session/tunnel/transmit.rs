@@ -34,7 +34,10 @@ impl<P: InnerPacket> Tunnel<P> {
         let interactive = queued_class == Class::Interactive;
         let longest = PREFIX + self.inner_mtu() as usize;
         let (id, gap, payload) = self.sources.push(now, queued, longest);
-        self.repairs.on_source(now, interactive, payload.len() as u32);
+        match &mut self.blocks {
+            Some(blocks) => blocks.on_source(now, id),
+            None => self.repairs.on_source(now, interactive, payload.len() as u32),
+        }
         let class = self.counts.of_class(queued_class);
         class.packets += 1;
         class.bytes += payload.len() as u64;

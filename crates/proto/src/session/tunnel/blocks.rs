@@ -1,0 +1,204 @@
+//! The block code of the sending half ([`Code::Block`](super::Code), paper 003): after K source symbols leave the N - K
+//! repairs of their block. Nothing is sent again, and no report causes a repair. Reports serve the rate control, and the
+//! choice of N.
+
+use super::config::{BlockLength, BlockSettings};
+use super::inner::InnerPacket;
+use super::sent_history::Content;
+use super::sources::Sources;
+use super::{Tunnel, TunnelEvent};
+use crate::control::block::best_n;
+use crate::control::loss::Losses;
+use crate::session::Transmit;
+use crate::wire::{Datagram, MAX_BLOCK_REPAIRS, Packet, block_coding};
+use ripstop_base::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Time between two choices of N. Half the value follows changes of the path sooner, and computes more. Double the value
+/// keeps an N that no longer fits for up to 2 s.
+const CHOOSE_EVERY: Duration = Duration::from_secs(1);
+/// Shortest wait for the next packet before a block that is not full ends. Half the value makes more short blocks, which
+/// have relatively more repairs. With double the value, the last packets before a pause are restored later.
+const LEAST_FLUSH: Duration = Duration::from_millis(10);
+/// Longest such wait. Half and double the value matter only on paths that need more than this time for a block.
+const MOST_FLUSH: Duration = Duration::from_millis(500);
+/// When this number of block repairs was lost and none was received, the peer does not know block repairs. Half the value
+/// may be wrong on a path that loses 90 % of the packets. Double the value finds out later.
+const IGNORED: u64 = 100;
+
+/// What the block code has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// K and N of a full block now.
+    pub shape: (u8, u8),
+    /// Blocks sent.
+    pub blocks: u64,
+    /// Blocks that ended early, because no packet came for a while.
+    pub flushed: u64,
+    /// Repairs sent.
+    pub repairs: u64,
+}
+
+/// A block that has ended, and whose repairs have not been made.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    first: u64,
+    k: u8,
+    repairs: u8,
+}
+
+/// A repair that waits to be sent.
+#[derive(Debug)]
+struct Ready<P> {
+    first: u64,
+    k: u8,
+    number: u8,
+    payload: P,
+}
+
+/// The block that is being sent, and the repairs of the last one.
+#[derive(Debug)]
+pub(super) struct Blocks<P> {
+    settings: BlockSettings,
+    n: u8,
+    chosen: Option<Time>,
+    /// The first symbol of the open block, and the number of symbols in it.
+    first: u64,
+    count: u8,
+    /// When the last symbol left.
+    last: Time,
+    ended: Option<Ended>,
+    ready: VecDeque<Ready<P>>,
+    /// Block repairs that were received, and lost.
+    fates: (u64, u64),
+    counts: BlockCounts,
+}
+
+impl<P: InnerPacket> Blocks<P> {
+    pub(super) fn new(settings: BlockSettings) -> Blocks<P> {
+        let n = match settings.n {
+            BlockLength::Fixed(n) => n.max(settings.k),
+            _ => settings.k,
+        };
+        let (first, count, last) = (0, 0, Time::ZERO);
+        let counts = BlockCounts { shape: (settings.k, n), ..BlockCounts::default() };
+        let (ended, ready) = (None, VecDeque::new());
+        Blocks { settings, n, chosen: None, first, count, last, ended, ready, fates: (0, 0), counts }
+    }
+
+    /// Records that source symbol `id` leaves.
+    pub(super) fn on_source(&mut self, now: Time, id: u64) {
+        if self.count == 0 {
+            self.first = id;
+        }
+        self.count += 1;
+        self.last = now;
+        if self.count >= self.settings.k {
+            self.end();
+        }
+    }
+
+    /// Records the fate of a block repair. Returns true once, when it is clear that the peer ignores block repairs.
+    pub(super) fn settled(&mut self, received: bool) -> bool {
+        let (arrived, lost) = &mut self.fates;
+        *(if received { &mut *arrived } else { &mut *lost }) += 1;
+        *arrived == 0 && *lost == IGNORED && !received
+    }
+
+    /// When a repair is due, if blocks end after a pause of `flush`. None: no block is open.
+    pub(super) fn next_due(&self, flush: Duration) -> Option<Time> {
+        if self.ended.is_some() || !self.ready.is_empty() {
+            return Some(self.last);
+        }
+        (self.count > 0).then(|| self.last + flush)
+    }
+
+    pub(super) fn counts(&self) -> BlockCounts {
+        self.counts
+    }
+
+    /// Ends the open block after a pause of `flush`, and makes the repairs of a block that has ended. They are made
+    /// together, because a later report may let the encoder forget symbols of the block.
+    fn prepare(&mut self, now: Time, flush: Duration, sources: &Sources<P>) {
+        if self.count > 0 && now >= self.last + flush {
+            self.counts.flushed += 1;
+            self.end();
+        }
+        let Some(Ended { first, k, repairs }) = self.ended.take() else { return };
+        // Symbols before the window's base are known to be decoded: the rest is a smaller block.
+        let known = u8::try_from(sources.first().saturating_sub(first)).unwrap_or(u8::MAX).min(k);
+        let (first, k) = (first + u64::from(known), k - known);
+        for number in 0..repairs {
+            let Some((members, coding)) = block_coding(first, k, number) else { return };
+            let Ok(payload) = sources.encoder().explicit(&members, &coding.all(&members)) else { return };
+            self.ready.push_back(Ready { first, k, number, payload });
+        }
+    }
+
+    /// Ends the open block. A short block gets its share of the repairs, rounded up.
+    fn end(&mut self) {
+        let (k, all) = (u16::from(self.settings.k), u16::from(self.n - self.settings.k));
+        let repairs = (all * u16::from(self.count)).div_ceil(k).min(u16::from(MAX_BLOCK_REPAIRS)) as u8;
+        self.ended = Some(Ended { first: self.first, k: self.count, repairs });
+        self.count = 0;
+        self.counts.blocks += 1;
+    }
+
+    /// Chooses N anew if it is time.
+    fn choose(&mut self, now: Time, measured: Losses, packets: f64, rtt: Duration) {
+        let losses = match self.settings.n {
+            BlockLength::Fixed(_) => return,
+            BlockLength::For(losses) => losses,
+            BlockLength::Measured => measured,
+        };
+        if self.chosen.is_none_or(|at| now.since(at) >= CHOOSE_EVERY) {
+            self.chosen = Some(now);
+            self.n = best_n(self.settings.k, losses, packets, rtt);
+            self.counts.shape.1 = self.n;
+        }
+    }
+}
+
+impl<P: InnerPacket> Tunnel<P> {
+    /// How long a block waits for its next packet: the time of a block on the path, within limits.
+    pub(super) fn block_flush(&self) -> Duration {
+        let n = self.blocks.as_ref().map_or(0, |blocks| blocks.n);
+        let bytes = f64::from(n) * f64::from(self.config.path_mtu);
+        let time = Duration::from_secs_f64((bytes / self.rate.view().bandwidth.max(1.0)).min(10.0));
+        time.clamp(LEAST_FLUSH, MOST_FLUSH)
+    }
+
+    /// How long the peer shall wait for a missing symbol: until the repairs of its block have arrived. None: the code is
+    /// not a block code.
+    pub(super) fn block_wait(&self) -> Option<Duration> {
+        self.blocks.as_ref().map(|_| 2 * self.block_flush() + self.sent_history.srtt() / 8)
+    }
+
+    /// The next repair of a block, if one is due and the code is a block code.
+    pub(super) fn send_block_repair(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
+        let flush = self.block_flush();
+        let losses = Losses { share: self.loss.proactive(now), ..self.loss.losses() };
+        let packets = self.rate.view().bandwidth / f64::from(self.config.path_mtu);
+        let rtt = self.sent_history.srtt();
+        let blocks = self.blocks.as_mut()?;
+        blocks.choose(now, losses, packets, rtt);
+        blocks.prepare(now, flush, &self.sources);
+        let Ready { first, k, number, payload } = blocks.ready.pop_front()?;
+        blocks.counts.repairs += 1;
+        self.counts.repair_bytes += payload.len() as u64;
+        Some(self.send(now, Content::BlockRepair, Packet::BlockRepair { first, k, number, payload }))
+    }
+
+    /// Takes a block repair of the peer.
+    pub(super) fn on_block_repair(&mut self, now: Time, first: u64, k: u8, number: u8, payload: P) {
+        if let Some((members, coding)) = block_coding(first, k, number) {
+            self.receiver.repair(now, &members, &coding, payload);
+        }
+    }
+
+    /// Reports that the peer ignores block repairs.
+    pub(super) fn note_block_fate(blocks: &mut Option<Blocks<P>>, received: bool) -> Option<TunnelEvent> {
+        blocks.as_mut()?.settled(received).then_some(TunnelEvent::BlocksIgnored)
+    }
+}
