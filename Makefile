@@ -8,8 +8,10 @@ export CARGO_TARGET_DIR := $(TARGET)
 CARGO_DENY = 0.20.2
 # The version of cargo-fuzz that `make fuzz` installs.
 CARGO_FUZZ = 0.13.2
+# The version of boringtun-cli that `make compare` installs.
+BORINGTUN = 0.7.1
 
-.PHONY: help build demo test accept oracle papers plan-report deny bench sensitivity soak fuzz flags fmt clean
+.PHONY: help build demo test accept compare oracle papers plan-report deny bench sensitivity soak fuzz flags fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +32,13 @@ test: ## run every check: format, lints, documentation, unit, property, integrat
 accept: ## check that the program reaches its target figures (about 22 minutes on an idle machine); RUNS=1 makes a quick check
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
+
+compare: ## compare kernel TCP, Ripstop, kcptun, boringtun, wireguard-go and Hysteria on the same emulated links (about 50 minutes for each of RUNS=1); LINKS="5,20" CONTENDERS="bbr,kcptun" REQUESTS=100 measure a part; PAGE=docs/researchers/compare.md writes the page
+	@tools/need.sh cargo cc ip
+	@test -x $(TARGET)/tools/bin/boringtun-cli || cargo install --locked --version $(BORINGTUN) --root $(TARGET)/tools boringtun-cli || echo "boringtun is missing"
+	@if command -v go > /dev/null; then cd crates/net/examples/compare/hysteria && go build -trimpath -buildvcs=false -o $(TARGET)/tools/bin/hysteria-forward . || echo "Hysteria is missing"; fi
+	cargo build --release --locked -p ripstop-net --example compare
+	$(TARGET)/release/examples/compare --tools $(TARGET)/tools/bin --commit "$$(git rev-parse --short HEAD)" --runs $(or $(RUNS),1) --requests $(or $(REQUESTS),400) --links "$(LINKS)" --contenders "$(CONTENDERS)" $(if $(PAGE),--page $(PAGE))
 
 oracle: ## compare the simulator with recorded results of ns-2, cell by cell (4 minutes)
 	@tools/need.sh cargo cc

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use ripstop_net::emulate::EmulateError;
 use ripstop_net::os::tun::TunError;
 use ripstop_net::testbed::measure::{Stage, TransferSetup, Watcher};
-use ripstop_net::testbed::{Carriage, TestbedError};
+use ripstop_net::testbed::{Carriage, Carrier, TestbedError};
 use ripstop_net::workload::file::{Destination, Source};
 use ripstop_net::workload::requests::RequestReport;
 use ripstop_net::workload::{self, WorkloadError};
@@ -54,7 +54,8 @@ pub(crate) fn measure(
         WorkloadError::Namespace(error) => NoResult::Failed(super::not_allowed(error)),
         other => NoResult::Failed(Failure::work(name, other)),
     })?;
-    let carriage = Carriage { name, congestion, tunnelled: contender.is_tunnelled() };
+    let carrier = if contender.is_tunnelled() { Carrier::Ripstop } else { Carrier::Link };
+    let carriage = Carriage { name, congestion, carrier };
     let failed = |error| {
         NoResult::Failed(match error {
             // Nothing was measured yet: this machine has no TUN devices, or does not allow a TUN device.

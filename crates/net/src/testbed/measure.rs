@@ -119,7 +119,7 @@ impl TransferSetup {
     /// See [`TestbedError`].
     pub fn measure_requests(
         &self,
-        carriage: Carriage,
+        carriage: Carriage<'_>,
         count: usize,
         watcher: &impl Watcher,
     ) -> Result<RequestReport, TestbedError> {
@@ -144,7 +144,7 @@ impl TransferSetup {
     /// See [`TestbedError`].
     pub fn measure_bulk(
         &self,
-        carriage: Carriage,
+        carriage: Carriage<'_>,
         fates: bool,
         watcher: &impl Watcher,
     ) -> Result<BulkMeasurement, TestbedError> {
@@ -189,7 +189,7 @@ impl TransferSetup {
     /// See [`TestbedError`].
     pub fn measure_file(
         &self,
-        carriage: Carriage,
+        carriage: Carriage<'_>,
         source: &Source,
         destination: &Destination,
         watcher: &impl Watcher,
@@ -222,8 +222,9 @@ impl TransferSetup {
     }
 }
 
-impl Carriage {
+impl Carriage<'_> {
     fn failed(self) -> impl Fn(WorkloadError) -> TestbedError {
-        move |source| TestbedError::Workload { name: self.name, source }
+        let name = self.name;
+        move |source| TestbedError::Workload { name, source }
     }
 }

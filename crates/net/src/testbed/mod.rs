@@ -1,16 +1,21 @@
 //! Testbeds: two new hosts (network namespaces) and the lossy link between them, with or without a tunnel.
 //!
 //! [`measure`] runs the kernel's TCP over a testbed: requests, a bulk stream with requests at the
-//! same time, and a file.
+//! same time, and a file. Several tunnels and plain flows can share the link of one testbed
+//! ([`Testbed::add_tunnel`], [`Testbed::plain_route`]).
 
 pub mod measure;
+mod other;
 mod tunnel;
+
+pub use other::{Ends, OtherCarrier, OtherPrograms, Program};
 
 use crate::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
 use crate::os::netns::{Namespace, NetnsError};
 use crate::workload::{Route, WorkloadError};
 use ripstop_base::{Rate, Seed};
 use ripstop_link::LinkConfig;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tunnel::TunnelPair;
@@ -24,15 +29,26 @@ pub struct TwoWayLink {
     pub back: LinkConfig,
 }
 
-/// How the transfers of a testbed are carried: with which TCP, and with or without the tunnel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carriage {
+/// How the transfers of a testbed are carried: with which TCP, and by what.
+#[derive(Clone, Copy, Debug)]
+pub struct Carriage<'a> {
     /// The name of the carriage in messages.
     pub name: &'static str,
     /// The congestion control of the transfers' sockets, by the kernel's name.
     pub congestion: &'static str,
-    /// Whether the transfers go through the tunnel.
-    pub tunnelled: bool,
+    /// What carries the packets of the transfers.
+    pub carrier: Carrier<'a>,
+}
+
+/// What carries the packets of the transfers between the two hosts.
+#[derive(Clone, Copy, Debug)]
+pub enum Carrier<'a> {
+    /// The link alone.
+    Link,
+    /// The tunnel of this program, with its default settings.
+    Ripstop,
+    /// Other programs, for example another tunnel.
+    Other(&'a dyn OtherCarrier),
 }
 
 /// Lost packets of the data direction: how many the tunnel recovered, and how many it gave up.
@@ -86,9 +102,11 @@ impl TestbedError {
 pub struct Testbed {
     /// How the workloads get from one host to the other.
     pub route: Route,
-    /// The tunnel is declared before the link. So the tunnel is dropped first, and can close its
-    /// session over the link.
-    tunnel: Option<TunnelPair>,
+    /// The tunnels are declared before the link. So the tunnels are dropped first, and can close their
+    /// sessions over the link.
+    tunnels: Vec<TunnelPair>,
+    other: Option<OtherPrograms>,
+    connect_limit: Duration,
     emulator: Emulator,
 }
 
@@ -106,7 +124,26 @@ impl Testbed {
     ///
     /// # Errors
     /// The step that the system does not allow, and what to do.
-    pub fn set_up(carriage: Carriage, path: &TwoWayLink, seed: Seed, fates: bool) -> Result<Testbed, TestbedError> {
+    pub fn set_up(carriage: Carriage<'_>, path: &TwoWayLink, seed: Seed, fates: bool) -> Result<Testbed, TestbedError> {
+        let mut testbed = Testbed::bare(path, seed, fates)?;
+        testbed.route.congestion = carriage.congestion;
+        match carriage.carrier {
+            Carrier::Link => {}
+            Carrier::Ripstop => testbed.route.address = testbed.add_tunnel(TunnelConfig::default())?,
+            Carrier::Other(other) => {
+                let programs = other.start(&testbed.ends()).map_err(TestbedError::failed(carriage.name))?;
+                testbed.route.address = programs.address;
+                testbed.other = Some(programs);
+            }
+        }
+        Ok(testbed)
+    }
+
+    /// Sets up the two hosts and the link without a tunnel. The route is the link itself, with CUBIC.
+    ///
+    /// # Errors
+    /// See [`Testbed::set_up`].
+    pub fn bare(path: &TwoWayLink, seed: Seed, fates: bool) -> Result<Testbed, TestbedError> {
         let (client, server) = (Namespace::create("sender")?, Namespace::create("receiver")?);
         for host in [&client, &server] {
             host.run(|| prepare(path))?;
@@ -125,13 +162,54 @@ impl Testbed {
             fates,
         };
         let emulator = Emulator::start(&config, &client, &server)?;
-        let tunnel = carriage
-            .tunnelled
-            .then(|| TunnelPair::start((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
-            .transpose()?;
-        let address = tunnel.as_ref().map_or(RECEIVER, TunnelPair::address);
-        let route = Route { client, server, address, congestion: carriage.congestion };
-        Ok(Testbed { route, tunnel, emulator })
+        let route = Route { client, server, address: RECEIVER, congestion: "cubic" };
+        Ok(Testbed { route, tunnels: Vec::new(), other: None, connect_limit: connect_limit(path), emulator })
+    }
+
+    /// Starts one more tunnel over the link, and waits until it has a session. The path's MTU is the link's. Returns
+    /// the receiving host's address inside the tunnel.
+    ///
+    /// # Errors
+    /// The step that the system does not allow, or a handshake that did not complete in time.
+    pub fn add_tunnel(&mut self, config: TunnelConfig) -> Result<IpAddr, TestbedError> {
+        let index = u8::try_from(self.tunnels.len()).unwrap_or(u8::MAX);
+        let config = TunnelConfig { path_mtu: u32::from(MTU), ..config };
+        let tunnel = TunnelPair::start(&self.ends(), index, &config)?;
+        let address = tunnel.address();
+        self.tunnels.push(tunnel);
+        Ok(address)
+    }
+
+    /// The route to the receiving host over the link alone, beside all tunnels.
+    pub fn plain_route(&self, congestion: &'static str) -> Route {
+        Route { address: RECEIVER, congestion, ..self.route.clone() }
+    }
+
+    /// The route to an address that [`Testbed::add_tunnel`] returned.
+    pub fn tunnel_route(&self, address: IpAddr, congestion: &'static str) -> Route {
+        Route { address, congestion, ..self.route.clone() }
+    }
+
+    /// Lets the TCP connections of both hosts use ECN.
+    ///
+    /// # Errors
+    /// The kernel's setting cannot be written.
+    pub fn enable_tcp_ecn(&self) -> Result<(), TestbedError> {
+        for host in [&self.route.client, &self.route.server] {
+            host.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"))?
+                .map_err(|error| TestbedError::failed("turning on ECN of TCP")(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn ends(&self) -> Ends<'_> {
+        Ends {
+            sender: &self.route.client,
+            receiver: &self.route.server,
+            sender_address: SENDER,
+            receiver_address: RECEIVER,
+            limit: self.connect_limit,
+        }
     }
 
     /// The link's counters now; `left_to_right` is the data direction.
@@ -145,28 +223,31 @@ impl Testbed {
         self.emulator.take_fates()
     }
 
-    /// CPU time of the tunnel's two daemons so far; zero without a tunnel.
+    /// CPU time of all tunnel daemons and other programs so far.
     pub fn tunnel_cpu(&self) -> Duration {
-        self.tunnel.as_ref().map_or(Duration::ZERO, TunnelPair::cpu)
+        let own: Duration = self.tunnels.iter().map(TunnelPair::cpu).sum();
+        own + self.other.as_ref().map_or(Duration::ZERO, OtherPrograms::cpu)
     }
 
-    /// How many lost packets of the data direction the tunnel has recovered or given up; None
+    /// How many lost packets of the data direction the first tunnel has recovered or given up; None
     /// without a tunnel.
     pub fn tunnel_repairs(&self) -> Option<TunnelRepairs> {
-        self.tunnel.as_ref().map(TunnelPair::repairs)
+        self.tunnels.first().map(TunnelPair::repairs)
     }
 
     /// Removes the testbed and returns the last counters.
     ///
     /// # Errors
-    /// The tunnel or the link failed at some time, so the measurement is not valid.
+    /// A tunnel, another program or the link failed at some time, so the measurement is not valid.
     pub fn tear_down(self) -> Result<EmulatorSnapshot, TestbedError> {
-        let broken = self.tunnel.as_ref().and_then(TunnelPair::error);
-        drop(self.tunnel);
+        let broken = self.tunnels.iter().find_map(TunnelPair::error);
+        let ended = self.other.and_then(|mut other| other.ended());
+        drop(self.tunnels);
         let snapshot = self.emulator.stop();
-        match (broken, &snapshot.error) {
-            (Some(error), _) => Err(TestbedError::failed("the tunnel failed")(error)),
-            (_, Some(error)) => Err(TestbedError::failed("the emulated link failed")(error.to_string())),
+        match (broken, ended, &snapshot.error) {
+            (Some(error), _, _) => Err(TestbedError::failed("the tunnel failed")(error)),
+            (_, Some(error), _) => Err(TestbedError::failed("a program ended early")(error)),
+            (_, _, Some(error)) => Err(TestbedError::failed("the emulated link failed")(error.to_string())),
             _ => Ok(snapshot),
         }
     }

@@ -1,6 +1,6 @@
 //! The tunnel of a testbed: a daemon on each host, the same as `ripstop up` runs.
 
-use super::{TestbedError, TunnelRepairs};
+use super::{Ends, TestbedError, TunnelRepairs};
 use crate::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
 use crate::os::netns::Namespace;
 use ipnet::IpNet;
@@ -10,42 +10,61 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-/// The sending host's address inside the tunnel.
-const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
-/// The receiving host's address inside the tunnel.
-const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
-/// UDP port of both daemons.
-const PORT: u16 = daemon::DEFAULT_PORT;
+/// The address of a host inside tunnel `index` of a testbed. Host 1 sends, and host 2 receives.
+fn inside(index: u8, host: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 77, index, host))
+}
 
 /// Both daemons of a tunnel. Dropping this value stops both daemons.
 #[derive(Debug)]
 pub(super) struct TunnelPair {
     sender: Daemon,
     receiver: Daemon,
+    address: IpAddr,
+}
+
+/// What one daemon of a tunnel is told.
+struct Side<'a> {
+    index: u8,
+    private: PrivateKey,
+    own: IpAddr,
+    peer: PublicKey,
+    inside: IpAddr,
+    endpoint: Option<IpAddr>,
+    tunnel: &'a TunnelConfig,
 }
 
 impl TunnelPair {
-    /// Starts both daemons and waits until both have a session, at most for `limit`.
+    /// Starts both daemons and waits until both have a session, at most for the limit of `ends`. Tunnels of one
+    /// testbed differ in `index`.
     ///
     /// # Errors
     /// The step that the system does not allow, or a handshake that did not complete in time.
-    pub(super) fn start(
-        sender: (&Namespace, IpAddr),
-        receiver: (&Namespace, IpAddr),
-        mtu: u16,
-        limit: Duration,
-    ) -> Result<TunnelPair, TestbedError> {
+    pub(super) fn start(ends: &Ends<'_>, index: u8, tunnel: &TunnelConfig) -> Result<TunnelPair, TestbedError> {
         let key = || daemon::generate_key().map_err(|error| TestbedError::failed("making a key")(error.to_string()));
         let (here, there) = (key()?, key()?);
         let (public_here, public_there) = (here.public(), there.public());
-        let start = |host: &Namespace, config: DaemonConfig| -> Result<Daemon, TestbedError> {
-            let started = host.run(|| Daemon::start(&config))?;
+        let start = |host: &Namespace, side: Side<'_>| -> Result<Daemon, TestbedError> {
+            let started = host.run(|| Daemon::start(&side.config()))?;
             started.map_err(|error| TestbedError::failed("starting the tunnel")(error.to_string()))
         };
+        let (sender, receiver) = (inside(index, 1), inside(index, 2));
         // The receiver does not know the sender's address. It waits for the sender's handshake.
-        let far = start(receiver.0, config(there, RECEIVER, mtu, public_here, SENDER, None))?;
-        let near = start(sender.0, config(here, SENDER, mtu, public_there, RECEIVER, Some(receiver.1)))?;
-        let tunnel = TunnelPair { sender: near, receiver: far };
+        let far =
+            Side { index, private: there, own: receiver, peer: public_here, inside: sender, endpoint: None, tunnel };
+        let far = start(ends.receiver, far)?;
+        let near = Side {
+            index,
+            private: here,
+            own: sender,
+            peer: public_there,
+            inside: receiver,
+            endpoint: Some(ends.receiver_address),
+            tunnel,
+        };
+        let near = start(ends.sender, near)?;
+        let limit = ends.limit;
+        let tunnel = TunnelPair { sender: near, receiver: far, address: receiver };
         let end = Instant::now() + limit;
         while !tunnel.is_connected() {
             if let Some(error) = tunnel.sender.error().or(tunnel.receiver.error()) {
@@ -61,7 +80,7 @@ impl TunnelPair {
 
     /// The receiver's address inside the tunnel.
     pub(super) fn address(&self) -> IpAddr {
-        RECEIVER
+        self.address
     }
 
     /// CPU time of both daemons so far.
@@ -91,33 +110,32 @@ impl TunnelPair {
     }
 }
 
-fn config(
-    private: PrivateKey,
-    own: IpAddr,
-    mtu: u16,
-    peer: PublicKey,
-    inside: IpAddr,
-    endpoint: Option<IpAddr>,
-) -> DaemonConfig {
-    DaemonConfig {
-        private,
-        addresses: vec![IpNet::new_assert(own, 24)],
-        listen: Listen::Everywhere(PORT),
-        name: daemon::DEFAULT_NAME.to_owned(),
-        tunnel: TunnelConfig { path_mtu: u32::from(mtu), ..TunnelConfig::default() },
-        acks: Acks::EndToEnd,
-        metrics: None,
-        user: None,
-        status: None,
-        peers: vec![PeerSettings {
-            public: peer,
-            preshared: None,
-            endpoint: endpoint.map(|host| HostPort { host: host.to_string(), port: PORT }),
-            allowed_ips: IpPrefix::new(inside, if inside.is_ipv4() { 32 } else { 128 }).into_iter().collect(),
-            keepalive: None,
-            name: "peer".to_owned(),
-        }],
-        warnings: Vec::new(),
-        exposed_keys: Vec::new(),
+impl Side<'_> {
+    fn config(self) -> DaemonConfig {
+        // Tunnels of one testbed share the hosts, so each has its own port and device.
+        let port = daemon::DEFAULT_PORT + u16::from(self.index);
+        DaemonConfig {
+            private: self.private,
+            addresses: vec![IpNet::new_assert(self.own, 24)],
+            listen: Listen::Everywhere(port),
+            name: if self.index == 0 { daemon::DEFAULT_NAME.to_owned() } else { format!("rip{}", self.index) },
+            tunnel: self.tunnel.clone(),
+            acks: Acks::EndToEnd,
+            metrics: None,
+            user: None,
+            status: None,
+            peers: vec![PeerSettings {
+                public: self.peer,
+                preshared: None,
+                endpoint: self.endpoint.map(|host| HostPort { host: host.to_string(), port }),
+                allowed_ips: IpPrefix::new(self.inside, if self.inside.is_ipv4() { 32 } else { 128 })
+                    .into_iter()
+                    .collect(),
+                keepalive: None,
+                name: "peer".to_owned(),
+            }],
+            warnings: Vec::new(),
+            exposed_keys: Vec::new(),
+        }
     }
 }

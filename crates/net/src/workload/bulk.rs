@@ -9,7 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const PORT: u16 = 5001;
+/// TCP port of the server of the stream.
+pub const PORT: u16 = 5001;
 
 /// A running stream. Dropping this value stops the stream.
 #[derive(Debug)]
@@ -50,9 +51,17 @@ impl Bulk {
     /// # Errors
     /// A socket or a thread cannot be set up. Later errors come from [`Bulk::finish`].
     pub fn start(route: &Route, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
-        let listener = route.listen(PORT)?;
+        Bulk::start_on(route, PORT, seed, limit)
+    }
+
+    /// Starts a stream to another port than [`PORT`]. So several streams can go to one address.
+    ///
+    /// # Errors
+    /// See [`Bulk::start`].
+    pub fn start_on(route: &Route, port: u16, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
+        let listener = route.listen(port)?;
         let socket = route.socket(&route.client)?;
-        let to = SocketAddr::new(route.address, PORT);
+        let to = SocketAddr::new(route.address, port);
         let mut block = vec![0; 1 << 20];
         seed.stream("bulk").fill(&mut block);
         let shared = Arc::new(Shared::default());

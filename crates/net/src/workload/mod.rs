@@ -4,6 +4,9 @@
 //! longer than `POLL_INTERVAL` without checking the flag. `connect` blocks for at most its limit.
 //! Data goes from the client to the server. Only the replies to requests go back.
 
+pub use bulk::PORT as BULK_PORT;
+pub use requests::PORT as REQUEST_PORT;
+
 pub mod bulk;
 pub mod file;
 pub mod requests;

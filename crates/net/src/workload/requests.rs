@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const PORT: u16 = 5003;
+/// TCP port of the server of the requests.
+pub const PORT: u16 = 5003;
 
 /// The length of a request, and of a reply, in bytes.
 pub const MESSAGE_BYTES: usize = 100;
