@@ -13,6 +13,9 @@ use std::time::Duration;
 const DELAY: Duration = Duration::from_millis(20);
 const EVERY: Duration = Duration::from_millis(4);
 
+/// A datagram on its way, and the end that gets it.
+type Flying = (usize, Transmit<Datagram<Symbol>>);
+
 /// Two tunnels. End 0 sends packets of 1000 bytes of one flow, and its datagrams may be lost.
 struct World {
     ends: [Tunnel<Symbol>; 2],
@@ -21,7 +24,7 @@ struct World {
     /// Whether end 1 ignores block repairs.
     is_old: bool,
     now: Time,
-    flying: BTreeMap<(Time, u64), (usize, Transmit<Datagram<Symbol>>)>,
+    flying: BTreeMap<(Time, u64), Flying>,
     count: u64,
     /// Packets sent, and the packets delivered.
     sent: u32,
