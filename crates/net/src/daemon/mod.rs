@@ -20,6 +20,7 @@
 mod config;
 mod packet_loop;
 mod prometheus;
+mod redundancy;
 mod resolve;
 mod routes;
 mod status;
@@ -30,6 +31,7 @@ pub use config::{
     StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
+pub use redundancy::{ClassRedundancy, RedundancyFromPeer, RedundancyStatus, RedundancyToPeer};
 pub use status::{
     DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, SessionStatus, Totals,
 };

@@ -133,8 +133,14 @@ impl PacketLoop {
         routes::install(config, namespace, tun.name());
         let now = shared.worker.now();
         let secure = SecureConfig { wall_clock: wall_clock(now), ..SecureConfig::default() };
-        let settings =
-            EndpointConfig { tunnel: config.tunnel.clone(), acks: config.acks, secure, ..EndpointConfig::default() };
+        let settings = EndpointConfig {
+            tunnel: config.tunnel.clone(),
+            acks: config.acks,
+            secure,
+            memory: config.memory,
+            work_per_second: config.work_per_second,
+            ..EndpointConfig::default()
+        };
         let mut endpoint = Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
         let resolver = Resolver::new(shared.worker.wakeup().clone());
         let mut peers = Vec::new();

@@ -4,6 +4,7 @@
 //! coder. A *repair* is a coded combination of source symbols, from which the peer recovers lost source symbols. In a
 //! *report* the peer says which datagrams have arrived and which symbols are missing.
 
+use super::redundancy::RedundancyStatus;
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::inner::early_acks::EarlyAckCounts;
@@ -13,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A text that is a constant in the daemon. In a status that was read from JSON, the text is an owned string.
-type Name = Cow<'static, str>;
+pub(super) type Name = Cow<'static, str>;
 
 /// The state of a daemon at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -240,6 +241,8 @@ pub struct SessionStatus {
     /// Repair bytes sent per source byte; null before 200 source symbols were sent, because the first
     /// packets get many repairs.
     pub overhead: Option<f64>,
+    /// The present redundancy by direction and class, and why it is this one.
+    pub redundancy: RedundancyStatus,
     /// Packets in the send queue.
     pub queue_packets: u64,
     /// Bytes in the send queue.
@@ -354,6 +357,7 @@ impl SessionStatus {
             erasure_floor: status.path.erasure_floor,
             mean_burst_packets: status.mean_burst,
             overhead: ratio(sent.repair_bytes, sent.source_bytes).filter(|_| sent.sources >= LEAST_SOURCES),
+            redundancy: RedundancyStatus::of(status),
             queue_packets: status.backlog.0 as u64,
             queue_bytes: status.backlog.1 as u64,
             in_flight_bytes: status.in_flight,

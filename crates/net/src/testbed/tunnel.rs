@@ -4,7 +4,7 @@ use super::{Ends, TestbedError, TunnelRepairs};
 use crate::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
 use crate::os::netns::Namespace;
 use ipnet::IpNet;
-use ripstop_proto::endpoint::{Acks, IpPrefix};
+use ripstop_proto::endpoint::{Acks, EndpointConfig, IpPrefix};
 use ripstop_proto::secure::{PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::net::{IpAddr, Ipv4Addr};
@@ -121,6 +121,8 @@ impl Side<'_> {
             name: if self.index == 0 { daemon::DEFAULT_NAME.to_owned() } else { format!("rip{}", self.index) },
             tunnel: self.tunnel.clone(),
             acks: Acks::EndToEnd,
+            memory: EndpointConfig::default().memory,
+            work_per_second: EndpointConfig::default().work_per_second,
             metrics: None,
             user: None,
             status: None,

@@ -32,9 +32,12 @@ pub(super) struct Interface {
     pub(super) code: Option<Spanned<CodeSetting>>,
     pub(super) acks: Option<Spanned<String>>,
     pub(super) max_overhead: Option<MaxOverhead>,
+    pub(super) classes: Option<Classes>,
     /// `patience` is the former name of this setting.
     #[serde(alias = "patience")]
     pub(super) deadline: Option<Spanned<Word>>,
+    pub(super) memory: Option<Spanned<Word>>,
+    pub(super) work: Option<Spanned<Word>>,
     pub(super) metrics: Option<Spanned<String>>,
     pub(super) user: Option<String>,
     pub(super) status: Option<Spanned<String>>,
@@ -45,6 +48,15 @@ pub(super) struct Interface {
 pub(super) struct MaxOverhead {
     pub(super) bulk: Option<Spanned<Word>>,
     pub(super) interactive: Option<Spanned<Word>>,
+}
+
+/// Lists of rules, such as `tcp/22`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Classes {
+    pub(super) interactive: Option<Spanned<Texts>>,
+    pub(super) bulk: Option<Spanned<Texts>>,
+    pub(super) neutral: Option<Spanned<Texts>>,
 }
 
 #[derive(Deserialize)]

@@ -42,6 +42,12 @@ pub struct DaemonConfig {
     pub tunnel: TunnelConfig,
     /// When the TCPs of this host's side are told that their data has arrived.
     pub acks: Acks,
+    /// The largest number of bytes that the sessions of all peers may hold
+    /// ([`EndpointConfig::memory`](ripstop_proto::endpoint::EndpointConfig::memory)).
+    pub memory: usize,
+    /// The computing work that the packets of all peers may cause, bytes combined per second
+    /// ([`EndpointConfig::work_per_second`](ripstop_proto::endpoint::EndpointConfig::work_per_second)).
+    pub work_per_second: u64,
     /// The TCP address at which metrics are served over HTTP; None: metrics are not served.
     pub metrics: Option<SocketAddr>,
     /// The user to which the daemon changes after its start; None: the user who started it.

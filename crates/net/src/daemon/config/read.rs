@@ -1,16 +1,16 @@
 //! From TOML to [`DaemonConfig`]. An error in the content names its line and column. An error of
 //! the file itself, such as a missing file, names only the path.
 
-use super::file::{File, Interface, Peer, texts};
+use super::file::{Classes, File, Interface, Peer, texts};
 use super::{
     DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU, PeerSettings,
     StatusSocket,
 };
 use ipnet::IpNet;
-use ripstop_base::{Place, Span};
-use ripstop_proto::endpoint::IpPrefix;
+use ripstop_base::{Bytes, Place, Span};
+use ripstop_proto::endpoint::{EndpointConfig, IpPrefix};
 use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
-use ripstop_proto::session::tunnel::TunnelConfig;
+use ripstop_proto::session::tunnel::{ClassHints, ClassRule, Hint, TunnelConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -27,6 +27,15 @@ const MIN_INNER_MTU: u32 = 576;
 /// The largest file that is read, in bytes: a configuration or a private key. The limit guards against a wrong path: a
 /// real configuration has a few kilobytes.
 const MAX_FILE: u64 = 1 << 20;
+
+/// The smallest budget of memory, bytes. A session without traffic holds less than 100 kB, and a session at 20 Mbit/s
+/// and 100 ms about 2 MB. Half the value shrinks the sessions of ten such peers. Double the value excludes small devices.
+const LEAST_MEMORY: u64 = 16_000_000;
+/// The smallest budget of computing work, bytes per second. Decoding at 20 Mbit/s and 10 % loss takes at most 60 MB/s.
+/// Half the value drops repairs at 2 Mbit/s. Double the value excludes small devices.
+const LEAST_WORK: u64 = 10_000_000;
+/// The largest budget of memory and of work, bytes. Half and double the value change nothing: no host has as much.
+const MOST_BUDGET: u64 = 1_000_000_000_000;
 
 /// The content of a file. More than [`MAX_FILE`] bytes are an error.
 pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigError> {
@@ -86,6 +95,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         Some(path) => StatusSocket::At(reader.beside(path.get_ref())),
         None => StatusSocket::Default(StatusSocket::default_path(&name)),
     };
+    let defaults = EndpointConfig::default();
     Ok(DaemonConfig {
         private,
         addresses,
@@ -93,6 +103,12 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         name,
         tunnel,
         acks: reader.optional("acks", interface.acks.as_ref(), str::parse)?.unwrap_or_default(),
+        memory: reader
+            .optional("memory", interface.memory.as_ref(), |text| budget(text, LEAST_MEMORY, ""))?
+            .map_or(defaults.memory, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        work_per_second: reader
+            .optional("work", interface.work.as_ref(), |text| budget(text, LEAST_WORK, " per second"))?
+            .unwrap_or(defaults.work_per_second),
         metrics: reader.optional("metrics", interface.metrics.as_ref(), |text| {
             text.parse().map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
         })?,
@@ -291,10 +307,35 @@ impl Reader<'_> {
                 tunnel.max_overhead_interactive = interactive;
             }
         }
+        if let Some(classes) = &interface.classes {
+            tunnel.classes = self.classes(classes)?;
+        }
         tunnel.deadline = self.optional("deadline", interface.deadline.as_ref(), |text| {
             span(text, Duration::from_millis(1)..=Duration::from_secs(600))
         })?;
         Ok(tunnel)
+    }
+
+    /// Reads the rules for classes. They are added to the default rules, and precede them.
+    fn classes(&self, classes: &Classes) -> Result<ClassHints, DaemonConfigError> {
+        let mut hints = ClassHints::default();
+        let mut known: Vec<ClassRule> = Vec::new();
+        for (name, list, hint) in [
+            ("interactive", &classes.interactive, Hint::Interactive),
+            ("bulk", &classes.bulk, Hint::Bulk),
+            ("neutral", &classes.neutral, Hint::None),
+        ] {
+            for item in texts(list.as_ref()) {
+                let field = format!("classes.{name}");
+                let rule: ClassRule = item.get_ref().parse().map_err(|error| self.wrong(&field, &item, error))?;
+                if known.contains(&rule) {
+                    return Err(self.wrong(&field, &item, format_args!("`{rule}` appears twice; keep one of the two")));
+                }
+                known.push(rule);
+                hints.add(rule, hint);
+            }
+        }
+        Ok(hints)
     }
 
     fn peers(
@@ -400,6 +441,19 @@ fn overhead(text: &str) -> Result<f64, String> {
         Ok(value) if (0.0..=10.0).contains(&(value * scale)) => Ok(value * scale),
         _ => Err(format!(
             "`{text}` is not an overhead between 0 and 1000% (repair bytes per source byte); write for example \"100%\" or 0.2"
+        )),
+    }
+}
+
+/// Reads a budget in bytes.
+fn budget(text: &str, least: u64, per: &str) -> Result<u64, String> {
+    let bytes = Bytes::from_str(text).map_err(|error| error.to_string())?;
+    match bytes.get() {
+        value if (least..=MOST_BUDGET).contains(&value) => Ok(value),
+        _ => Err(format!(
+            "{bytes} is out of range; write {} to {}{per}, for example \"1GB\"",
+            Bytes::new(least),
+            Bytes::new(MOST_BUDGET)
         )),
     }
 }

@@ -6,7 +6,7 @@ use ripstop_base::Seed;
 use ripstop_proto::control::loss::Losses;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::endpoint::Acks;
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, RateMode};
+use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Hint, RateMode, Traffic};
 
 fn key(seed: u64) -> PrivateKey {
     PrivateKey::generate(&mut Seed::new(seed).stream("key"))
@@ -30,7 +30,7 @@ fn with(interface: &str, peer: &str) -> String {
 fn every_setting_is_read() {
     let config = parse(&with(
         "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
-         max-overhead = { bulk = \"50%\", interactive = 2 }\ndeadline = \"2s\"\nacks = \"seen\"\ncode = { block = { k = 8, n = 11 } }\nmetrics = \"127.0.0.1:9482\"\n\
+         max-overhead = { bulk = \"50%\", interactive = 2 }\nmemory = \"256MB\"\nwork = \"1GB\"\ndeadline = \"2s\"\nacks = \"seen\"\ncode = { block = { k = 8, n = 11 } }\nmetrics = \"127.0.0.1:9482\"\n\
          status = \"a.sock\"",
         "endpoint = \"vpn.example.org:5182\"\nkeepalive = \"25s\"\nname = \"berlin\"",
     ))
@@ -44,6 +44,7 @@ fn every_setting_is_read() {
     assert_eq!(config.tunnel.deadline, Some(Duration::from_secs(2)));
     assert_eq!(config.acks, Acks::Seen);
     assert_eq!(config.tunnel.code, Code::Block(BlockSettings { k: 8, n: BlockLength::Fixed(11) }));
+    assert_eq!((config.memory, config.work_per_second), (256_000_000, 1_000_000_000));
     assert_eq!(config.status, Some(StatusSocket::At("a.sock".into())));
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint.as_ref().unwrap().to_string(), "vpn.example.org:5182");
@@ -53,10 +54,25 @@ fn every_setting_is_read() {
 }
 
 #[test]
+fn rules_for_classes_are_added_to_the_default_rules() {
+    let hints = |interface: &str| parse(&with(interface, "")).unwrap().tunnel.classes;
+    let tcp = |port| Traffic { protocol: 6, ports: Some((port, 50_000)), ..Traffic::default() };
+    let dscp = |dscp| Traffic { dscp, ..Traffic::default() };
+    let changed = hints(
+        "classes = { interactive = [\"tcp/5900-5910\", \"dscp/af21\"], bulk = \"tcp/22\", neutral = [\"dscp/cs1\"] }",
+    );
+    assert_eq!([tcp(5_901), dscp(18), dscp(46)].map(|t| changed.of(t)), [Hint::Interactive; 3]);
+    assert_eq!([tcp(22), tcp(873)].map(|t| changed.of(t)), [Hint::Bulk; 2]);
+    assert_eq!([dscp(8), tcp(443)].map(|t| changed.of(t)), [Hint::None; 2]);
+    assert_eq!(hints("").of(tcp(22)), Hint::Interactive);
+}
+
+#[test]
 fn missing_settings_have_defaults() {
     let config = parse(&with("", "")).unwrap();
     assert_eq!((config.listen, config.name.as_str()), (Listen::Everywhere(5182), "rip0"));
     assert_eq!((config.tunnel.inner_mtu(), config.acks), (1436, Acks::EndToEnd));
+    assert_eq!((config.memory, config.work_per_second), (1_000_000_000, 4_000_000_000));
     assert_eq!(config.status, Some(StatusSocket::Default("/run/ripstop/rip0.sock".into())));
     assert_eq!(config.peers[0].name, key(2).public().to_string());
     let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
@@ -103,7 +119,7 @@ fn the_former_name_of_deadline_still_works() {
 #[test]
 fn every_error_names_its_place() {
     let second = format!("[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.9.0.0/16\"]", key(3).public());
-    let cases: [(String, &str, &str); 27] = [
+    let cases: [(String, &str, &str); 34] = [
         (with("", "").replace("[[peer]]", "[peer]"), "t.toml:5:1:", "[[peer]], in two brackets"),
         (with("", &second).replace("[[peer]]", "[peer]"), "t.toml:8:2:", "[[peer]], in two brackets"),
         (with("colour = \"red\"", ""), "t.toml:4:1:", "unknown field `colour`"),
@@ -116,6 +132,17 @@ fn every_error_names_its_place() {
         (with("redundancy = 0.5", ""), "t.toml:4:14:", "1 to 10"),
         (with("max-overhead = { bulk = \"-1%\" }", ""), "t.toml:4:25:", "max-overhead.bulk"),
         (with("max-overhead = { total = 1 }", ""), "t.toml:4:18:", "unknown field `total`"),
+        (with("memory = \"1MB\"", ""), "t.toml:4:10:", "memory: 1MB is out of range; write 16MB to 1000GB"),
+        (with("memory = \"much\"", ""), "t.toml:4:10:", "`3.2MB`"),
+        (with("work = \"1kB\"", ""), "t.toml:4:8:", "write 10MB to 1000GB per second"),
+        (with("classes = { slow = [] }", ""), "t.toml:4:13:", "unknown field `slow`"),
+        (with("classes = { bulk = [\"tcp/0\"] }", ""), "t.toml:4:21:", "classes.bulk: `tcp/0` has no port"),
+        (with("classes = { interactive = \"ef\" }", ""), "t.toml:4:27:", "\"dscp/ef\""),
+        (
+            with("classes = { interactive = [\"dscp/ef\"], bulk = [\"dscp/46\"] }", ""),
+            "t.toml:4:48:",
+            "`dscp/ef` appears twice",
+        ),
         (with("deadline = \"soon\"", ""), "t.toml:4:12:", "100ms"),
         (with("deadline = \"2h\"", ""), "t.toml:4:12:", "to 600s"),
         (with("acks = \"early\"", ""), "t.toml:4:8:", "\"end-to-end\" or \"seen\""),
@@ -277,9 +304,12 @@ fn the_documents_have_every_field() {
     let example = example(false);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/configuration.md");
     let document = std::fs::read_to_string(path).unwrap();
-    for (text, least) in
-        [(with("colour = 1", ""), 14), (with("", "colour = 1"), 7), (with("max-overhead = { colour = 1 }", ""), 2)]
-    {
+    for (text, least) in [
+        (with("colour = 1", ""), 17),
+        (with("", "colour = 1"), 7),
+        (with("max-overhead = { colour = 1 }", ""), 2),
+        (with("classes = { colour = 1 }", ""), 3),
+    ] {
         let error = parse(&text).unwrap_err();
         // `patience` is the former name of `deadline`.
         let fields = error.split('`').skip(3).step_by(2).filter(|field| *field != "patience");
@@ -287,7 +317,8 @@ fn the_documents_have_every_field() {
         assert!(fields.len() >= least, "{error}");
         for field in fields {
             assert!(example.contains(&format!("{field} = ")), "docs/operators/example.toml has no `{field}`");
-            let is_part = ["bulk", "interactive"].contains(&field) && document.contains(&format!("{field} = "));
+            let is_part =
+                ["bulk", "interactive", "neutral"].contains(&field) && document.contains(&format!("{field} = "));
             let has_row = document.contains(&format!("| `{field}` |"));
             assert!(is_part || has_row, "docs/operators/configuration.md has no `{field}`");
         }

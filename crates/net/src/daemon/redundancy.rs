@@ -1,0 +1,166 @@
+//! The redundancy of a session in the daemon's status: for each direction and class the present number of repairs, and
+//! why it is this number.
+
+use super::status::Name;
+use ripstop_proto::control::redundancy::{Explanation, Limit};
+use ripstop_proto::session::tunnel::{ClassStatus, Status};
+use serde::{Deserialize, Serialize};
+
+/// The redundancy of a session, by direction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RedundancyStatus {
+    /// What this host sends to the peer.
+    pub to_peer: RedundancyToPeer,
+    /// What the peer sends.
+    pub from_peer: RedundancyFromPeer,
+}
+
+/// The redundancy towards the peer, by class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RedundancyToPeer {
+    /// Packets of flows that use little of the path's rate, or whose DSCP or ports say that delay matters.
+    pub interactive: ClassRedundancy,
+    /// All other packets.
+    pub bulk: ClassRedundancy,
+}
+
+/// The redundancy of one class towards the peer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClassRedundancy {
+    /// Source symbols sent.
+    pub packets: u64,
+    /// Bytes of these source symbols.
+    pub packet_bytes: u64,
+    /// Proactive repairs sent.
+    pub repairs: u64,
+    /// Bytes of these repairs.
+    pub repair_bytes: u64,
+    /// Packets whose DSCP or ports hinted at this class.
+    pub hinted: u64,
+    /// Packets of this class among them. The others behaved like the other class.
+    pub hinted_followed: u64,
+    /// The present R: packets sent for each source packet, exact repairs excluded.
+    pub r: f64,
+    /// Share of the packets that the repairs expect to be lost, congestion excluded. 0 on a clean path.
+    pub expected_loss: f64,
+    /// Mean length of a run of losses, in packets.
+    pub mean_burst_packets: f64,
+    /// Target of the residual loss: the largest probability that an interactive packet is lost with all its repairs, or
+    /// that packets of a bulk flow wait for an exact repair. Null if no losses decide R.
+    pub residual_loss_target: Option<f64>,
+    /// By how much a backlog in the send queue relaxes the target, 0 to 1.
+    pub backlog_relaxation: f64,
+    /// Limit on repair bytes for each byte of packets (`max-overhead`).
+    pub max_overhead: f64,
+    /// Repairs that were due but not sent, because this limit was reached.
+    pub over_budget: u64,
+    /// What limits R: `setting`, `clean-path`, `useless`, `congestion`, `backlog`, `budget`, `most-repairs` or `target`.
+    pub limit: Name,
+    /// All of this in words.
+    pub explanation: String,
+}
+
+/// The redundancy from the peer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RedundancyFromPeer {
+    /// R of what arrived: source symbols and repairs, exact repairs included, for each source symbol. Null before the
+    /// first source symbol.
+    pub r: Option<f64>,
+    /// Share of the peer's datagrams that were lost in this session.
+    pub loss: f64,
+    /// Mean length of a run of losses, in packets.
+    pub mean_burst_packets: f64,
+    /// All of this in words.
+    pub explanation: String,
+}
+
+impl RedundancyStatus {
+    pub(super) fn of(status: &Status) -> RedundancyStatus {
+        let interactive = "may be lost together with all their repairs";
+        let bulk = "of the flights may need a repair that the peer must ask for";
+        RedundancyStatus {
+            to_peer: RedundancyToPeer {
+                interactive: ClassRedundancy::of(&status.interactive, interactive),
+                bulk: ClassRedundancy::of(&status.bulk, bulk),
+            },
+            from_peer: RedundancyFromPeer::of(status),
+        }
+    }
+}
+
+impl ClassRedundancy {
+    /// `aim` continues the sentence "at most x %".
+    fn of(class: &ClassStatus, aim: &str) -> ClassRedundancy {
+        let ClassStatus { counts, explanation, .. } = class;
+        ClassRedundancy {
+            packets: counts.packets,
+            packet_bytes: counts.bytes,
+            repairs: counts.repairs,
+            repair_bytes: counts.repair_bytes,
+            hinted: counts.hinted,
+            hinted_followed: counts.followed,
+            r: explanation.ratio,
+            expected_loss: explanation.losses.share,
+            mean_burst_packets: explanation.losses.burst,
+            residual_loss_target: explanation.target,
+            backlog_relaxation: explanation.relaxation,
+            max_overhead: class.max_overhead,
+            over_budget: class.over_budget,
+            limit: explanation.limit.name().into(),
+            explanation: in_words(explanation, aim),
+        }
+    }
+}
+
+impl RedundancyFromPeer {
+    fn of(status: &Status) -> RedundancyFromPeer {
+        let (received, losses) = (&status.received, status.losses_from_peer);
+        let r = (received.sources > 0).then(|| 1.0 + received.repairs as f64 / received.sources as f64);
+        let shown = r.map_or_else(|| "the peer has sent no packets".to_owned(), |r| format!("R = {r:.2}"));
+        RedundancyFromPeer {
+            r,
+            loss: losses.share,
+            mean_burst_packets: losses.burst,
+            explanation: format!(
+                "{shown}: {} of the peer's datagrams were lost, in runs of {:.1}; `ripstop status` on the peer says what limits R",
+                percent(losses.share),
+                losses.burst
+            ),
+        }
+    }
+}
+
+/// An explanation as a sentence.
+fn in_words(explanation: &Explanation, aim: &str) -> String {
+    let Explanation { ratio, losses, target, relaxation, limit } = explanation;
+    let why = reason(*limit);
+    let Some(target) = target else { return format!("R = {ratio:.2}: {why}") };
+    let relaxed = if *relaxation > 0.0 {
+        format!(" (relaxed by {}, because packets wait in the send queue)", percent(*relaxation))
+    } else {
+        String::new()
+    };
+    format!(
+        "R = {ratio:.2}: {} of the packets are expected to be lost, in runs of {:.1}; at most {} {aim}{relaxed}; {why}",
+        percent(losses.share),
+        losses.burst,
+        percent(*target),
+    )
+}
+
+fn reason(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Setting => "the setting `redundancy` decides",
+        Limit::CleanPath => "the path is clean, so no packets are protected in advance",
+        Limit::Useless => "the peer reports that repairs recover nothing, so they are suspended",
+        Limit::Congestion => "the rest of the loss counts as congestion, which the sender answers by slowing down",
+        Limit::Backlog => "packets at the end of the send queue wait longer than a repair after a report takes",
+        Limit::Budget => "the limit `max-overhead` is reached",
+        Limit::MostRepairs => "each packet has the largest number of repairs",
+        Limit::Target => "this number of repairs reaches the target",
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
