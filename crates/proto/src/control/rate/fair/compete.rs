@@ -9,10 +9,10 @@
 //! * The queue shrinks by a part: others keep the rest, and the sender must compete.
 
 use super::super::{Report, Settled};
-use super::CROWDING_DEVIATIONS;
 use super::cubic::CubicWindow;
 use super::path::PathState;
 use super::rounds::Round;
+use super::sharing::CROWDING_DEVIATIONS;
 use super::tuning::Tuning;
 use ripstop_base::Time;
 
