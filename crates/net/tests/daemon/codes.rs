@@ -8,8 +8,9 @@ use ripstop_net::os::tcp::retransmits;
 use std::io::{Read, Write};
 
 /// Transfers 2 MB from the left host to the right host. Returns how many segments TCP has sent again, and the sessions.
+/// The rate is fixed, so that only the link's random losses remain.
 fn transfer(code: &str) -> (u64, [SessionStatus; 2]) {
-    let pair = Pair::raise(&lossy(0.03), 1500, &format!("code = {code}"));
+    let pair = Pair::raise(&lossy(0.03), 1500, &format!("rate = \"20Mbit/s\"\ncode = {code}"));
     let (mut sender, mut receiver) = connected(&pair);
     let content = noise("code", 2_000_000);
     let again = std::thread::scope(|scope| {

@@ -16,13 +16,21 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Time between two choices of N. Half the value follows changes of the path sooner, and computes more. Double the value
-/// keeps an N that no longer fits for up to 2 s.
-const CHOOSE_EVERY: Duration = Duration::from_secs(1);
+/// keeps an N that no longer fits for up to 400 ms.
+const CHOOSE_EVERY: Duration = Duration::from_millis(200);
+/// N is chosen for this multiple of the path's measured rate. While losses limit a TCP, the measured rate is that of the
+/// TCP. With half the value, N would fit this rate, and the TCP could not grow. Double the value sends about one repair
+/// more for each block.
+const HEADROOM: f64 = 2.0;
 /// Shortest wait for the next packet before a block that is not full ends. Half the value makes more short blocks, which
 /// have relatively more repairs. With double the value, the last packets before a pause are restored later.
 const LEAST_FLUSH: Duration = Duration::from_millis(10);
 /// Longest such wait. Half and double the value matter only on paths that need more than this time for a block.
 const MOST_FLUSH: Duration = Duration::from_millis(500);
+/// How much longer than two waits for a packet the peer waits for a missing one: repairs may be late on a path with jitter,
+/// and on a busy host. With half the value, the peer sometimes goes on before a repair arrives. Double the value delays the
+/// packets behind a loss that cannot be recovered.
+const LATE: Duration = Duration::from_millis(50);
 /// When this number of block repairs was lost and none was received, the peer does not know block repairs. Half the value
 /// may be wrong on a path that loses 90 % of the packets. Double the value finds out later.
 const IGNORED: u64 = 100;
@@ -172,14 +180,14 @@ impl<P: InnerPacket> Tunnel<P> {
     /// How long the peer shall wait for a missing symbol: until the repairs of its block have arrived. None: the code is
     /// not a block code.
     pub(super) fn block_wait(&self) -> Option<Duration> {
-        self.blocks.as_ref().map(|_| 2 * self.block_flush() + self.sent_history.srtt() / 8)
+        self.blocks.as_ref().map(|_| 2 * self.block_flush() + LATE)
     }
 
     /// The next repair of a block, if one is due and the code is a block code.
     pub(super) fn send_block_repair(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         let flush = self.block_flush();
         let losses = Losses { share: self.loss.proactive(now), ..self.loss.losses() };
-        let packets = self.rate.view().bandwidth / f64::from(self.config.path_mtu);
+        let packets = HEADROOM * self.rate.view().bandwidth / f64::from(self.config.path_mtu);
         let rtt = self.sent_history.srtt();
         let blocks = self.blocks.as_mut()?;
         blocks.choose(now, losses, packets, rtt);
