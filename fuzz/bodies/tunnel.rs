@@ -15,7 +15,7 @@
 
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
-use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
+use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Tunnel, TunnelConfig};
 use ripstop_proto::session::{Received, Session, Transmit};
 use ripstop_proto::wire::{Datagram, Kind, emit_body, parse_body};
 use std::collections::VecDeque;
@@ -39,8 +39,10 @@ struct World {
     number: u64,
 }
 
-fn config(fast: bool) -> TunnelConfig {
+fn config(fast: bool, blocks: bool) -> TunnelConfig {
+    let block = BlockSettings { k: 8, n: BlockLength::Fixed(12) };
     TunnelConfig {
+        code: if blocks { Code::Block(block) } else { Code::Window },
         window_symbols: WINDOW,
         matrix_bytes: 1 << 18,
         queue_bytes: 100_000,
@@ -52,10 +54,10 @@ fn config(fast: bool) -> TunnelConfig {
 /// Runs the events of an input.
 pub(crate) fn run(data: &[u8]) {
     let Some((&settings, mut events)) = data.split_first() else { return };
-    let fast = settings % 2 == 0;
+    let (fast, blocks) = (settings % 2 == 0, settings & 2 != 0);
     let mut world = World {
-        tunnel: Tunnel::new(Time::ZERO, config(fast), u64::from(settings)),
-        other: Tunnel::new(Time::ZERO, config(fast), 7),
+        tunnel: Tunnel::new(Time::ZERO, config(fast, blocks), u64::from(settings)),
+        other: Tunnel::new(Time::ZERO, config(fast, blocks), 7),
         there: VecDeque::new(),
         now: Time::ZERO,
         number: 0,
@@ -115,7 +117,7 @@ impl World {
             15 => self.now += Duration::from_millis(u64::from(first)),
             // A packet of the input. Its number may jump.
             kind => {
-                let Ok(kind) = Kind::from_byte(0x10 + kind % 7) else { return };
+                let Ok(kind) = Kind::from_byte(if kind == 7 { 0x19 } else { 0x10 + kind }) else { return };
                 if let Ok(packet) = parse_body(kind, bytes, &self.tunnel.expand()) {
                     self.number += 1 + u64::from(event >> 4 == 15) * 20_000;
                     self.tunnel.handle_datagram(now, received(Datagram { number: self.number, packet }));

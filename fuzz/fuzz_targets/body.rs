@@ -10,7 +10,7 @@ use ripstop_proto::wire::{WireContext, Header, Kind, emit_body, parse_body};
 fuzz_target!(|data: &[u8]| {
     let _ = Header::parse(data);
     let Some((&[kind, ref near @ ..], body)) = data.split_first_chunk::<9>() else { return };
-    let Ok(kind) = Kind::from_byte(0x10 + kind % 7) else { return };
+    let Ok(kind) = Kind::from_byte(0x10 + kind % 10) else { return };
     let near = u64::from_be_bytes(*near);
     let near = WireContext { id_near: near, sent_id: near, sent_number: near, ..WireContext::default() };
     if let Ok(packet) = parse_body(kind, body, &near) {

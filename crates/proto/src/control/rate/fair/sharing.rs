@@ -1,0 +1,131 @@
+//! Others on the path: when the controller yields, tests to whom a queue belongs, and begins and ends a competition.
+
+use super::compete::{Competition, Left, Owner, QueueTest, Turn};
+use super::rounds::Round;
+use super::{Fair, Mode, State};
+use crate::control::rate::{GainClass, Report};
+use ripstop_base::Time;
+
+/// Standard deviations by which losses in a long queue exceed the erasure floor if they count for a
+/// competition.
+///
+/// With 2 deviations, a path with 1 % random loss and a TCP inside began 2 competitions in 30 s, and
+/// lost 1 % of its goodput. Half the value competes by chance. Double the value misses most drops.
+pub(super) const CROWDING_DEVIATIONS: f64 = 3.0;
+
+impl Fair {
+    /// Whether losses of `round` came from a long queue: they exceed the erasure floor by this
+    /// number of standard deviations.
+    pub(super) fn queue_drops(&self, round: &Round, deviations: f64) -> bool {
+        match self.mode {
+            Mode::Strict => round.queued.lost > 0,
+            Mode::Fair | Mode::Scavenge => self.path.exceeds(round.queued, deviations, 0.002),
+        }
+    }
+
+    /// Handles losses in a long queue that no probe made: cuts the rate.
+    pub(super) fn on_queue_drops(&mut self, report: &Report) {
+        let share = report.rate.map_or(0.0, |rate| self.share(&rate));
+        self.cut(report.now, self.tuning.cut * self.path.bandwidth.max(share));
+    }
+
+    /// Handles losses in a long queue, those after a probe included: competes if such losses come
+    /// again soon on a crowded path.
+    pub(super) fn on_crowding(&mut self, report: &Report) {
+        if self.mode == Mode::Scavenge {
+            self.scavenge.back_off(report.now, self.path.srtt);
+            return;
+        }
+        let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
+        let again = self.rounds.crowding_event(report.now, self.path.srtt, window);
+        if again && self.rounds.crowded >= self.tuning.crowded {
+            self.compete(report.now, self.tuning.cubic_beta * self.path.bandwidth * self.path.srtt);
+        }
+    }
+
+    /// Begins a competition with a window of at least `window` bytes.
+    pub(super) fn compete(&mut self, now: Time, window: f64) {
+        let window = window.max(2.0 * self.path.packet);
+        self.start_competition(Competition::new(now, window, &self.path, &self.tuning));
+    }
+
+    pub(super) fn start_competition(&mut self, competition: Competition) {
+        self.competitions += 1;
+        self.competition = Some(competition);
+        self.enter(State::Compete);
+    }
+
+    /// Leaves a competition: the others have gone.
+    pub(super) fn leave(&mut self) {
+        if let Some(competition) = self.competition.take() {
+            self.left = Some(Left::new(self.last, &competition));
+            self.set_bandwidth(competition.cubic.get() / self.path.srtt.max(1e-3));
+        }
+        self.enter(State::Cruise);
+    }
+
+    /// Whether a long queue has lasted for so long that a queue test is due.
+    pub(super) fn test_is_due(&self, report: &Report) -> bool {
+        let least = self.tuning.compete_after * self.path.min_rtt + 2.0 * self.path.srtt;
+        self.mode != Mode::Scavenge
+            && self.rounds.count >= self.started_up_round + 4
+            && self.path.long_for(report.now) > least.max(self.tuning.compete_after_least)
+    }
+
+    pub(super) fn begin_test(&mut self, report: &Report) {
+        let test = QueueTest::new(report.in_flight_before as f64, &self.path, &self.tuning);
+        self.enter(State::Test(test));
+    }
+
+    pub(super) fn end_test(&mut self, report: &Report, owner: Owner) {
+        let now = report.now;
+        let spent = now.since(self.since);
+        match owner {
+            Owner::Own => {
+                self.rounds.forget_crowding();
+                self.leave();
+            }
+            Owner::Path => {
+                self.path.accept_delay(now, self.path.queue.delay());
+                self.set_bandwidth(self.path.bandwidth.max(0.5 * self.path.top));
+                self.leave();
+            }
+            Owner::Others(rate) => match &mut self.competition {
+                Some(competition) => {
+                    competition.go_on(now, spent, &self.path, &self.tuning);
+                    self.enter(State::Compete);
+                }
+                None => {
+                    // Half of the path is fair beside one flow. The window at most doubles, because
+                    // the number of flows is unknown.
+                    let own = self.path.bandwidth.max(self.path.rate_before);
+                    self.compete(now, own.max(0.5 * rate.min(4.0 * own)) * self.path.srtt);
+                }
+            },
+        }
+    }
+
+    pub(super) fn step_competition(&mut self, report: &Report) {
+        let floor = self.mode != Mode::Strict;
+        let Some(competition) = &mut self.competition else { return };
+        if let Some(settled) = competition.erasures(report, &self.path) {
+            let known = self.path.erasure.get();
+            self.path.erasure.add(GainClass::At, settled);
+            if known < 0.5 * self.path.erasure.get() {
+                competition.undo(report.now, &self.path);
+            }
+        }
+        match competition.on_report(report, &self.rounds.now, &self.path, floor, &self.tuning) {
+            Turn::GoOn => {}
+            Turn::Test => {
+                let flight = competition.cubic.get();
+                self.enter(State::Test(QueueTest::new(flight, &self.path, &self.tuning)));
+            }
+            Turn::Leave => {
+                // The queue has been short for so long that nobody else keeps it.
+                self.leave();
+                self.left = None;
+            }
+        }
+    }
+}
