@@ -11,7 +11,7 @@ CARGO_FUZZ = 0.13.2
 # The version of boringtun-cli that `make compare` installs.
 BORINGTUN = 0.7.1
 
-.PHONY: help build demo test accept compare oracle papers plan-report deny bench sensitivity soak fuzz flags fmt clean
+.PHONY: help build demo test accept compare oracle papers plan-report deny bench sensitivity do-no-harm soak fuzz flags fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,10 @@ sensitivity: ## run the table of shares with each constant of the rate controlle
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-sim --example sensitivity
 	$(TARGET)/release/examples/sensitivity constants > docs/contributors/sensitivity.md
+
+do-no-harm: ## compare the tunnel with plain CUBIC and BBR on 60 links where plain TCP works well, one line for each link (4 minutes)
+	@tools/need.sh cargo cc
+	cargo run --release --locked -p ripstop-sim --example do-no-harm
 
 soak: ## run random hostile sessions in virtual time, for 10 000 seeds one of the tunnel and one of TCP/LT (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 seeds, from seed 7 on; KIND=lt or KIND=tunnel runs one kind
 	@tools/need.sh cargo cc

@@ -13,9 +13,6 @@ use std::time::Duration;
 const DELAY: Duration = Duration::from_millis(20);
 const EVERY: Duration = Duration::from_millis(4);
 
-/// A datagram on its way, and the end that gets it.
-type Flying = (usize, Transmit<Datagram<Symbol>>);
-
 /// Two tunnels. End 0 sends packets of 1000 bytes of one flow, and its datagrams may be lost.
 struct World {
     ends: [Tunnel<Symbol>; 2],
