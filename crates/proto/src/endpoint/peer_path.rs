@@ -2,7 +2,7 @@
 //! session, and the search for the path's MTU. Keep-alives, and handshakes with a silent peer, are
 //! here too.
 
-use super::budget::{PeerWork, WorkBudget};
+use super::budget::PeerWork;
 use super::config::{Acks, EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::inner::early_acks::EarlyAcks;
@@ -32,10 +32,6 @@ const ANSWERS_PER_SECOND: f64 = 50.0;
 /// [`ANSWERS_PER_SECOND`].
 const ANSWERS: f64 = 50.0;
 
-/// Work for each segment that a report is compared with, in units of [`Tunnel::work`]: see the constant of this name in
-/// `session/tunnel/bounds.rs`. With half or double the value, reports count as half or twice the work.
-const REPORT_WORK: u64 = 200;
-
 /// The state of one peer.
 pub(super) struct PeerPath {
     pub(super) id: PeerId,
@@ -51,7 +47,7 @@ pub(super) struct PeerPath {
     waiting: VecDeque<Symbol>,
     mtu: Option<MtuSearch>,
     /// None: acknowledgements are end to end.
-    early_acks: Option<Box<EarlyAcks>>,
+    pub(super) early_acks: Option<Box<EarlyAcks>>,
     /// The largest inner packet that the peer accepts, bytes. 0 before the first session.
     peer_mtu: u32,
     keepalive: Option<Duration>,
@@ -418,42 +414,6 @@ impl PeerPath {
         let probe = self.mtu.as_ref().and_then(MtuSearch::next_probe);
         let early = self.early_acks.as_ref().and_then(|early| early.poll_timeout());
         [tunnel.poll_timeout(), probe, early, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
-    }
-
-    /// Charges the peer for the work of its session. A peer in debt decodes later.
-    pub(super) fn charge(&mut self, now: Time, budget: &mut WorkBudget) {
-        if let Some(tunnel) = &mut self.tunnel {
-            let reports = self.early_acks.as_ref().map_or(0, |early| early.compared());
-            budget.charge(now, &mut self.work, tunnel.work() + REPORT_WORK * reports);
-            tunnel.defer(budget.opens(now, &self.work).unwrap_or(now));
-        }
-    }
-
-    /// Memory that the session holds, bytes.
-    pub(super) fn held(&self) -> usize {
-        let early = self.early_acks.as_ref().map_or(0, |early| early.bytes());
-        self.tunnel.as_ref().map_or(0, Tunnel::memory) + early
-    }
-
-    /// Frees memory of the session. Its coding window then holds at most `share` bytes.
-    pub(super) fn shrink(&mut self, share: usize) {
-        if let Some(tunnel) = &mut self.tunnel {
-            tunnel.shrink(share);
-            self.shrunk += 1;
-        }
-        if let Some(early) = &mut self.early_acks {
-            early.set_limit(Some(share));
-        }
-    }
-
-    /// Ends the limits that [`PeerPath::shrink`] has set.
-    pub(super) fn lift_limit(&mut self) {
-        if let Some(tunnel) = &mut self.tunnel {
-            tunnel.lift_limit();
-        }
-        if let Some(early) = &mut self.early_acks {
-            early.set_limit(None);
-        }
     }
 
     /// Whether an ICMP message about a packet that is too long may be sent. If so, counts it.

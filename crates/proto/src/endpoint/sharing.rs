@@ -1,7 +1,15 @@
-//! How the sessions of all peers share the memory budget.
+//! How the sessions of all peers share the budgets of memory and work.
 
+use super::budget::WorkBudget;
+use super::peer_path::PeerPath;
 use super::{Endpoint, get};
 use crate::secure::PeerId;
+use crate::session::tunnel::Tunnel;
+use ripstop_base::Time;
+
+/// Work for each segment that a report is compared with, in units of [`Tunnel::work`]: see the constant of this name in
+/// `session/tunnel/bounds.rs`. With half or double the value, reports count as half or twice the work.
+const REPORT_WORK: u64 = 200;
 
 impl Endpoint {
     /// Updates the memory budget after a change of a peer's session. Shrinks sessions if the budget
@@ -37,5 +45,43 @@ impl Endpoint {
             self.mark_ready(peer);
         }
         self.memory.checked();
+    }
+}
+
+impl PeerPath {
+    /// Charges the peer for the work of its session. A peer in debt decodes later.
+    pub(super) fn charge(&mut self, now: Time, budget: &mut WorkBudget) {
+        if let Some(tunnel) = &mut self.tunnel {
+            let reports = self.early_acks.as_ref().map_or(0, |early| early.compared());
+            budget.charge(now, &mut self.work, tunnel.work() + REPORT_WORK * reports);
+            tunnel.defer(budget.opens(now, &self.work).unwrap_or(now));
+        }
+    }
+
+    /// Memory that the session holds, bytes.
+    pub(super) fn held(&self) -> usize {
+        let early = self.early_acks.as_ref().map_or(0, |early| early.bytes());
+        self.tunnel.as_ref().map_or(0, Tunnel::memory) + early
+    }
+
+    /// Frees memory of the session. Its coding window then holds at most `share` bytes.
+    pub(super) fn shrink(&mut self, share: usize) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.shrink(share);
+            self.shrunk += 1;
+        }
+        if let Some(early) = &mut self.early_acks {
+            early.set_limit(Some(share));
+        }
+    }
+
+    /// Ends the limits that [`PeerPath::shrink`] has set.
+    pub(super) fn lift_limit(&mut self) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.lift_limit();
+        }
+        if let Some(early) = &mut self.early_acks {
+            early.set_limit(None);
+        }
     }
 }

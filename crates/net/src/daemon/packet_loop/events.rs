@@ -9,8 +9,6 @@ impl PacketLoop {
     /// Logs the event and acts on it.
     pub(super) fn handle_event(&mut self, event: EndpointEvent) {
         let now = self.shared.worker.now();
-        let named =
-            |peers: &[PeerState], id: PeerId| peers.get(id.index()).map_or_else(String::new, |p| p.name.clone());
         match event {
             EndpointEvent::Connected { peer, again } => {
                 let name = named(&self.peers, peer);
@@ -42,18 +40,9 @@ impl PacketLoop {
             EndpointEvent::Roamed { peer, from: Some(from), to } => {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
             }
-            EndpointEvent::ConnectionReset { peer, connection: Connection { local, remote } } => {
-                tracing::warn!(
-                    peer = %named(&self.peers, peer),
-                    %local,
-                    %remote,
-                    "TCP connection reset: data that `acks = \"seen\"` had acknowledged could not be delivered"
-                );
-            }
-            EndpointEvent::PresharedMismatch { peer, mismatch } => {
-                let peer = named(&self.peers, peer);
-                tracing::warn!(%peer, "no connection: {}; set the same `preshared-key` on both hosts", problem_of(mismatch));
-            }
+            event @ (EndpointEvent::ConnectionReset { .. }
+            | EndpointEvent::PresharedMismatch { .. }
+            | EndpointEvent::BlocksIgnored { .. }) => warn_of(event, &self.peers),
             EndpointEvent::Silent { peer } => {
                 // Random loss alone sometimes causes such a silence. If the silence lasts, the peer becomes
                 // unreachable, which is logged as a warning.
@@ -74,12 +63,6 @@ impl PacketLoop {
                     peer.connected = None;
                 }
             }
-            EndpointEvent::BlocksIgnored { peer } => {
-                tracing::warn!(
-                    peer = %named(&self.peers, peer),
-                    "the peer receives no repairs of `code = \"block\"`, so no loss is recovered: update the peer, or write `code = \"window\"`"
-                );
-            }
             EndpointEvent::FalseReport { peer } => {
                 let name = named(&self.peers, peer);
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
@@ -96,6 +79,36 @@ impl PacketLoop {
             }
         }
     }
+}
+
+/// Warns of a fault that needs a change by the operator, or that a user has noticed.
+fn warn_of(event: EndpointEvent, peers: &[PeerState]) {
+    match event {
+        EndpointEvent::ConnectionReset { peer, connection: Connection { local, remote } } => {
+            tracing::warn!(
+                peer = %named(peers, peer),
+                %local,
+                %remote,
+                "TCP connection reset: data that `acks = \"seen\"` had acknowledged could not be delivered"
+            );
+        }
+        EndpointEvent::PresharedMismatch { peer, mismatch } => {
+            let peer = named(peers, peer);
+            tracing::warn!(%peer, "no connection: {}; set the same `preshared-key` on both hosts", problem_of(mismatch));
+        }
+        EndpointEvent::BlocksIgnored { peer } => {
+            tracing::warn!(
+                peer = %named(peers, peer),
+                "the peer receives no repairs of `code = \"block\"`, so no loss is recovered: update the peer, or write `code = \"window\"`"
+            );
+        }
+        _ => {}
+    }
+}
+
+/// The name of a peer in the log. A peer that was removed has none.
+fn named(peers: &[PeerState], id: PeerId) -> String {
+    peers.get(id.index()).map_or_else(String::new, |peer| peer.name.clone())
 }
 
 /// What is wrong with the two ends' pre-shared keys.

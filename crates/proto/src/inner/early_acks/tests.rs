@@ -79,7 +79,8 @@ proptest! {
                 }
                 Event::Report(next_undecoded, end, unseen, deficit) => {
                     let end = end.max(next_undecoded);
-                    let unseen = if unseen >= next_undecoded && unseen < end { vec![unseen..unseen + 1] } else { Vec::new() };
+                    let is_listed = unseen >= next_undecoded && unseen < end;
+                    let unseen = is_listed.then_some(unseen..unseen + 1).into_iter().collect();
                     acks.report(now, &Feedback { next_undecoded, end, unseen, deficit, ..Feedback::default() });
                 }
                 Event::GivenUp(base) => acks.given_up(base),
