@@ -222,6 +222,7 @@ impl PeerPath {
     pub(super) fn handle_packet(&mut self, now: Time, number: u64, packet: Packet<Symbol>, bytes: u32, ce: bool) {
         let Some(tunnel) = &mut self.tunnel else { return };
         if let (Some(early), Packet::Feedback(feedback)) = (&mut self.early_acks, &packet) {
+            early.given_up(tunnel.window_base());
             early.report(now, feedback);
         }
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
