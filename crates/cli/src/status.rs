@@ -3,7 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
 use clap::Args;
-use ripstop_net::daemon::{DaemonPeerStatus, DaemonStatus, STATUS_DIRECTORY, SessionStatus, StatusSocket};
+use ripstop_net::daemon::{
+    ClassRedundancy, DaemonPeerStatus, DaemonStatus, STATUS_DIRECTORY, SessionStatus, StatusSocket,
+};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -175,6 +177,7 @@ fn table(status: &DaemonStatus) -> String {
         table.row(row(peer));
     }
     text.push_str(&table.render());
+    text.push_str(&redundancy(status));
     let dropped: Vec<String> = status
         .rejected
         .iter()
@@ -207,6 +210,42 @@ fn row(peer: &DaemonPeerStatus) -> Vec<String> {
         of(|s| s.repairs_wasted.to_string()),
         of(|s| output::bytes(s.queue_bytes as f64)),
         peer.mtu_bytes.to_string(),
+    ]
+}
+
+/// Why each session has its redundancy. Empty without a session.
+fn redundancy(status: &DaemonStatus) -> String {
+    let mut table =
+        Table::titled(["peer", "class", "R", "loss", "burst", "target", "packets", "repairs", "overhead", "limit"]);
+    let mut words = String::new();
+    for peer in &status.peers {
+        let Some(redundancy) = peer.session.as_ref().map(|session| &session.redundancy) else { continue };
+        let (to, from) = (&redundancy.to_peer, &redundancy.from_peer);
+        for (name, class) in [("interactive", &to.interactive), ("bulk", &to.bulk)] {
+            table.row(class_row(&peer.name, name, class));
+            words.push_str(&format!("to {}, {name}: {}\n", peer.name, class.explanation));
+        }
+        words.push_str(&format!("from {}: {}\n", peer.name, from.explanation));
+    }
+    match words.is_empty() {
+        true => String::new(),
+        false => format!("\nredundancy\n{}\n{words}", table.render()),
+    }
+}
+
+fn class_row(peer: &str, name: &str, class: &ClassRedundancy) -> Vec<String> {
+    let overhead = (class.packet_bytes > 0).then(|| class.repair_bytes as f64 / class.packet_bytes as f64);
+    vec![
+        peer.to_owned(),
+        name.to_owned(),
+        format!("{:.2}", class.r),
+        percent(class.expected_loss),
+        format!("{:.1}", class.mean_burst_packets),
+        or_dash(class.residual_loss_target, percent),
+        class.packets.to_string(),
+        class.repairs.to_string(),
+        or_dash(overhead, percent),
+        class.limit.to_string(),
     ]
 }
 
