@@ -1,164 +1,19 @@
 //! Tests of `ripstop up`: two daemons in two namespaces, from the first key to the end of the session, and after
 //! a kill. Every wait is for a condition and has a limit.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod site;
 
 use common::{json, ripstop, run, schema, stderr, stdout, with_namespaces};
-use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ripstop_base::{Fraction, Rate, Seed};
-use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{Emulator, EmulatorConfig, EmulatorSide};
 use ripstop_net::os::ip::ip;
-use ripstop_net::os::netns::Namespace;
-use serde_json::Value;
-use std::fs::{self, File};
-use std::net::{SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Two hosts with keys and configurations, and the link between the hosts. The left host starts the handshake.
-struct Site {
-    directory: tempfile::TempDir,
-    hosts: [Namespace; 2],
-    _link: Emulator,
-}
-
-/// A running daemon. The log of the daemon is in the site's directory.
-struct Up {
-    child: Child,
-    log: PathBuf,
-}
-
-const LEFT: usize = 0;
-const RIGHT: usize = 1;
-
-impl Site {
-    fn new() -> Site {
-        let directory = tempfile::tempdir().unwrap();
-        let hosts = ["left", "right"].map(|name| Namespace::create(name).unwrap());
-        let path =
-            LinkConfig::path(Rate::from_bps(50_000_000), Duration::from_millis(10), Fraction::new(0.02).unwrap());
-        let side = |n: u8| EmulatorSide {
-            device: "wire0".into(),
-            addresses: vec![IpNet::new_assert([198, 18, 0, n].into(), 24)],
-        };
-        let config = EmulatorConfig {
-            left: side(1),
-            right: side(2),
-            left_to_right: path.clone(),
-            right_to_left: path,
-            mtu: 1500,
-            seed: Seed::new(7),
-            fates: false,
-        };
-        let link = Emulator::start(&config, &hosts[LEFT], &hosts[RIGHT]).unwrap();
-        let site = Site { directory, hosts, _link: link };
-        let public = ["left", "right"].map(|name| {
-            let output = ripstop().args(["keys", "new", "--out"]).arg(site.file(&format!("{name}.key"))).output();
-            stdout(&output.unwrap()).trim().to_owned()
-        });
-        site.configure("left", 1, &format!("name = \"right\"\npublic-key = \"{}\"\nallowed-ips = [\"10.77.0.2\", \"fd77::2\"]\nendpoint = \"198.18.0.2:5182\"\n", public[RIGHT]));
-        site.configure(
-            "right",
-            2,
-            &format!(
-                "name = \"left\"\npublic-key = \"{}\"\nallowed-ips = [\"10.77.0.1\", \"fd77::1\"]\n",
-                public[LEFT]
-            ),
-        );
-        site
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn configure(&self, name: &str, number: u8, peer: &str) {
-        let text = format!(
-            "[interface]\nprivate-key-file = \"{name}.key\"\naddress = [\"10.77.0.{number}/24\", \"fd77::{number}/64\"]\n\
-             status = \"{name}.sock\"\n[[peer]]\n{peer}"
-        );
-        private(&self.file(&format!("{name}.toml")), &text);
-    }
-
-    /// Starts the daemon of a host and waits until its status socket answers.
-    fn up(&self, host: usize) -> Up {
-        let name = ["left", "right"][host];
-        let log = self.file(&format!("{name}.log"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ripstop"));
-        command.arg("up").arg(self.file(&format!("{name}.toml"))).stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(File::options().create(true).append(true).open(&log).unwrap());
-        let mut up = Up { child: self.hosts[host].spawn(command).unwrap(), log };
-        until("the daemon answers", || {
-            assert!(up.child.try_wait().unwrap().is_none(), "{}", up.log());
-            self.status(host, &["--json"]).status.success()
-        });
-        up
-    }
-
-    fn status(&self, host: usize, words: &[&str]) -> std::process::Output {
-        let socket = self.file(["left.sock", "right.sock"][host]);
-        ripstop().args(["status", "--socket"]).arg(socket).args(words).output().unwrap()
-    }
-
-    fn peer(&self, host: usize) -> Value {
-        json(&self.status(host, &["--json"]))["peers"][0].clone()
-    }
-
-    fn connected(&self) {
-        until("both are connected", || [LEFT, RIGHT].iter().all(|host| self.peer(*host)["connected"] == true));
-    }
-
-    /// Sends from left to right and back until an answer arrives.
-    fn reach(&self) {
-        let bind = |host: usize, address: &str, patience: u64| {
-            let socket = self.hosts[host].run(|| UdpSocket::bind(address)).unwrap().unwrap();
-            socket.set_read_timeout(Some(Duration::from_millis(patience))).unwrap();
-            socket
-        };
-        for (left, right) in [("10.77.0.1:0", "10.77.0.2:7"), ("[fd77::1]:0", "[fd77::2]:7")] {
-            let (client, server) = (bind(LEFT, left, 20), bind(RIGHT, right, 500));
-            let mut packet = [0; 100];
-            until("an echo through the tunnel", || {
-                client.send_to(b"hello", right.parse::<SocketAddr>().unwrap()).unwrap();
-                if let Ok((len, from)) = server.recv_from(&mut packet) {
-                    server.send_to(&packet[..len], from).unwrap();
-                }
-                client.recv(&mut packet).is_ok_and(|len| packet[..len] == *b"hello")
-            });
-        }
-    }
-
-    fn has_device(&self, host: usize) -> bool {
-        ip(&self.hosts[host], &["link", "show", "rip0"]).is_ok()
-    }
-}
-
-impl Up {
-    fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap()
-    }
-
-    fn count(&self, words: &str) -> usize {
-        self.log().matches(words).count()
-    }
-
-    fn signal(&mut self, signal: Signal) -> ExitStatus {
-        kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
-        self.child.wait().unwrap()
-    }
-}
+use site::{LEFT, RIGHT, Site, until};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn it_runs_until_a_signal() {
@@ -180,6 +35,9 @@ fn it_runs_until_a_signal() {
             "198.18.0.2:5182",
             "receives",
             "recovered",
+            "right  interactive",
+            "to right, bulk: R = ",
+            "from right: R = ",
         ] {
             assert!(table.contains(words), "no `{words}` in:\n{table}");
         }
@@ -309,6 +167,38 @@ fn a_running_daemon_has_one_capability() {
 }
 
 #[test]
+fn the_daemon_changes_to_the_configured_user() {
+    with_namespaces("the_daemon_changes_to_the_configured_user", || {
+        // In a user namespace with a single user, there is no other user to change to.
+        let map = fs::read_to_string("/proc/self/uid_map").unwrap();
+        let users: u64 = map.split_whitespace().nth(2).and_then(|count| count.parse().ok()).unwrap();
+        let id = Command::new("id").args(["-u", "nobody"]).output().unwrap();
+        let uid: u32 = String::from_utf8_lossy(&id.stdout).trim().parse().unwrap_or(0);
+        if uid == 0 || users <= u64::from(uid) {
+            eprintln!("skipped: there is no user `nobody` here");
+            return;
+        }
+        let site = Site::new();
+        let path = site.file("right.toml");
+        let old = fs::read_to_string(&path).unwrap();
+        private(&path, &old.replace("[interface]", "[interface]\nuser = \"nobody\""));
+        let (left, right) = (site.up(LEFT), site.up(RIGHT));
+        site.connected();
+        site.reach();
+        for (up, wanted) in [(&left, 0), (&right, uid)] {
+            let status = fs::read_to_string(format!("/proc/{}/status", up.child.id())).unwrap();
+            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap();
+            // The real, the effective and the saved user, and the user of the file system.
+            let users: Vec<u32> = field("Uid:").split_whitespace().map(|uid| uid.parse().unwrap()).collect();
+            assert_eq!(users, [wanted; 4], "{status}");
+            // Bit 12 is CAP_NET_ADMIN.
+            assert_eq!(u64::from_str_radix(field("CapEff:"), 16), Ok(1 << 12), "{status}");
+        }
+        assert_eq!(fs::metadata(site.file("right.sock")).unwrap().uid(), uid, "the status socket belongs to the user");
+    });
+}
+
+#[test]
 fn an_unknown_user_is_named() {
     with_namespaces("an_unknown_user_is_named", || {
         let site = Site::new();
@@ -376,7 +266,7 @@ fn a_device_taken_away_is_an_error() {
 }
 
 /// Writes a file that only its owner may read.
-fn private(path: &Path, text: &str) {
+pub(crate) fn private(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
