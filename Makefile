@@ -29,16 +29,16 @@ test: ## run every check: format, lints, documentation, unit, property, integrat
 	@tools/need.sh cargo cc ip
 	@tools/test.sh
 
-accept: ## check that the program reaches its target figures, medians of RUNS=3 (about 75 minutes on an idle machine, 25 with RUNS=1); ONLY="shares,fair" measures some of shares, tails, fair, steps, speed, demo, agree
+accept: ## check that the program reaches its target figures, medians of RUNS=3 (about 80 minutes on an idle machine, 27 with RUNS=1); ONLY="shares,fair" measures some of shares, tails, fair, steps, speed, demo, agree
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) RIPSTOP_ACCEPT_ONLY=$(ONLY) cargo test --release --locked -p ripstop-cli --features accept --test accept
 
-compare: ## compare kernel TCP, Ripstop, kcptun, boringtun, wireguard-go and Hysteria on the same emulated links (about 50 minutes for each of RUNS=1); LINKS="5,20" CONTENDERS="bbr,kcptun" REQUESTS=100 measure a part; PAGE=docs/researchers/compare.md writes the page
+compare: ## compare kernel TCP, Ripstop, kcptun, boringtun, wireguard-go and Hysteria on the same emulated links (about 50 minutes for each run; RUNS=1); LINKS="5,20" CONTENDERS="bbr,kcptun" REQUESTS=100 measure a part; PAGE=docs/researchers/compare.md writes the page, with the sentence NOTE
 	@tools/need.sh cargo cc ip
 	@test -x $(TARGET)/tools/bin/boringtun-cli || cargo install --locked --version $(BORINGTUN) --root $(TARGET)/tools boringtun-cli || echo "boringtun is missing"
 	@if command -v go > /dev/null; then cd crates/net/examples/compare/hysteria && go build -trimpath -buildvcs=false -o $(TARGET)/tools/bin/hysteria-forward . || echo "Hysteria is missing"; fi
 	cargo build --release --locked -p ripstop-net --example compare
-	$(TARGET)/release/examples/compare --tools $(TARGET)/tools/bin --commit "$$(git rev-parse --short HEAD)" --runs $(or $(RUNS),1) --requests $(or $(REQUESTS),400) --links "$(LINKS)" --contenders "$(CONTENDERS)" $(if $(PAGE),--page $(PAGE))
+	$(TARGET)/release/examples/compare --tools $(TARGET)/tools/bin --commit "$$(git rev-parse --short HEAD)" --runs $(or $(RUNS),1) --requests $(or $(REQUESTS),400) --links "$(LINKS)" --contenders "$(CONTENDERS)" --note "$(NOTE)" $(if $(PAGE),--page $(PAGE))
 
 oracle: ## compare the simulator with recorded results of ns-2, cell by cell (4 minutes)
 	@tools/need.sh cargo cc

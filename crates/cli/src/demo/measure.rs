@@ -81,7 +81,7 @@ pub(crate) fn measure(
         name,
         Some(congestion),
         BulkFacts::between(first, last, &bulk.whole),
-        RequestFacts { quiet: quiet.as_ref().map(stats), beside_bulk: stats(&bulk.requests) },
+        RequestFacts { quiet: quiet.as_ref().map(|quiet| stats(&quiet.requests)), beside_bulk: stats(&bulk.requests) },
         Some(FileReport::new(source, file.arrived_bytes, file.arrived, file.limit)),
         Wire::of(&bulk.link),
         tunnel,

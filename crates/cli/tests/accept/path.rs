@@ -100,9 +100,8 @@ impl Path {
     /// The 99th percentile of requests on the idle link, s.
     pub(crate) fn quiet_p99(&self, carriage: Carriage<'_>, seed: u64, requests: usize) -> Result<Sample, String> {
         let setup = self.setup(seed, Duration::ZERO, requests);
-        let report = setup.measure_requests(carriage, requests, &Quiet).map_err(|error| error.to_string())?;
-        // The measurement does not return the emulator's counters.
-        Ok(Sample { value: seconds_of(report.percentile(0.99)), late_s: 0.0 })
+        let quiet = setup.measure_requests(carriage, requests, &Quiet).map_err(|error| error.to_string())?;
+        Ok(Sample { value: seconds_of(quiet.requests.percentile(0.99)), late_s: lateness(&quiet.link) })
     }
 
     fn setup(&self, seed: u64, seconds: Duration, requests: usize) -> TransferSetup {

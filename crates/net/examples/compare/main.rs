@@ -1,6 +1,7 @@
 //! `make compare`: Ripstop beside kernel TCP and other programs on the same emulated links.
 //!
-//! `compare [--links NAMES] [--contenders NAMES] [--runs N] [--requests N] [--tools DIRECTORY] [--page FILE] [--commit ID]`
+//! `compare [--links NAMES] [--contenders NAMES] [--runs N] [--requests N] [--tools DIRECTORY] [--page FILE] [--commit ID]
+//! [--note TEXT]`
 //!
 //! Each contender carries the same workload over the same links, with the same losses: requests on the idle link, then
 //! a bulk stream with requests at the same time. `--requests` is the number of requests in each part, 20 of them a
@@ -44,6 +45,8 @@ struct Arguments {
     tools: Option<PathBuf>,
     page: Option<PathBuf>,
     commit: Option<String>,
+    /// A sentence about the machine and the runs, for the page.
+    note: Option<String>,
 }
 
 fn main() -> Outcome<()> {
@@ -123,6 +126,7 @@ impl Arguments {
             tools: None,
             page: None,
             commit: None,
+            note: None,
         };
         let mut words = std::env::args().skip(1);
         while let Some(flag) = words.next() {
@@ -135,6 +139,7 @@ impl Arguments {
                 "--tools" => read.tools = Some(value.into()),
                 "--page" => read.page = Some(value.into()),
                 "--commit" => read.commit = Some(value),
+                "--note" => read.note = Some(value).filter(|note| !note.is_empty()),
                 _ => return Err(format!("there is no flag {flag}").into()),
             }
         }

@@ -4,7 +4,7 @@ use super::contenders::{Contender, Kind};
 use super::links::CompareLink;
 use super::programs::Tools;
 use ripstop_base::Seed;
-use ripstop_net::testbed::measure::{BulkMeasurement, Stage, TransferSetup, Watcher};
+use ripstop_net::testbed::measure::{BulkMeasurement, RequestMeasurement, Stage, TransferSetup, Watcher};
 use ripstop_net::testbed::{Carriage, Carrier};
 use ripstop_net::workload::requests::RequestReport;
 use std::fmt;
@@ -72,23 +72,24 @@ pub(crate) fn measure(
 }
 
 impl Figures {
-    fn of(quiet: &RequestReport, bulk: &BulkMeasurement, link: &CompareLink) -> Figures {
+    fn of(quiet: &RequestMeasurement, bulk: &BulkMeasurement, link: &CompareLink) -> Figures {
         let [first, last] = &bulk.marks;
         let bytes = (last.bulk - first.bulk) as f64;
         let goodput_bps = 8.0 * bytes / (last.at - first.at).as_secs_f64();
         let useful = bytes + (last.requests - first.requests) as f64;
         let seconds = |time: Option<Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64());
         let percentiles = |report: &RequestReport| [0.5, 0.99].map(|p| seconds(report.percentile(p)));
-        let late = [&bulk.link.left_to_right, &bulk.link.right_to_left].map(|way| way.lateness.p99_s);
+        let ways = [&bulk.link, &quiet.link].map(|link| [&link.left_to_right, &link.right_to_left]);
+        let late = ways.into_iter().flatten().map(|way| way.lateness.p99_s);
         Figures {
             goodput_bps,
             share: goodput_bps / link.capacity_bps(),
             sent_per_useful: (last.offered - first.offered) as f64 / useful,
-            quiet_s: percentiles(quiet),
+            quiet_s: percentiles(&quiet.requests),
             beside_s: percentiles(&bulk.requests),
             cpu_s_per_gb: 1e9 * bulk.whole.cpu.as_secs_f64() / bulk.whole.received as f64,
             first_1mb_s: seconds(bulk.whole.first_1mb),
-            late_s: late.into_iter().flatten().fold(f64::NAN, f64::max),
+            late_s: late.flatten().fold(f64::NAN, f64::max),
         }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) struct Page {
     runs: u64,
     requests: usize,
     commit: Option<String>,
+    note: Option<String>,
     /// Name, version and settings of the contenders.
     contenders: Vec<[String; 3]>,
     /// Contenders that could not run, with the reason.
@@ -37,8 +38,8 @@ on the same emulated links, with the same losses. Measure it again with this com
 
 ```sh
 make compare                                      # all links, one run each
-make compare RUNS=3 PAGE=docs/researchers/compare.md    # write this page
 make compare LINKS=5 CONTENDERS=bbr,ripstop+bbr   # a part
+make compare RUNS=3 PAGE=docs/researchers/compare.md NOTE=\"The machine was idle.\"   # write this page
 ```
 
 The emulator of `ripstop emulate` carries the packets: a drop-tail queue of one bandwidth-delay product, then losses,
@@ -51,7 +52,7 @@ the same time.
 | Mbit/s, share | goodput from max(2 s, 20 RTT) to the end of the run, and this goodput over C (1 - p) |
 | sent/useful | IP bytes offered to the link in the data direction for each byte that the application got |
 | quiet, beside | median and 99th percentile of the requests on the idle link, and beside the bulk stream |
-| CPU | CPU seconds of all processes and of the workload's threads for each 10^9 bytes delivered |
+| CPU | CPU seconds of the contender's processes and of the workload's threads for each 10^9 bytes delivered; what the kernel does for plain TCP in interrupts is not counted |
 | first MB | time from the start of the connection until 10^6 bytes had arrived |
 | late | 99th percentile of the lateness of the emulator's packets; above 2 ms the machine was too busy for exact figures |
 ";
@@ -63,6 +64,7 @@ impl Page {
             runs: arguments.runs,
             requests: arguments.requests,
             commit: arguments.commit.clone(),
+            note: arguments.note.clone(),
             contenders: Vec::new(),
             missing: Vec::new(),
             rows: Vec::new(),
@@ -92,8 +94,10 @@ impl Page {
         let _ = write!(
             text,
             "\nFigures are medians over {} run(s) with {} requests in each part, Ripstop{build}, on a machine with \
-             {cores} processors.\n\n## Contenders\n\n| contender | version | settings |\n|---|---|---|\n",
-            self.runs, self.requests
+             {cores} processors. {}\n\n## Contenders\n\n| contender | version | settings |\n|---|---|---|\n",
+            self.runs,
+            self.requests,
+            self.note.as_deref().unwrap_or_default()
         );
         for [name, version, settings] in &self.contenders {
             let _ = writeln!(text, "| {name} | {version} | {settings} |");

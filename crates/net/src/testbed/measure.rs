@@ -100,6 +100,15 @@ pub struct BulkMeasurement {
     pub fates: [Vec<u8>; 2],
 }
 
+/// The results of requests on the idle link.
+#[derive(Debug)]
+pub struct RequestMeasurement {
+    /// The requests.
+    pub requests: RequestReport,
+    /// The link's counters at the end.
+    pub link: EmulatorSnapshot,
+}
+
 /// The result of a file's transfer.
 #[derive(Debug)]
 pub struct FileMeasurement {
@@ -122,7 +131,7 @@ impl TransferSetup {
         carriage: Carriage<'_>,
         count: usize,
         watcher: &impl Watcher,
-    ) -> Result<RequestReport, TestbedError> {
+    ) -> Result<RequestMeasurement, TestbedError> {
         let testbed = Testbed::set_up(carriage, &self.path, self.seed.child("quiet"), false)?;
         watcher.begin(&format!("{}: {count} requests", carriage.name));
         let schedule = Schedule::count(self.seed.stream("requests"), 2 * self.rtt, count);
@@ -132,9 +141,8 @@ impl TransferSetup {
             Requests::start(&testbed.route, schedule, Beginning::Connected, limit).map_err(carriage.failed())?;
         let stage = || Stage::Requests { answered: requests.answered(), of: count };
         watcher.wait(end, &stage, &|| requests.is_settled(self.grace()));
-        let report = requests.finish().map_err(carriage.failed())?;
-        testbed.tear_down()?;
-        Ok(report)
+        let requests = requests.finish().map_err(carriage.failed())?;
+        Ok(RequestMeasurement { requests, link: testbed.tear_down()? })
     }
 
     /// Measures a bulk stream with requests at the same time. `fates` tells whether to keep what
