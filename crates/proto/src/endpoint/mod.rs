@@ -436,12 +436,14 @@ impl Endpoint {
         }
     }
 
-    /// Updates a peer's entry in the table of timers. Without a usable key nothing can be sent, and
-    /// what is due stays due. So the session's own time-outs count only with a usable key: otherwise
-    /// the caller would be called again and again until the next handshake is complete.
+    /// Updates a peer's entry in the table of timers. Without a usable key, or without a proven address
+    /// of the peer, nothing can be sent, and what is due stays due. So the session's own time-outs count
+    /// only with both: otherwise the caller would be called again and again until the next handshake is
+    /// complete, or until the peer answers a challenge.
     fn reschedule(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
-        let usable = path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
+        let reachable = path.has_path_packet() || self.secure.endpoint(peer).is_some();
+        let usable = reachable && path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
         let wanted = if usable { path.poll_timeout() } else { path.poll_timeout_without_key(now) };
         if wanted != path.timer {
             if let Some(at) = path.timer {

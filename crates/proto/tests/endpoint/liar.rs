@@ -3,7 +3,7 @@
 use super::world::{PEER, address, endpoint, inner, peer_config, private};
 use ripstop_base::{Seed, Time};
 use ripstop_codes::Symbol;
-use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
 use ripstop_proto::secure::{Incoming, Peers, SecureConfig, SecureEvent};
 use ripstop_proto::wire::{Feedback, HEADER_LEN, Kind, Packet, TAG_LEN, WireContext, emit_body, parse_body};
 use std::time::Duration;
@@ -128,4 +128,38 @@ fn a_peer_that_acknowledges_everything_is_found() {
         });
         assert_eq!(initiation.map(|datagram| datagram[0]).collect::<Vec<_>>(), [1], "a handshake starts");
     }
+}
+
+/// A peer whose first address is not known beforehand gets no datagrams there until it answers a challenge. If it never
+/// answers, no time-out may stay due: the caller would be called again and again.
+#[test]
+fn a_peer_that_answers_no_challenge_keeps_no_timeout_due() {
+    let seed = Seed::new(9);
+    let mut victim = endpoint(seed, 1, 0, &EndpointConfig::default());
+    victim.add_peer(Time::ZERO, &PeerConfig { endpoint: None, ..peer_config(seed, 1) }).unwrap();
+    let mut peers = Peers::new(private(seed, 0), SecureConfig::default(), Box::new(seed.stream("liar")));
+    peers.add(private(seed, 1).public(), Some(address(1))).unwrap();
+    peers.connect(Time::ZERO, PEER);
+    let mut liar = Liar { peers, epoch: 0, number: 0, largest: 0, end: 0 };
+    let mut buffer = vec![0; 2000];
+    for tick in 0..3_000u64 {
+        let now = Time::from_millis(tick);
+        while let Some(mut out) = liar.peers.poll_transmit() {
+            victim.handle_datagram(now, address(0), &mut out.contents, false);
+        }
+        victim.handle_timeout(now);
+        while let Some(out) = victim.poll_transmit(now, &mut buffer) {
+            liar.take(now, buffer[..out.len].to_vec());
+        }
+        if liar.epoch > 0 && liar.number == 0 {
+            let mut greeting = liar.seal(now, &Packet::Probe { padding: 0 });
+            victim.handle_datagram(now, address(0), &mut greeting, false);
+            while let Some(out) = victim.poll_transmit(now, &mut buffer) {
+                liar.take(now, buffer[..out.len].to_vec());
+            }
+        }
+        while victim.poll_event().is_some() {}
+        assert!(victim.poll_timeout().is_none_or(|at| at > now), "tick {tick}: {:?}", victim.poll_timeout());
+    }
+    assert!(liar.epoch > 0 && victim.peer_status(PEER).unwrap().tunnel.is_some(), "there must be a session");
 }
