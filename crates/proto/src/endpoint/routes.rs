@@ -1,7 +1,7 @@
 //! The routing table: it maps the destination of an inner packet to a peer, by the longest prefix
 //! that contains the destination.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -65,20 +65,24 @@ impl FromStr for IpPrefix {
 #[derive(Clone, Debug)]
 pub struct Routes<T> {
     table: BTreeMap<IpPrefix, T>,
-    /// The prefix lengths that occur in the table: the first set for IPv4, the second for IPv6.
-    lengths: [BTreeSet<u8>; 2],
+    /// The prefix lengths that occur in the table, the longest first: the first list for IPv4, the
+    /// second for IPv6.
+    lengths: [Vec<u8>; 2],
 }
 
 impl<T> Default for Routes<T> {
     fn default() -> Routes<T> {
-        Routes { table: BTreeMap::new(), lengths: [BTreeSet::new(), BTreeSet::new()] }
+        Routes { table: BTreeMap::new(), lengths: [Vec::new(), Vec::new()] }
     }
 }
 
 impl<T: Copy> Routes<T> {
     /// Adds a route. The new route replaces an earlier route with the same prefix.
     pub fn insert(&mut self, prefix: IpPrefix, to: T) {
-        self.lengths[usize::from(prefix.address.is_ipv6())].insert(prefix.len);
+        let lengths = &mut self.lengths[usize::from(prefix.address.is_ipv6())];
+        if let Err(at) = lengths.binary_search_by(|len| prefix.len.cmp(len)) {
+            lengths.insert(at, prefix.len);
+        }
         self.table.insert(prefix, to);
     }
 
@@ -95,7 +99,7 @@ impl<T: Copy> Routes<T> {
     /// The value of the longest prefix that contains `address`.
     pub fn find(&self, address: IpAddr) -> Option<T> {
         let lengths = &self.lengths[usize::from(address.is_ipv6())];
-        lengths.iter().rev().find_map(|len| self.exact(IpPrefix::new(address, *len)?))
+        lengths.iter().find_map(|len| self.exact(IpPrefix::new(address, *len)?))
     }
 }
 

@@ -76,7 +76,7 @@ pub enum Backlog {
 pub struct BulkRule {
     all: Guard,
     recent: Guard,
-    /// The losses that `in_runs` used last.
+    /// The losses that `steady` used last.
     losses: Losses,
 }
 
@@ -110,20 +110,21 @@ impl BulkRule {
         let (all, recent) = (spread.thin(all), spread.thin(recent));
         let losses = Losses { burst: (losses.burst / f64::from(spread.step)).max(1.0), ..losses };
         let BulkLimits { whole, newest, in_runs, .. } = bulk_limits(spread, ahead, rtt);
-        let losses = if in_runs { self.in_runs(losses) } else { Losses { burst: 1.0, ..losses } };
+        let losses = self.steady(losses);
+        let losses = if in_runs { losses } else { Losses { burst: 1.0, ..losses } };
         let dither = if matches!(ahead, Backlog::Nothing) { 0.0 } else { dither };
         let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
         !self.all.is_masked(Flight { sources, ..all }, losses, whole)
             || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
     }
 
-    /// The losses from which the probabilities for runs of losses are computed. If `losses` differ
+    /// The losses from which the probabilities are computed. If `losses` differ
     /// little ([`SAME`]) from the losses that were used last, the result is the losses that were
     /// used last.
     ///
-    /// The remembered results hold only for exactly the same losses, and the probabilities for runs
-    /// take long to compute.
-    fn in_runs(&mut self, losses: Losses) -> Losses {
+    /// The remembered results hold only for exactly the same losses, and the probabilities take long
+    /// to compute.
+    fn steady(&mut self, losses: Losses) -> Losses {
         let differs = |a: f64, b: f64| (a - b).abs() > SAME * b;
         if differs(losses.share, self.losses.share) || differs(losses.burst, self.losses.burst) {
             self.losses = losses;

@@ -53,9 +53,10 @@ pub trait InnerPacket: Payload {
     fn gap(&self) -> Gap;
     /// Flow, order and length of the packet. `None`: the symbol does not hold a valid inner packet.
     fn meta(&self) -> Option<Meta>;
-    /// The fields of the packet from which a hint of its class follows. The default gives no hint.
-    fn traffic(&self) -> Traffic {
-        Traffic::default()
+    /// What [`InnerPacket::meta`] returns, and the fields from which a hint of the packet's class
+    /// follows. The default gives no hint.
+    fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
+        Some((self.meta()?, Traffic::default()))
     }
     /// Marks the packet with Congestion Experienced if the packet is ECN-capable (RFC 3168). Returns
     /// whether the packet carries the mark. The default marks nothing.
@@ -96,27 +97,23 @@ impl InnerPacket for Symbol {
     }
 
     fn meta(&self) -> Option<Meta> {
+        self.meta_and_traffic().map(|(meta, _)| meta)
+    }
+
+    fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
         let (_, bytes) = unframe(self.as_slice()).ok()?;
         let inner = Inner::parse(bytes).ok()?;
         let len = bytes.len() as u32;
         Some(if inner.is_bare_ack() {
             let flow = inner.flow() ^ ACKNOWLEDGEMENTS;
-            Meta { flow, order: Order::Immediate, len, ack: inner.plain_ack() }
+            // The next acknowledgement makes up for a lost one, whatever the connection carries. So
+            // an acknowledgement gets no hint.
+            (Meta { flow, order: Order::Immediate, len, ack: inner.plain_ack() }, Traffic::default())
         } else {
             let order = if inner.dscp() == EXPEDITED { Order::Immediate } else { Order::InOrder };
-            Meta { flow: inner.flow(), order, len, ack: None }
+            let traffic = Traffic { dscp: inner.dscp(), protocol: inner.protocol, ports: inner.ports };
+            (Meta { flow: inner.flow(), order, len, ack: None }, traffic)
         })
-    }
-
-    fn traffic(&self) -> Traffic {
-        let inner = unframe(self.as_slice()).ok().and_then(|(_, bytes)| Inner::parse(bytes).ok());
-        match inner {
-            // The next acknowledgement makes up for a lost one, whatever the connection carries.
-            Some(inner) if !inner.is_bare_ack() => {
-                Traffic { dscp: inner.dscp(), protocol: inner.protocol, ports: inner.ports }
-            }
-            _ => Traffic::default(),
-        }
     }
 
     fn mark_congestion(&mut self) -> bool {

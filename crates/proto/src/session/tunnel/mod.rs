@@ -339,12 +339,12 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     /// [`Tunnel::inner_mtu`], is counted and dropped.
     fn handle_inner(&mut self, now: Time, payload: P) {
         let now = self.tick(now);
-        match payload.meta() {
+        match payload.meta_and_traffic() {
             None => self.counts.malformed += 1,
-            Some(meta) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
-            Some(meta) => {
+            Some((meta, _)) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
+            Some((meta, traffic)) => {
                 self.counts.taken += 1;
-                let hint = self.config.classes.of(payload.traffic());
+                let hint = self.config.classes.of(traffic);
                 let below = class::interactive_below(self.rate.view().bandwidth, hint, meta.order);
                 let class = self.ingress.push(now, payload, meta, below);
                 self.counts.hinted(hint, class);

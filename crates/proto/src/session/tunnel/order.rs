@@ -82,6 +82,19 @@ impl<P> Default for Flow<P> {
     }
 }
 
+impl<P> Flow<P> {
+    /// The missing symbol that the packet of symbol `id` waits for. None: the packet need not wait.
+    ///
+    /// The packet waits for the highest missing symbol in the range. When that symbol is known, there
+    /// are two cases. Either that symbol is the flow's previous symbol, or the packet waits for the
+    /// next lower missing symbol.
+    fn blocker(&self, id: u64, gap: Gap, missing: &IdRanges) -> Option<u64> {
+        let bracket = gap.predecessors(id);
+        let from = self.last.map_or(0, |last| last + 1).max(bracket.start);
+        missing.last_in(&(from..bracket.end))
+    }
+}
+
 /// A packet that waits for an earlier packet.
 #[derive(Debug)]
 struct Waiting<P> {
@@ -117,6 +130,10 @@ impl<P> InOrder<P> {
             }
         } else if flow.last.is_some_and(|last| last > id) {
             self.counts.late += 1;
+        } else if flow.waiting.is_empty() && flow.blocker(id, gap, missing).is_none() {
+            flow.last = Some(id);
+            self.counts.delivered += 1;
+            self.ready.push_back(packet);
         } else {
             let bytes = packet.meta.len as usize;
             let fresh = flow.waiting.insert(id, Waiting { gap, packet }).is_none();
@@ -214,12 +231,7 @@ impl<P> InOrder<P> {
         loop {
             let flow = self.flow(index);
             let Some((id, first)) = flow.waiting.first_key_value() else { return };
-            let bracket = first.gap.predecessors(*id);
-            let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
-            // Wait for the highest missing symbol in the range. When that symbol is known, there
-            // are two cases. Either that symbol is the flow's previous symbol, or the flow waits
-            // for the next lower missing symbol.
-            if let Some(id) = missing.last_in(&(from..bracket.end)) {
+            if let Some(id) = flow.blocker(*id, first.gap, missing) {
                 let waiters = self.blocked.entry(id).or_default();
                 if !waiters.contains(&index) {
                     waiters.push(index);

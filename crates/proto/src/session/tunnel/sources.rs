@@ -11,7 +11,7 @@ use super::inner::{InnerPacket, Order};
 use crate::wire::{Feedback, Gap};
 use ripstop_base::Time;
 use ripstop_codes::window::{Encoder, IdRanges};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What the sender knows about a source symbol.
@@ -62,9 +62,8 @@ pub(super) struct Sources<P> {
     /// For each flow bucket (see `ingress.rs`), the number of the bucket's last symbol that must be
     /// delivered in order.
     last_of_flow: Vec<Option<u64>>,
-    /// For each flow bucket, the number of its symbols that may not have arrived. Buckets without
-    /// such symbols are left out.
-    not_arrived: BTreeMap<u16, u32>,
+    /// For each flow bucket, the number of its symbols that may not have arrived.
+    not_arrived: Vec<u32>,
     /// Number of symbols given up.
     given_up: u64,
     /// Bytes of the symbols in the window.
@@ -86,7 +85,7 @@ impl<P: InnerPacket> Sources<P> {
             lost: IdRanges::new(),
             interactive: VecDeque::new(),
             last_of_flow: vec![None; BUCKETS],
-            not_arrived: BTreeMap::new(),
+            not_arrived: vec![0; BUCKETS],
             given_up: 0,
             held_bytes: 0,
             limit: usize::MAX,
@@ -103,7 +102,7 @@ impl<P: InnerPacket> Sources<P> {
         let awaited = in_order.then(|| bucket_of(queued.meta.flow));
         let gap = awaited.map_or(Gap::NONE, |bucket| {
             let last = self.last_of_flow[usize::from(bucket)].replace(id);
-            let waiting = self.not_arrived.entry(bucket).or_default();
+            let waiting = &mut self.not_arrived[usize::from(bucket)];
             *waiting += 1;
             // If all earlier symbols of the bucket have arrived, the packet need not wait. With a
             // rounded gap, the receiver would wait for every symbol of other flows in its range.
@@ -312,11 +311,8 @@ impl<P: InnerPacket> Sources<P> {
 
     fn stop_waiting(&mut self, bucket: Option<u16>) {
         let Some(bucket) = bucket else { return };
-        if let Some(waiting) = self.not_arrived.get_mut(&bucket) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                self.not_arrived.remove(&bucket);
-            }
+        if let Some(waiting) = self.not_arrived.get_mut(usize::from(bucket)) {
+            *waiting = waiting.saturating_sub(1);
         }
     }
 
@@ -429,7 +425,7 @@ mod tests {
         // The receiver holds a repair for symbol 1.
         assert!(sources.take(&Feedback { next_undecoded: 1, end: 5, ..report(&[], 0, 5) }).is_empty());
         assert_eq!(push(&mut sources, 2), Gap::NONE);
-        assert!(sources.not_arrived.values().all(|waiting| *waiting == 1));
+        assert!(sources.not_arrived.iter().all(|waiting| *waiting <= 1));
     }
 
     #[test]
