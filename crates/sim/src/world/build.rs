@@ -15,6 +15,7 @@ use crate::tcp::{Sender, SenderConfig, SourceError, Variant};
 use ripstop_base::Time;
 use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::secure::PresharedKey;
 use ripstop_proto::session::block::{BlockConfig, BlockConfigError, BlockReceiver, BlockSender};
 use ripstop_proto::session::lt::{LtConfig, LtConfigError, LtMode, LtReceiver, LtSender, Shares};
 use ripstop_proto::session::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
@@ -257,13 +258,28 @@ impl World {
     /// # Panics
     /// If an endpoint or a link was not added, or if `there` or `back` is empty.
     pub fn connect(&mut self, first: usize, second: usize, there: &[usize], back: &[usize]) {
+        self.connect_with(first, second, None, there, back);
+    }
+
+    /// Connects two endpoints as [`World::connect`] does. The endpoints also share the key `preshared`, if there is one.
+    ///
+    /// # Panics
+    /// As [`World::connect`].
+    pub fn connect_with(
+        &mut self,
+        first: usize,
+        second: usize,
+        preshared: Option<PresharedKey>,
+        there: &[usize],
+        back: &[usize],
+    ) {
         assert!(!there.is_empty() && !back.is_empty(), "two endpoints need links");
         let ends = [second, first].map(|end| NodeId::Session(SessionId::Endpoint(end as u32)));
         let (there, back) = (self.fabric.links(there), self.fabric.links(back));
         let route = self.fabric.add_route(Route::new(&there, &back, ends, Owner::Endpoints(first as u32)));
         let now = self.fabric.now();
-        self.endpoints[first].add_peer(now, second as u32, (route, false));
-        self.endpoints[second].add_peer(now, first as u32, (route, true));
+        self.endpoints[first].add_peer(now, second as u32, preshared.clone(), (route, false));
+        self.endpoints[second].add_peer(now, first as u32, preshared, (route, true));
     }
 
     /// Adds the two alarms of a session, and its random stream for late processors.

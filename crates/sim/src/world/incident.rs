@@ -21,10 +21,25 @@ pub enum Incident {
         /// The number of the endpoint.
         endpoint: usize,
     },
-    /// A stranger sends an endpoint random bytes, and replays the last datagram that the endpoint has received.
+    /// A stranger sends an endpoint random bytes, and replays the last datagram and the recorded initiations that the
+    /// endpoint has received.
     Nuisance {
         /// The number of the endpoint.
         endpoint: usize,
+    },
+    /// The clock of an endpoint jumps forward, as after a suspension of its host.
+    ClockJump {
+        /// The number of the endpoint.
+        endpoint: usize,
+        /// The length of the jump.
+        by: Duration,
+    },
+    /// The wall clock of an endpoint's host is set. The endpoint notices at its next restart.
+    WallClock {
+        /// The number of the endpoint.
+        endpoint: usize,
+        /// The time since 1970 at the time zero of the world.
+        wall_clock: Duration,
     },
     /// Both ends of a tunnel get the processor late from now on, as on a busy machine. Hosts are not late.
     ///
@@ -49,7 +64,11 @@ impl World {
     /// If the endpoint or the tunnel was not added.
     pub fn schedule(&mut self, at: Time, incident: Incident) {
         match incident {
-            Incident::Restart { endpoint } | Incident::Roam { endpoint } | Incident::Nuisance { endpoint } => {
+            Incident::Restart { endpoint }
+            | Incident::Roam { endpoint }
+            | Incident::Nuisance { endpoint }
+            | Incident::ClockJump { endpoint, .. }
+            | Incident::WallClock { endpoint, .. } => {
                 assert!(endpoint < self.endpoints.len(), "the incident names an endpoint that was not added");
             }
             Incident::LateProcessor { tunnel, .. } => {
@@ -76,6 +95,14 @@ impl World {
             }
             Incident::Nuisance { endpoint } => {
                 self.endpoints[endpoint].disturb(now, &mut self.strangers);
+                endpoint
+            }
+            Incident::ClockJump { endpoint, by } => {
+                self.endpoints[endpoint].end.session.ahead += by;
+                endpoint
+            }
+            Incident::WallClock { endpoint, wall_clock } => {
+                self.endpoints[endpoint].set_wall_clock(wall_clock);
                 endpoint
             }
             Incident::LateProcessor { tunnel, most } => {

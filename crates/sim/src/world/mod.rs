@@ -44,6 +44,7 @@ mod fabric;
 mod incident;
 mod node;
 mod observer;
+mod outside;
 mod packet;
 mod pipe;
 mod radio;

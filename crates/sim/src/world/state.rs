@@ -228,6 +228,11 @@ impl World {
         (endpoint.counters(), endpoint.secure_counters())
     }
 
+    /// Memory that the sessions of an endpoint's peers hold because of packets, bytes.
+    pub fn endpoint_memory(&self, endpoint: usize) -> usize {
+        self.endpoints[endpoint].end.session.endpoint.memory()
+    }
+
     /// The events of endpoint `endpoint`, with their times.
     pub fn endpoint_events(&self, endpoint: usize) -> &[(Time, EndpointEvent)] {
         &self.endpoints[endpoint].events

@@ -11,12 +11,15 @@ mod harness;
 mod lt;
 
 use common::{LINKS, TUNNEL, tunnel};
+use harness::extras::MECHANISMS;
 use harness::judge::HostileSession;
+use harness::scenario::HostileScenario;
 use harness::tally::Tally;
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Sessions in each of the four tests, which run in parallel. Double the value would include seeds 55 and 56, which
@@ -60,6 +63,29 @@ fn sessions_survive_fourth_seeds() {
     sessions(3 * RUNS);
 }
 
+/// Each mechanism of [`MECHANISMS`] acts in one of the first sessions that may show it.
+#[test]
+fn every_mechanism_acts() {
+    /// Sessions that are tried for each mechanism. Half the value may fail by chance; double the value takes longer.
+    const TRIES: usize = 12;
+    let mut tally = Tally::default();
+    let mut seen = BTreeSet::new();
+    for name in MECHANISMS {
+        let may = |seed: &u64| HostileScenario::random(Seed::new(*seed)).may_show(name);
+        for seed in (100..).filter(may).take(TRIES) {
+            if tally.happened(name) > 0 {
+                break;
+            }
+            if seen.insert(seed) {
+                tally.add(&HostileSession::run(seed));
+            }
+        }
+        assert!(tally.happened(name) > 0, "no `{name}` in the sessions of the seeds {seen:?}\n{tally}");
+    }
+    let problems = tally.problems();
+    assert!(problems.is_empty(), "\n{}\n{tally}", problems.join("\n"));
+}
+
 #[test]
 fn equal_seeds_give_equal_sessions() {
     let (one, two) = (HostileSession::run(3).outcome, HostileSession::run(3).outcome);
@@ -73,8 +99,8 @@ fn equal_seeds_give_equal_sessions() {
 #[test]
 fn a_guessed_rate_does_not_flood_a_slow_path() {
     for seed in [4507, 2917] {
-        let session = HostileSession::run(seed);
-        assert!(session.is_calm() && session.outcome.residual == 0, "seed {seed}: {:?}", session.outcome);
+        let outcome = HostileScenario::plain(Seed::new(seed)).run(Seed::new(seed));
+        assert!(outcome.faults.is_empty() && outcome.residual == 0, "seed {seed}: {outcome:?}");
     }
 }
 

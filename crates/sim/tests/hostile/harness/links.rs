@@ -126,6 +126,9 @@ pub(crate) fn configured(link: &LinkConfig) -> Vec<&'static str> {
         ("corrupt", link.corrupt.get() > 0.0),
         ("blackouts", !link.blackouts.is_empty()),
         ("schedule", !link.schedule.is_empty()),
+        ("queue_discipline", link.queue_discipline.is_aqm()),
+        ("ecn", link.ecn),
+        ("mark", link.mark.is_some()),
     ]
     .into_iter()
     .filter_map(|(name, on)| on.then_some(name))

@@ -7,8 +7,11 @@
 //!   whether every configured impairment and mishap happened.
 //! - `links` draws links, `stall` measures stalls, and `findings` collects faults and impairments, for every kind of
 //!   session.
+//! - `extras` draws queue disciplines, settings, moves, clock jumps and attacks. `attacker` is a hostile peer.
 //! - `lt` has the sessions of TCP/LT.
 
+pub(crate) mod attacker;
+pub(crate) mod extras;
 pub(crate) mod findings;
 pub(crate) mod judge;
 pub(crate) mod links;

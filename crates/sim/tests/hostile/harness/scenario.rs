@@ -1,9 +1,12 @@
 //! Random hostile scenarios: paths, impairments, traffic and mishaps, all drawn from a seed.
 
+use super::attacker::AttackPlan;
+use super::extras;
 use super::links::{log_uniform, packet_loss, random_code, random_link};
 use ripstop_base::{Rate, Seed, Stream, Time};
 use ripstop_link::{LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
+use ripstop_proto::secure::{PresharedKey, SecureConfig};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
@@ -43,6 +46,10 @@ pub(crate) enum Mishap {
     Roam,
     /// [`Incident::Nuisance`].
     Nuisance,
+    /// [`Incident::ClockJump`] by this time.
+    ClockJump(Duration),
+    /// [`Incident::WallClock`] to this time.
+    WallClock(Duration),
 }
 
 /// A random scenario: two endpoints, one link in each direction, traffic, and mishaps.
@@ -62,15 +69,29 @@ pub(crate) struct HostileScenario {
     pub(crate) interrupted: bool,
     /// Share of full packets lost in the worse direction, outside of blackouts.
     pub(crate) loss: f64,
+    /// Whether the ends have a pre-shared key.
+    pub(crate) preshared: bool,
+    /// When both ends change their addresses at the same time. The left end then finds the right end by its name.
+    pub(crate) both_move: Option<Time>,
+    /// The attack of a hostile peer.
+    pub(crate) attack: Option<AttackPlan>,
 }
 
 impl HostileScenario {
-    /// The scenario of `seed`.
+    /// The scenario of `seed`: a plain scenario with extras ([`extras`]).
+    pub(crate) fn random(seed: Seed) -> HostileScenario {
+        let mut scenario = HostileScenario::plain(seed);
+        let length = scenario.stop.since(Time::ZERO).as_secs_f64();
+        extras::add(&mut scenario, length, seed);
+        scenario
+    }
+
+    /// The plain scenario of `seed`.
     ///
     /// Rates are 0.5 to 100 Mbit/s, round trips 2 to 800 ms, and losses 0 to 60 % (bursts of up to
     /// 8 packets). Some scenarios have reordering, duplication, corruption, jitter, block codes,
     /// rate changes, blackouts, restarts, roaming, or datagrams from strangers.
-    pub(crate) fn random(seed: Seed) -> HostileScenario {
+    pub(crate) fn plain(seed: Seed) -> HostileScenario {
         let mut r = seed.stream("hostile");
         let rate = Rate::from_bps(log_uniform(&mut r, 0.5e6, 100e6) as u64);
         let delay = Duration::from_secs_f64(log_uniform(&mut r, 0.001, 0.4));
@@ -97,15 +118,26 @@ impl HostileScenario {
         let mut mishaps = Vec::new();
         for (mishap, chance) in [(Mishap::Restart, 0.15), (Mishap::Roam, 0.2), (Mishap::Nuisance, 0.3)] {
             for side in Side::BOTH {
-                // Only the left end roams. If both ends changed their addresses at the same time, they could never find
-                // each other again.
+                // Only the left end moves in a plain scenario.
                 if r.chance(chance) && (mishap, side) != (Mishap::Roam, Side::Right) {
                     mishaps.push((Time::from_secs_f64(length * (0.1 + 0.6 * r.unit())), side, mishap));
                 }
             }
         }
         let cut = mishaps.iter().any(|(_, _, mishap)| *mishap != Mishap::Nuisance);
-        HostileScenario { links, config, traffic, stop, mishaps, interrupted: blackout || cut, loss }
+        let interrupted = blackout || cut;
+        HostileScenario {
+            links,
+            config,
+            traffic,
+            stop,
+            mishaps,
+            interrupted,
+            loss,
+            preshared: false,
+            both_move: None,
+            attack: None,
+        }
     }
 
     /// The number of restarts of both ends.
@@ -118,12 +150,18 @@ impl HostileScenario {
     /// # Errors
     /// If a setting of a link is invalid. The links of [`HostileScenario::random`] are valid.
     pub(crate) fn world(&self, seed: Seed) -> Result<HostileWorld, LinkConfigError> {
-        let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
+        let secure = SecureConfig { wall_clock: extras::WALL_CLOCK, ..SecureConfig::default() };
+        let config = EndpointConfig { tunnel: self.config.clone(), secure, ..EndpointConfig::default() };
+        let attacked = |side: Side| match self.attack {
+            Some(plan) if plan.victim == side => EndpointConfig { memory: plan.memory, ..config.clone() },
+            _ => config.clone(),
+        };
         let mut world = World::new(seed);
         let [there, back] = &self.links;
         let links = [world.add_link(there, "link/0")?, world.add_link(back, "link/1")?];
-        let ends = [world.add_endpoint(config.clone()), world.add_endpoint(config)];
-        world.connect(ends[0], ends[1], &links[..1], &links[1..]);
+        let ends = Side::BOTH.map(|side| world.add_endpoint(attacked(side)));
+        let preshared = self.preshared.then(|| PresharedKey::generate(&mut seed.stream("preshared")));
+        world.connect_with(ends[0], ends[1], preshared, &links[..1], &links[1..]);
         let mut add = |side: Side| -> Vec<usize> {
             let (from, to) = (side as usize, side.other() as usize);
             let carrier = Carrier::Endpoints { from, to };
@@ -139,6 +177,8 @@ impl HostileScenario {
                     Mishap::Restart => Incident::Restart { endpoint },
                     Mishap::Roam => Incident::Roam { endpoint },
                     Mishap::Nuisance => Incident::Nuisance { endpoint },
+                    Mishap::ClockJump(by) => Incident::ClockJump { endpoint, by: *by },
+                    Mishap::WallClock(wall_clock) => Incident::WallClock { endpoint, wall_clock: *wall_clock },
                 },
             );
         }

@@ -1,6 +1,7 @@
 //! Adds up many hostile sessions and finds problems that no single session shows: too much loss
 //! overall, and impairments that never happen.
 
+use super::extras::MECHANISMS;
 use super::findings::{ENOUGH, Findings};
 use super::judge::HostileSession;
 use std::fmt;
@@ -13,6 +14,10 @@ const MAX_RESIDUAL: f64 = 1e-4;
 /// packets says nothing about the rate. With fewer packets, the limit on lost packets is the limit for this number of
 /// packets. Half the value is stricter for small runs; double the value is more lenient.
 const POOL: u64 = 1_000_000;
+
+/// From this number of sessions on, each mechanism must have happened. The rarest one is drawn in 4 % of the sessions.
+/// Half the value may fail by chance. Double the value checks shorter runs less.
+const MANY: u64 = 500;
 
 /// The number of worst sessions that a message names. More names only make the message longer.
 const NAMED: usize = 10;
@@ -114,6 +119,10 @@ impl Tally {
             problems.push(format!("in {} of {} sessions no handshake completed", self.unconnected, self.sessions));
         }
         problems.extend(self.findings.unfired(ENOUGH));
+        if self.sessions >= MANY {
+            let idle = MECHANISMS.iter().filter(|name| self.happened(name) == 0);
+            problems.extend(idle.map(|name| format!("`{name}` never happened")));
+        }
         if self.recovered == 0 && self.calm_packets > 100_000 {
             problems.push("no packet was recovered by a repair".to_owned());
         }
