@@ -6,6 +6,7 @@
 //! inner packet, or a datagram of a stranger. The body checks these properties:
 //!
 //! - The memory of all sessions stays within the budget.
+//! - The work of a packet is at most proportional to what it recovers.
 //! - A packet is delivered only from a peer that may send from its source address.
 //! - An event never causes endless output.
 //!
@@ -25,6 +26,10 @@ use std::time::Duration;
 const MEMORY: usize = 300_000;
 /// The most memory that one packet adds before the budget is checked, bytes.
 const PACKET: usize = 100_000;
+/// The coding window, symbols.
+const WINDOW: u32 = 512;
+/// Bytes of a coefficient matrix.
+const MATRIX: usize = 1 << 18;
 /// More outputs than one event may cause.
 const ENDLESS: usize = 20_000;
 
@@ -50,9 +55,10 @@ pub(crate) fn run(data: &[u8]) {
         let (bytes, rest) = rest.split_at(usize::from(len).min(rest.len()));
         events = rest;
         world.now += Duration::from_micros(200 * u64::from(passes) * u64::from(passes));
+        let before = world.work();
         world.take(event, bytes);
         world.drain();
-        world.check();
+        world.check(before);
     }
 }
 
@@ -64,8 +70,12 @@ impl World {
     fn new() -> World {
         let seed = Seed::new(1);
         let private = |n: u8| PrivateKey::generate(&mut seed.stream(&format!("key/{n}")));
-        let tunnel =
-            TunnelConfig { window_symbols: 512, matrix_bytes: 1 << 18, queue_bytes: 50_000, ..TunnelConfig::default() };
+        let tunnel = TunnelConfig {
+            window_symbols: WINDOW,
+            matrix_bytes: MATRIX,
+            queue_bytes: 50_000,
+            ..TunnelConfig::default()
+        };
         let config = EndpointConfig { memory: MEMORY, work_per_second: 100_000_000, tunnel, ..Default::default() };
         let stream = |name: &str| Box::new(seed.stream(name));
         let mut endpoint = Endpoint::new(private(0), config, stream("endpoint"), stream("secure"));
@@ -107,13 +117,18 @@ impl World {
             }
             // A stranger's datagram.
             10 => self.endpoint.handle_datagram(now, address(200), &mut bytes.to_vec(), first % 2 == 0),
-            11 => self.now += Duration::from_millis(4 * u64::from(first)),
+            // Time passes. The clock may also jump beyond the life of the keys.
+            11 => {
+                let (small, large) = (4 * u64::from(first), 20_000 * u64::from(first % 16));
+                self.now += Duration::from_millis(if first < 0xf0 { small } else { large });
+            }
             12 => {
                 let id = PeerId::from_index(0);
                 self.peers[n].peers.connect(now, id);
             }
             kind => {
-                let Ok(kind) = Kind::from_byte(0x10 + kind % 7) else { return };
+                // The kinds of datagrams have the numbers 0 to 8 after 0x10.
+                let Ok(kind) = Kind::from_byte(0x10 + (kind + 4 * (kind / 13)) % 9) else { return };
                 let peer = &mut self.peers[n];
                 // With the bit 0x40, the number jumps.
                 peer.number += 1 + u64::from(event >> 6 & 1) * u64::from(first);
@@ -122,7 +137,9 @@ impl World {
                 datagram[HEADER_LEN..][..bytes.len()].copy_from_slice(bytes);
                 let id = PeerId::from_index(0);
                 if peer.peers.seal(now, id, epoch, peer.number, kind, &mut datagram).is_ok() {
-                    self.endpoint.handle_datagram(now, peer.address, &mut datagram, first % 16 == 0);
+                    // With the bit 0x20, the peer sends from another port, where nobody answers a challenge.
+                    let from = SocketAddr::new(peer.address.ip(), peer.address.port() + u16::from(event >> 5 & 1));
+                    self.endpoint.handle_datagram(now, from, &mut datagram, first % 16 == 0);
                 }
             }
         }
@@ -169,7 +186,21 @@ impl World {
         panic!("endless output");
     }
 
-    fn check(&self) {
+    /// The work of both sessions, and the symbols that they have recovered.
+    fn work(&self) -> (u64, u64) {
+        let statuses = self.endpoint.peers().filter_map(|peer| self.endpoint.peer_status(peer));
+        statuses.fold((0, 0), |(work, recovered), status| {
+            (work + status.work, recovered + status.tunnel.map_or(0, |tunnel| tunnel.received.recovered))
+        })
+    }
+
+    fn check(&self, before: (u64, u64)) {
+        // A new session counts from zero.
+        let (work, recovered) = self.work();
+        let (work, recovered) = (work.saturating_sub(before.0), recovered.saturating_sub(before.1));
+        // As in the body of the target `tunnel`.
+        let most = 16 * MATRIX as u64 + (recovered + 1) * 4 * u64::from(WINDOW) * 1500 + 1_000_000;
+        assert!(work <= most, "work {work}, at most {most}");
         let held = self.endpoint.memory();
         assert!(held <= MEMORY + PACKET, "{held} bytes");
         assert!(self.endpoint.poll_timeout().is_none_or(|due| due < Time::NEVER));

@@ -120,7 +120,9 @@ impl World {
                 let Ok(kind) = Kind::from_byte(if kind == 7 { 0x19 } else { 0x10 + kind }) else { return };
                 if let Ok(packet) = parse_body(kind, bytes, &self.tunnel.expand()) {
                     self.number += 1 + u64::from(event >> 4 == 15) * 20_000;
-                    self.tunnel.handle_datagram(now, received(Datagram { number: self.number, packet }));
+                    let ce = event & 0x20 != 0;
+                    let datagram = received(Datagram { number: self.number, packet });
+                    self.tunnel.handle_datagram(now, Received { ce, ..datagram });
                 }
             }
         }
