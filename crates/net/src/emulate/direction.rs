@@ -1,5 +1,8 @@
 //! One direction of the emulated link: the packets in flight and when they are due.
 
+#[cfg(test)]
+mod tests;
+
 use super::block_code::PacketCoder;
 use super::report::{EmulatedDirectionReport, LatenessLog};
 use ripstop_base::Time;
@@ -23,6 +26,8 @@ pub(super) struct Direction {
     slots: Vec<Box<[u8]>>,
     /// The lengths of the packets in the slots, for packets whose fate the link decides later.
     lens: Vec<usize>,
+    /// The number of these packets.
+    waiting: usize,
     /// Indices of the slots that hold no packet.
     free: Vec<usize>,
     /// Packets by arrival time; packets with the same arrival time in the order in which they were
@@ -82,6 +87,7 @@ impl Direction {
             mtu: mtu.into(),
             slots: Vec::new(),
             lens: Vec::new(),
+            waiting: 0,
             free: Vec::new(),
             in_flight: BinaryHeap::new(),
             taken: 0,
@@ -223,6 +229,9 @@ impl Direction {
             self.not_ip += 1;
         } else if len > self.mtu {
             self.too_large += 1;
+        } else if !self.link.answers_at_once() && self.waiting + self.in_flight.len() >= self.capacity {
+            // Packets that wait for their fate take memory too.
+            self.no_room += 1;
         } else {
             let blocks_lost = self.link.counters().blocks_lost;
             let fate = self.link.offer_packet(now, self.packet(slot, len));
@@ -253,6 +262,7 @@ impl Direction {
         while let Some((tag, fate)) = self.link.poll(moment) {
             let slot = tag as usize;
             let len = self.lens.get(slot).copied().unwrap_or(0);
+            self.waiting = self.waiting.saturating_sub(1);
             self.carry_out(fate, slot, len, 0);
         }
     }
@@ -264,6 +274,7 @@ impl Direction {
             if let Some(entry) = self.lens.get_mut(slot) {
                 *entry = len;
             }
+            self.waiting += 1;
             return;
         }
         if let Some(fates) = &mut self.fates {
@@ -319,5 +330,3 @@ impl Direction {
     }
 }
 
-#[cfg(test)]
-mod tests;

@@ -216,6 +216,15 @@ fn there_is_a_limit_and_refusals_are_counted() {
     assert_eq!((d.report().no_room, d.report().in_flight), (1, 2));
     d.deliver_due(|| Time::from_millis(2000), |_| Err(io::ErrorKind::InvalidInput.into()));
     assert_eq!((d.report().refused_by_device, d.report().handed_over), (2, 0));
+    // Packets in the queue of CoDel count too.
+    let rate = Rate::from_bps(400_000);
+    let mut d = direction(LinkConfig { rate, queue_discipline: Discipline::codel(), ..LinkConfig::default() });
+    d.capacity = 2;
+    feed(&mut d, Time::ZERO, &[&packet(0), &packet(1), &packet(2)]);
+    assert_eq!((d.report().no_room, d.report().in_flight, d.waiting), (1, 1, 1));
+    assert_eq!(drain(&mut d, Time::from_millis(1)), [packet(0)]);
+    assert_eq!(drain(&mut d, Time::from_millis(2)), [packet(1)]);
+    assert_eq!(d.waiting, 0);
 }
 
 #[test]
