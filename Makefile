@@ -11,7 +11,7 @@ CARGO_FUZZ = 0.13.2
 # The version of boringtun-cli that `make compare` installs.
 BORINGTUN = 0.7.1
 
-.PHONY: help build demo test accept compare oracle papers plan-report deny bench sensitivity do-no-harm soak fuzz flags fmt clean
+.PHONY: help build demo test accept compare oracle papers plan-report deny bench sensitivity do-no-harm soak soak-wire fuzz flags fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -87,6 +87,11 @@ do-no-harm: ## compare the tunnel with plain CUBIC and BBR on 60 links where pla
 soak: ## run random hostile sessions in virtual time, for 10 000 seeds one of the tunnel and one of TCP/LT (about 40 minutes on 2 cores); RUNS=100 FIRST=7 runs 100 seeds, from seed 7 on; KIND=lt or KIND=tunnel runs one kind
 	@tools/need.sh cargo cc
 	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0) $(KIND)
+
+soak-wire: ## run two daemons on a hostile link in real time for TIME seconds (default 120), with kills, moves, MTU changes and losses, and check each byte; SEED=7 draws other mishaps
+	@tools/need.sh cargo cc ip
+	cargo build --release --locked -p ripstop-cli
+	cargo run --release --locked -p ripstop-net --example soak-wire -- $(TARGET)/release/ripstop --time $(or $(TIME),120) --seed $(or $(SEED),1)
 
 fuzz: ## run each fuzz target for TIME seconds (default 60); needs a nightly toolchain; TARGETS="tunnel" runs one target
 	@tools/need.sh cargo cc

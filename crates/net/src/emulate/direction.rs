@@ -329,4 +329,3 @@ impl Direction {
         self.in_flight.push(Reverse(InFlight { arrival, order, slot, len, damaged: corruption.is_some() }));
     }
 }
-
