@@ -141,7 +141,7 @@ fn a_peer_that_answers_no_challenge_keeps_no_timeout_due() {
     peers.add(private(seed, 1).public(), Some(address(1))).unwrap();
     peers.connect(Time::ZERO, PEER);
     let mut liar = Liar { peers, epoch: 0, number: 0, largest: 0, end: 0 };
-    let mut buffer = vec![0; 2000];
+    let (mut buffer, mut greeted) = (vec![0; 2000], false);
     for tick in 0..3_000u64 {
         let now = Time::from_millis(tick);
         while let Some(mut out) = liar.peers.poll_transmit() {
@@ -151,7 +151,7 @@ fn a_peer_that_answers_no_challenge_keeps_no_timeout_due() {
         while let Some(out) = victim.poll_transmit(now, &mut buffer) {
             liar.take(now, buffer[..out.len].to_vec());
         }
-        if liar.epoch > 0 && liar.number == 0 {
+        if liar.epoch > 0 && !std::mem::replace(&mut greeted, true) {
             let mut greeting = liar.seal(now, &Packet::Probe { padding: 0 });
             victim.handle_datagram(now, address(0), &mut greeting, false);
             while let Some(out) = victim.poll_transmit(now, &mut buffer) {
