@@ -90,9 +90,7 @@ impl HostileSession {
         };
         let outcome = guarded(&scenario);
         let mut session = HostileSession { seed, scenario, outcome };
-        // In the mode `scavenge`, small changes of the path decide what a session carries.
-        let comparable = session.is_calm() && session.scenario.rate_name() != "rate scavenge";
-        if session.scenario.attack.is_some() && comparable && session.outcome.delivered > ENOUGH_TO_COMPARE {
+        if session.scenario.attack.is_some() && session.is_calm() && session.outcome.delivered > ENOUGH_TO_COMPARE {
             let calm = guarded(&HostileScenario { attack: None, ..session.scenario.clone() });
             let (with, without) = (session.outcome.delivered, calm.delivered);
             if (with as f64) < KEPT_GOODPUT * without as f64 {
@@ -105,7 +103,8 @@ impl HostileSession {
     }
 
     /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session, and each direction
-    /// loses at most 30 %.
+    /// loses at most 30 %. The mode `scavenge` is left out: its rate may fall so low that a loss of thousands of packets
+    /// at the end of start-up is not repaired before the deadline (seed 159).
     pub(crate) fn is_calm(&self) -> bool {
         !self.scenario.interrupted && self.scenario.loss <= 0.3 && self.scenario.rate_name() != "rate scavenge"
     }
