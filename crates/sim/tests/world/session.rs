@@ -213,6 +213,8 @@ fn a_late_processor_costs_little() {
         });
         bytes[1] -= bytes[0];
         assert_eq!(world.strays(), 0, "seed 16 run {run}");
+        let competitions = world.tunnel(TUNNEL)[0].path.competitions;
+        assert!(late > 10 || competitions == 0, "seed 16 run {run}: {competitions} competitions with nobody");
         bytes[1] as f64 * 8.0 / 20.0 / (20e6 * (1.0 - loss))
     };
     for (late, loss, least) in [(2, 0.0, 0.85), (10, 0.0, 0.8), (30, 0.0, 0.6), (10, 0.05, 0.75), (30, 0.05, 0.5)] {

@@ -353,7 +353,8 @@ impl Fair {
         let standing = round.min_queue.is_finite() && round.min_queue > self.path.short_queue(&self.tuning) && calm;
         let twice = self.rounds.standing && standing;
         let competing = matches!(self.state, State::Compete);
-        self.rounds.set_standing(standing, calm && !probing && !competing);
+        let long = standing && self.path.is_long(round.min_queue, &self.tuning);
+        self.rounds.set_standing(standing, long, calm && !probing && !competing);
         if matches!(self.state, State::Startup) {
             if self.startup.end_round(round, &mut self.path, &self.tuning) {
                 self.enter(State::Drain);

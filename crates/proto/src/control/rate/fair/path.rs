@@ -98,7 +98,7 @@ impl PathState {
             self.queue.offer(report.now, delay);
         }
         self.longest.offer(report.now.as_nanos(), self.queue.delay());
-        let long = !self.is_short(tuning) && self.queue.delay() > 0.1 * self.longest_queue();
+        let long = self.is_long(self.queue.delay(), tuning) && self.queue.delay() > 0.1 * self.longest_queue();
         if !long || self.long_since.is_none() {
             self.rate_before = self.bandwidth;
         }
@@ -141,6 +141,12 @@ impl PathState {
     /// Whether the queue is short now.
     pub(super) fn is_short(&self, tuning: &Tuning) -> bool {
         self.queue.delay() <= self.short_queue(tuning)
+    }
+
+    /// Whether others may keep a queue with the delay `queue`, s: the queue is not short, and its delay is a noticeable
+    /// part of the round trip.
+    pub(super) fn is_long(&self, queue: f64, tuning: &Tuning) -> bool {
+        queue > self.short_queue(tuning).max(tuning.long_queue * self.min_rtt)
     }
 
     /// The longest queueing delay of the last 10 s.

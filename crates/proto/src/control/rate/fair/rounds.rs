@@ -74,12 +74,12 @@ impl Rounds {
         })
     }
 
-    /// Records whether a queue stood in the round that has ended. `counts`: the round says
-    /// something of the standing queue, because no probe disturbed it.
-    pub(super) fn set_standing(&mut self, standing: bool, counts: bool) {
+    /// Records whether a queue stood in the round that has ended, and whether the queue was so `long` that others may
+    /// have kept it. `counts`: the round says something of the standing queue, because no probe disturbed it.
+    pub(super) fn set_standing(&mut self, standing: bool, long: bool, counts: bool) {
         self.standing = standing;
         if counts {
-            self.crowded += (f64::from(u8::from(standing)) - self.crowded) / 12.0;
+            self.crowded += (f64::from(u8::from(long)) - self.crowded) / 12.0;
         }
     }
 
