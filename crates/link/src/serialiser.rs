@@ -60,6 +60,9 @@ impl Serialiser {
     pub(crate) fn idle_work(&self, now: Time, rates: &Rates) -> u128 {
         let mut at = self.free_at;
         let mut work: u128 = 0;
+        if rates.steps.period().is_some() && rates.cycle().is_none() {
+            return 0;
+        }
         if let Some((period, cycle_work)) = rates.cycle() {
             let cycles = now.since(at).as_nanos() / period.as_nanos();
             work = cycle_work.saturating_mul(cycles);
@@ -209,6 +212,13 @@ mod tests {
     fn steps(rates: &[(u64, u64)], period: Option<Duration>) -> Rates {
         let rate = |bps: u64| Some(bps).filter(|bps| *bps > 0);
         Rates::new(rates.iter().map(|(t, r)| (Time::from_nanos(*t), rate(*r))).collect(), period)
+    }
+
+    /// A walk through the cycles of this time would not end.
+    #[test]
+    fn cycles_without_work_are_not_walked() {
+        let rates = steps(&[(0, 0)], Some(Duration::from_nanos(1)));
+        assert_eq!(Serialiser::default().idle_work(Time::from_nanos(u64::MAX - 1), &rates), 0);
     }
 
     #[test]
