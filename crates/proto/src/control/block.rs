@@ -43,7 +43,6 @@ mod tests {
         let n = |share, burst, packets, ms| best_n(16, Losses { share, burst }, packets, Duration::from_millis(ms));
         assert_eq!(n(0.0, 1.0, 2_000.0, 100), 16, "no loss, no repairs");
         let by_loss: Vec<u8> = [0.001, 0.01, 0.05, 0.1, 0.2, 0.3].map(|p| n(p, 1.0, 2_000.0, 100)).to_vec();
-        println!("{by_loss:?}");
         assert!(by_loss.is_sorted_by(|a, b| a < b) && by_loss[0] >= 17 && by_loss[5] <= 40, "{by_loss:?}");
         assert!(n(0.05, 3.0, 2_000.0, 100) > n(0.05, 1.0, 2_000.0, 100), "runs need more repairs");
         assert!(n(0.05, 1.0, 20_000.0, 300) > n(0.05, 1.0, 200.0, 20), "a fast, long path needs fewer losses");

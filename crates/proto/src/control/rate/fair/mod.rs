@@ -26,8 +26,8 @@
 //!   window follows CUBIC's curve, and losses in a full queue are congestion events.
 //! * A mark Congestion Experienced lowers the rate in every state and for at least a round trip.
 //!
-//! `startup.rs`, `probe.rs` and `compete.rs` have one phase each, and `sharing.rs` decides when to compete. `path.rs` and `rounds.rs` have
-//! the measurements, and `tuning.rs` all constants.
+//! `startup.rs`, `probe.rs` and `compete.rs` have one phase each, and `sharing.rs` decides when to
+//! compete. `path.rs` and `rounds.rs` have the measurements, and `tuning.rs` all constants.
 
 mod compete;
 mod cubic;

@@ -244,9 +244,9 @@ tuning! {
     long_queue, "long-queue": 0.1, "share of a round trip";
     /// A competition is left for a short queue only if there was no congestion event for this time, s.
     ///
-    /// A short buffer is empty for a while after a drop, although others are there. A tenth of the
-    /// value takes .66 of the goodput beside CUBIC in front of a quarter of a bandwidth-delay product
-    /// (.60 now). Double the value loses 1 % of the rate on a path with 1 or 2 % random loss.
+    /// A short buffer is empty for a while after a drop, although others are there. With a tenth of the
+    /// value, the tunnel takes a tenth more of the goodput beside CUBIC in front of a quarter of a
+    /// bandwidth-delay product. Double the value loses 1 % of the rate on a path with 1 or 2 % random loss.
     quiet, "quiet": 1.0, "s";
     /// The first queue test of a competition follows after this time, s, or after as many round
     /// trips.
