@@ -69,6 +69,14 @@ fn has_code(link: &LinkConfig) -> bool {
     link.fec.as_ref().is_some_and(|fec: &Fec| fec.n > 0)
 }
 
+/// The part of a link's rate that packets of 1500 bytes get; the link's block code takes the rest.
+fn uncoded_part(link: &LinkConfig) -> f64 {
+    const PACKET: usize = 1500;
+    let Some(fec) = link.fec.as_ref().filter(|_| has_code(link)) else { return 1.0 };
+    let coded = fec.blocks(PACKET) * u64::from(fec.n) * fec.unit.get();
+    PACKET as f64 / coded.max(1) as f64
+}
+
 fn discipline(link: &mut LinkConfig, r: &mut Stream) {
     link.queue_discipline = match r.below(10) {
         0 => Discipline::codel(),
@@ -83,9 +91,11 @@ fn settings(scenario: &mut HostileScenario, r: &mut Stream) {
     // A fixed rate does not follow the path, so it must stay below each rate of each link.
     let rates = scenario.links.iter().flat_map(|link| {
         let changed = link.schedule.iter().filter_map(|change| change.rate);
-        std::iter::once(link.rate).chain(changed)
+        let policed = link.policer.iter().map(|policer| policer.rate);
+        let least = std::iter::once(link.rate).chain(changed).chain(policed).map(Rate::bps).min();
+        Some(least? as f64 * uncoded_part(link))
     });
-    let least = rates.map(Rate::bps).min().unwrap_or(0) as f64;
+    let least = rates.reduce(f64::min).unwrap_or(0.0);
     let config = &mut scenario.config;
     config.rate = match r.below(10) {
         0 | 1 => RateMode::Adaptive(Mode::Scavenge),
