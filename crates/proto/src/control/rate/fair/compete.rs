@@ -103,7 +103,7 @@ impl QueueTest {
             flight: kept.max(2.0 * path.packet),
             withheld: (flight - kept).max(0.0),
             rate: flight / path.srtt.max(1e-6),
-            length: tuning.test_for * path.srtt,
+            length: tuning.test_for * path.srtt + 2.0 * path.report_every,
         }
     }
 

@@ -60,6 +60,18 @@ use startup::Startup;
 /// that the path carries more. Double the value may overload a slower path.
 const MIN_RATE: f64 = 6_000.0;
 
+/// A flight above the bandwidth-delay product by this number of packets is not reduced, packets.
+///
+/// Packets leave one by one, so the flight varies by a packet. Half the value leaves the path idle now and then. Double
+/// the value leaves a standing queue of four packets, which counts as a queue of others on a path of 1 Mbit/s.
+const EXCESS_SLACK: f64 = 2.0;
+/// A round counts as disturbed by a probe if it began earlier than this share of a smoothed round-trip time, plus a
+/// report interval, after the probe's queue had drained.
+///
+/// The reports of the round may otherwise speak of packets of the probe. With half the value, losses of a probe cut
+/// the rate on short paths. Double the value notices a queue of others a round later.
+const DISTURBED_FOR: f64 = 0.3;
+
 /// How the controller behaves towards other traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -103,6 +115,9 @@ pub struct Fair {
     /// When the last report arrived.
     last: Time,
     path: PathState,
+    /// By how much the flight is larger than the path needs, bytes: the queue that will remain when the packets sent so
+    /// far have passed. From the last report.
+    excess: f64,
     /// Maximum filter of rate samples, over `rate-rounds` rounds.
     rates: WindowedMax,
     rounds: Rounds,
@@ -141,6 +156,7 @@ impl Fair {
             since: now,
             last: now,
             path: PathState::new(now, packet, rtt, startup.guess),
+            excess: 0.0,
             rates: WindowedMax::new(tuning.rate_rounds as u64),
             rounds: Rounds::new(),
             startup,
@@ -161,6 +177,7 @@ impl Fair {
         let dt = report.now.since(self.last).as_secs_f64();
         self.last = report.now;
         self.path.observe(report, dt, &self.tuning);
+        self.excess = report.in_flight as f64 - self.path.bdp() - EXCESS_SLACK * self.path.packet;
         let starting = matches!(self.state, State::Startup);
         if !starting {
             // In start-up the estimate may still be the first rate, which is only a guess.
@@ -210,13 +227,14 @@ impl Fair {
         match self.state {
             State::Startup => self.tuning.startup_gain,
             State::Drain => 0.4,
-            State::Down | State::Test(_) => 0.8,
+            State::Down => 1.0 - (self.excess / path.bdp()).clamp(0.05, 0.2),
+            State::Test(_) => 0.8,
             State::Up => self.probe.gain(&self.tuning),
             State::Compete => self.tuning.compete_gain,
             State::Cruise if self.scavenge.backs_off(self.last) => scavenge::LEAST_GAIN,
             State::Cruise if !self.rounds.standing => 1.0,
             State::Cruise => match self.mode {
-                Mode::Fair | Mode::Strict => 1.0 - (path.queue.delay() / path.min_rtt).clamp(0.05, 0.3),
+                Mode::Fair | Mode::Strict => 1.0 - (self.excess / path.bdp()).clamp(0.0, 0.3),
                 Mode::Scavenge => self.scavenge.gain(self.last, path),
             },
         }
@@ -348,7 +366,8 @@ impl Fair {
 
     /// Handles the end of a round: lowers the rate for excess losses and for a standing queue.
     fn end_round(&mut self, round: &Round, report: &Report) {
-        let calm = report.now.since(self.disturbed).as_secs_f64() > 1.3 * self.path.srtt;
+        let calm =
+            round.began.since(self.disturbed).as_secs_f64() > DISTURBED_FOR * self.path.srtt + self.path.report_every;
         let probing = matches!(self.state, State::Up | State::Test(_));
         let standing = round.min_queue.is_finite() && round.min_queue > self.path.short_queue(&self.tuning) && calm;
         let twice = self.rounds.standing && standing;
@@ -414,7 +433,7 @@ impl Fair {
                 }
             }
             State::Down => {
-                if in_flight <= path.bdp() + margin || spent > 4.0 * path.min_rtt {
+                if self.excess <= 0.0 || spent > 4.0 * path.min_rtt {
                     self.enter(State::Cruise);
                 }
             }

@@ -7,6 +7,8 @@ use ripstop_base::Time;
 /// Counts over one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
+    /// When the round began.
+    pub(super) began: Time,
     /// Datagrams settled in the round.
     pub(super) all: Settled,
     /// Datagrams in `all` that were reported while the queue was long.
@@ -21,6 +23,7 @@ pub(super) struct Round {
 
 impl Round {
     pub(super) const EMPTY: Round = Round {
+        began: Time::ZERO,
         all: Settled { packets: 0, lost: 0 },
         queued: Settled { packets: 0, lost: 0 },
         min_queue: f64::INFINITY,
@@ -70,7 +73,7 @@ impl Rounds {
         over.then(|| {
             self.end = report.next_number;
             self.count += 1;
-            std::mem::replace(&mut self.now, Round::EMPTY)
+            std::mem::replace(&mut self.now, Round { began: report.now, ..Round::EMPTY })
         })
     }
 
