@@ -102,6 +102,8 @@ pub struct RateSample {
     pub passed: f64,
     /// Bytes received, divided by the receiving interval.
     pub received: f64,
+    /// Bytes sent (received or not), divided by the sending interval.
+    pub sent: f64,
     /// Whether too little was sent for the sample to show the path's rate.
     pub app_limited: bool,
 }

@@ -53,8 +53,9 @@ impl Rounds {
         Rounds { count: 0, end: 0, now: Round::EMPTY, standing: false, crowded: 0.0, events: [None; 2] }
     }
 
-    /// Adds a report. `short`: the queue is short. `queue`: the queueing delay, s.
-    pub(super) fn add(&mut self, report: &Report, short: bool, queue: f64) {
+    /// Adds a report. `short`: the queue is short. `queue`: the queueing delay, s. `unsure`: the report's rate sample
+    /// may show less than the path's rate.
+    pub(super) fn add(&mut self, report: &Report, short: bool, queue: f64, unsure: bool) {
         let settled = report.settled_total();
         self.now.all += settled;
         if !short {
@@ -63,7 +64,7 @@ impl Rounds {
         self.now.min_queue = self.now.min_queue.min(queue);
         if let Some(rate) = report.rate {
             self.now.max_delivered = self.now.max_delivered.max(rate.delivered);
-            self.now.app_limited |= rate.app_limited;
+            self.now.app_limited |= unsure;
         }
     }
 

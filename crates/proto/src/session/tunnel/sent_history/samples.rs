@@ -46,10 +46,12 @@ impl SentHistory {
         }
         let span = receiving.max(sending);
         let received = newest.received_bytes.saturating_sub(base.received_bytes) as f64;
+        let passed = newest.passed.saturating_sub(base.passed) as f64;
         Some(RateSample {
             delivered: received / span,
-            passed: newest.passed.saturating_sub(base.passed) as f64 / span,
+            passed: passed / span,
             received: received / receiving,
+            sent: passed / sending.max(1e-6),
             app_limited,
         })
     }
