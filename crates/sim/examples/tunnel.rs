@@ -45,7 +45,8 @@ fn main() {
                 link.queue = Some(queue.parse().expect("QUEUE must be a queue limit, such as 15"));
             }
             if let Ok(rate) = std::env::var("POLICE") {
-                link.policer = Some(ripstop_link::Policer { rate: rate.parse().unwrap(), burst: ripstop_base::Bytes::new(15000) });
+                link.policer =
+                    Some(ripstop_link::Policer { rate: rate.parse().unwrap(), burst: ripstop_base::Bytes::new(15000) });
             }
             if std::env::var("CODEL").is_ok() {
                 link.queue_discipline = ripstop_link::Discipline::codel();

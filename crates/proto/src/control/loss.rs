@@ -20,7 +20,7 @@ pub const CLEAN_AFTER: Duration = Duration::from_secs(5);
 /// packets counts as clean. See [`LossEstimator::proactive_interactive`].
 ///
 /// At 3 expected losses, chance explains their absence in 5 % of cases. With half the value, 22 %.
-/// Double the value repairs for longer after the last loss.
+/// Double the value repairs for longer after the last loss, and at the start of a session on a clean path.
 const SPARSE_LOSSES: f64 = 3.0;
 /// Limit on the time for which [`SPARSE_LOSSES`] delays a clean path, 60 s.
 ///
@@ -225,15 +225,19 @@ impl LossEstimator {
         }
     }
 
-    /// Like [`LossEstimator::proactive`], for interactive packets. A direction that carries few
-    /// packets may lose one in a hundred and show no loss for [`CLEAN_AFTER`]. So the path counts as
-    /// clean only after 3 expected losses have not come, or after 60 s.
-    pub fn proactive_interactive(&self, now: Time) -> f64 {
+    /// The losses that the repairs of interactive packets should expect.
+    ///
+    /// A direction that carries few packets may lose one in a hundred and show no loss for [`CLEAN_AFTER`]. So after a
+    /// loss, the path counts as clean only after 3 expected losses have not come, or after 60 s. Before the first
+    /// loss, single losses are expected: the largest share of which 3 losses would have shown.
+    pub fn proactive_interactive(&self, now: Time) -> Losses {
+        let losses = self.losses();
         match self.last_loss {
             Some(at) if now.since(at) < SPARSE_CLEAN && (self.since_loss as f64) * self.share_then < SPARSE_LOSSES => {
-                self.expected()
+                losses
             }
-            _ => self.proactive(now),
+            None if self.ignorance() == 0.0 => Losses { share: SPARSE_LOSSES / self.packets.max(1) as f64, burst: 1.0 },
+            _ => Losses { share: self.proactive(now), ..losses },
         }
     }
 
@@ -294,10 +298,20 @@ mod tests {
         run(0.01, 3_000, &mut e, Time::ZERO);
         e.settle(Time::ZERO, true);
         let later = Time::from_millis(10_000);
-        assert!(e.proactive(later) == 0.0 && e.proactive_interactive(later) > 0.0);
-        assert_eq!(e.proactive_interactive(Time::from_millis(61_000)), 0.0);
+        assert!(e.proactive(later) == 0.0 && e.proactive_interactive(later).share > 0.0);
+        assert_eq!(e.proactive_interactive(Time::from_millis(61_000)).share, 0.0);
         run(0.0, 2_000, &mut e, later);
-        assert_eq!(e.proactive_interactive(later), 0.0);
+        assert_eq!(e.proactive_interactive(later).share, 0.0);
+    }
+
+    #[test]
+    fn interactive_packets_are_protected_until_a_path_has_shown_that_it_is_clean() {
+        let mut e = LossEstimator::default();
+        run(0.0, 300, &mut e, Time::ZERO);
+        assert_eq!(e.proactive(Time::ZERO), 0.0);
+        assert_eq!(e.proactive_interactive(Time::ZERO), Losses { share: 0.01, burst: 1.0 });
+        run(0.0, 5_700, &mut e, Time::ZERO);
+        assert!(e.proactive_interactive(Time::ZERO).share <= 0.0005);
     }
 
     #[test]

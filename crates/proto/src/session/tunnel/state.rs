@@ -34,12 +34,12 @@ impl<P: InnerPacket> Tunnel<P> {
 
     pub(super) fn path(&self, now: Time) -> PathView {
         let (losses, proactive) = (self.loss.losses(), self.loss.proactive(now));
-        let view = self.rate.view();
+        let (sparse, view) = (self.loss.proactive_interactive(now), self.rate.view());
         let carried = (view.bandwidth * self.sent_history.srtt().as_secs_f64()).max(1.0);
         PathView {
             losses,
             proactive: Losses { share: proactive.min(view.codable), ..losses },
-            sparse: Losses { share: self.loss.proactive_interactive(now).min(view.codable), ..losses },
+            sparse: Losses { share: sparse.share.min(view.codable), ..sparse },
             srtt: self.sent_history.srtt(),
             deadline: self.deadline(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),

@@ -162,7 +162,7 @@ pub struct Status {
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
     let path = tunnel.path(tunnel.now);
-    let measured = (tunnel.loss.proactive(tunnel.now), tunnel.loss.proactive_interactive(tunnel.now));
+    let measured = (tunnel.loss.proactive(tunnel.now), tunnel.loss.proactive_interactive(tunnel.now).share);
     let [bulk, interactive] = tunnel.repairs.explain(tunnel.now, &path, measured);
     let (counts, repairs) = (tunnel.counts, tunnel.repairs.counts());
     let (lost, sent, bursts) = tunnel.receiver.losses();
