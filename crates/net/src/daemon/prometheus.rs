@@ -71,6 +71,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 24] = [
         s.silences as f64
     }),
     ("competitions_total", "Competitions with other traffic that keeps a queue", |s| s.competitions as f64),
+    ("overloads_total", "Loss tests that found that losses grow with the rate", |s| s.overloads as f64),
     ("delays_accepted_total", "Queueing delays that did not shrink and now count as the path's own delay", |s| {
         s.delays_accepted as f64
     }),

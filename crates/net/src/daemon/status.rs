@@ -234,6 +234,8 @@ pub struct SessionStatus {
     pub delays_accepted: u64,
     /// How many times the tunnel began to compete with other traffic that keeps a queue.
     pub competitions: u64,
+    /// How many loss tests found that losses grow with the rate, as behind a policer.
+    pub overloads: u64,
     /// Loss rate that the controller attributes to the path, not to congestion.
     pub erasure_floor: f64,
     /// Mean length of a run of losses towards the peer, in packets.
@@ -354,6 +356,7 @@ impl SessionStatus {
             loss_from_peer: ratio(absent, absent + received.sources),
             delays_accepted: status.path.delays_accepted,
             competitions: status.path.competitions,
+            overloads: status.path.overloads,
             erasure_floor: status.path.erasure_floor,
             mean_burst_packets: status.mean_burst,
             overhead: ratio(sent.repair_bytes, sent.source_bytes).filter(|_| sent.sources >= LEAST_SOURCES),

@@ -6,6 +6,7 @@
 //! queueing them).
 
 use super::{GainClass, Settled};
+use ripstop_base::Time;
 
 /// Limit on the erasure floor, as a share of packets.
 ///
@@ -53,9 +54,16 @@ pub(super) struct ErasureFloor {
     at: Count,
     /// The present estimate.
     floor: f64,
+    /// Until then, only packets of the class [`GainClass::Below`] count.
+    wary_until: Time,
 }
 
 impl ErasureFloor {
+    /// An estimator without packets, which counts only packets sent below the estimated rate until `until`.
+    pub(super) fn wary(until: Time) -> ErasureFloor {
+        ErasureFloor { wary_until: until, ..ErasureFloor::default() }
+    }
+
     /// Forgets a part of the counts after `dt` seconds, with the time constant `tau` seconds, but
     /// keeps at least [`LEAST`] packets.
     pub(super) fn fade(&mut self, dt: f64, tau: f64) {
@@ -67,12 +75,12 @@ impl ErasureFloor {
 
     /// Counts packets of `class`. The caller knows that the path was not full: the queue was short,
     /// or the rate has grown since (in start-up). Packets of the class `Above` are ignored. The
-    /// estimate does not change while fewer than 30 packets are remembered.
-    pub(super) fn add(&mut self, class: GainClass, settled: Settled) {
+    /// estimate does not change while fewer than 30 packets are remembered. `now` is the time of the report.
+    pub(super) fn add(&mut self, now: Time, class: GainClass, settled: Settled) {
         match class {
             GainClass::Below => self.below.add(settled),
-            GainClass::At => self.at.add(settled),
-            GainClass::Above => return,
+            GainClass::At if now >= self.wary_until => self.at.add(settled),
+            GainClass::At | GainClass::Above => return,
         }
         let packets = self.below.packets + self.at.packets;
         if packets < 30.0 {
@@ -106,10 +114,24 @@ mod tests {
     fn a_policer_does_not_raise_the_floor() {
         let mut e = ErasureFloor::default();
         for _ in 0..20 {
-            e.add(GainClass::At, Settled { packets: 100, lost: 20 });
-            e.add(GainClass::Below, Settled { packets: 30, lost: 0 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 });
+            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 0 });
         }
         assert!(e.get() < 0.02, "{}", e.get());
+    }
+
+    #[test]
+    fn a_wary_estimator_trusts_only_packets_below_the_rate() {
+        let until = Time::from_millis(1_000);
+        let mut e = ErasureFloor::wary(until);
+        for _ in 0..20 {
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 });
+        }
+        assert_eq!(e.get(), 0.0);
+        e.add(Time::ZERO, GainClass::Below, Settled { packets: 100, lost: 5 });
+        assert!((e.get() - 0.05).abs() < 0.01, "{}", e.get());
+        e.add(until, GainClass::At, Settled { packets: 100, lost: 9 });
+        assert!((e.get() - 0.07).abs() < 0.01, "{}", e.get());
     }
 
     #[test]
@@ -117,7 +139,7 @@ mod tests {
         let mut e = ErasureFloor::default();
         for _ in 0..60 {
             e.fade(0.5, 1.5);
-            e.add(GainClass::At, Settled { packets: 4, lost: 1 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 4, lost: 1 });
         }
         assert!((e.get() - 0.25).abs() < 0.01, "{}", e.get());
     }
@@ -126,9 +148,9 @@ mod tests {
     fn random_loss_is_the_floor() {
         let mut e = ErasureFloor::default();
         for _ in 0..20 {
-            e.add(GainClass::At, Settled { packets: 100, lost: 20 });
-            e.add(GainClass::Below, Settled { packets: 30, lost: 6 });
-            e.add(GainClass::Above, Settled { packets: 100, lost: 90 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 });
+            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 6 });
+            e.add(Time::ZERO, GainClass::Above, Settled { packets: 100, lost: 90 });
         }
         assert!((e.get() - 0.2).abs() < 0.01, "{}", e.get());
     }

@@ -65,6 +65,7 @@ impl Fixed {
             codable: 1.0,
             delays_accepted: 0,
             competitions: 0,
+            overloads: 0,
         }
     }
 }

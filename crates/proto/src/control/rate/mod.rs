@@ -208,4 +208,6 @@ pub struct View {
     pub delays_accepted: u64,
     /// Number of times that the controller began to compete with others that keep a queue.
     pub competitions: u64,
+    /// Number of loss tests that found that losses grow with the rate.
+    pub overloads: u64,
 }

@@ -85,6 +85,8 @@ pub struct DirectionReport {
     pub repairs_spread: Statistic,
     /// Times that the rate controller began to compete with others that keep a queue.
     pub competitions: Statistic,
+    /// Loss tests that found that losses grow with the rate.
+    pub overloads: Statistic,
     /// Queueing delays that the rate controller accepted as a delay of the path.
     pub delays_accepted: Statistic,
 }
@@ -155,6 +157,7 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         repairs_ranges: sent(&|s| s.repairs.ranges),
         repairs_spread: sent(&|s| s.repairs.spread),
         competitions: sent(&|s| s.path.competitions),
+        overloads: sent(&|s| s.path.overloads),
         delays_accepted: sent(&|s| s.path.delays_accepted),
     }
 }

@@ -25,12 +25,15 @@
 //! * If a long queue lasts, a queue test follows. If others keep the queue, the sender competes: its
 //!   window follows CUBIC's curve, and losses in a full queue are congestion events.
 //! * A mark Congestion Experienced lowers the rate in every state and for at least a round trip.
+//! * When p_e has risen, a loss test finds out whether losses grow with the rate (`loss_test.rs`). If they do, p_e is
+//!   forgotten, and the rate is lowered to the rate at which packets arrive.
 //!
 //! `startup.rs`, `probe.rs` and `compete.rs` have one phase each, and `sharing.rs` decides when to
 //! compete. `path.rs` and `rounds.rs` have the measurements, and `tuning.rs` all constants.
 
 mod compete;
 mod cubic;
+mod loss_test;
 mod path;
 mod probe;
 mod rounds;
@@ -44,8 +47,10 @@ mod tuning;
 pub use tuning::{Tuning, TuningField};
 
 use super::super::filter::WindowedMax;
+use super::erasure::ErasureFloor;
 use super::{RateSample, Report, View};
 use compete::{Competition, Left, QueueTest};
+use loss_test::{Cause, LossTest};
 use path::PathState;
 use probe::Probe;
 use ripstop_base::{Stream, Time};
@@ -53,6 +58,7 @@ use rounds::{Round, Rounds};
 use scavenge::Scavenge;
 use sharing::CROWDING_DEVIATIONS;
 use startup::Startup;
+use std::time::Duration;
 
 /// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
 ///
@@ -106,6 +112,8 @@ enum State {
     Up,
     /// Withholds a part of the flight, to see to whom a long queue belongs.
     Test(QueueTest),
+    /// Sends below the estimated rate, to see whether losses grow with the rate.
+    LossTest(LossTest),
     /// Competes with others that keep a queue.
     Compete,
 }
@@ -137,6 +145,10 @@ pub struct Fair {
     left: Option<Left>,
     /// Number of competitions so far.
     competitions: u64,
+    /// The erasure floor that the last loss test confirmed, or a later lower one.
+    confirmed: f64,
+    /// Number of loss tests so far that found an overload.
+    overloads: u64,
     scavenge: Scavenge,
     /// When the controller last left [`State::Up`], [`State::Down`], [`State::Drain`] or
     /// [`State::Test`].
@@ -171,6 +183,8 @@ impl Fair {
             competition: None,
             left: None,
             competitions: 0,
+            confirmed: 0.0,
+            overloads: 0,
             scavenge: Scavenge::new(now),
             disturbed: now,
             last_cut: now,
@@ -193,7 +207,7 @@ impl Fair {
         if short {
             self.scavenge.on_short_queue(report.now);
             if !starting {
-                self.path.learn_erasures(&report.settled);
+                self.path.learn_erasures(report.now, &report.settled);
             }
         }
         let unsure = report.rate.is_some_and(|rate| rate.app_limited && !self.path_limits(&rate));
@@ -234,17 +248,23 @@ impl Fair {
         match self.state {
             State::Startup => self.tuning.startup_gain,
             State::Drain => 0.4,
-            State::Down => 1.0 - (self.excess / path.bdp()).clamp(0.05, 0.2),
+            State::Down => 1.0 - self.excess_part().clamp(0.05, 0.2),
             State::Test(_) => 0.8,
+            State::LossTest(test) => test.gain(),
             State::Up => self.probe.gain(&self.tuning),
             State::Compete => self.tuning.compete_gain,
             State::Cruise if self.scavenge.backs_off(self.last) => scavenge::LEAST_GAIN,
             State::Cruise if !self.rounds.standing => 1.0,
             State::Cruise => match self.mode {
-                Mode::Fair | Mode::Strict => 1.0 - (self.excess / path.bdp()).clamp(0.0, 0.3),
+                Mode::Fair | Mode::Strict => 1.0 - self.excess_part().clamp(0.0, 0.3),
                 Mode::Scavenge => self.scavenge.gain(self.last, path),
             },
         }
+    }
+
+    /// The excess of the flight, as a share of what the path carries until a report shows the effect.
+    fn excess_part(&self) -> f64 {
+        self.excess / (self.path.bandwidth * self.path.response())
     }
 
     /// Limit on the bytes in flight.
@@ -252,7 +272,7 @@ impl Fair {
         let path = &self.path;
         let gain = match self.state {
             State::Startup | State::Drain => self.tuning.startup_gain,
-            State::Down | State::Cruise => self.tuning.window_gain,
+            State::Down | State::Cruise | State::LossTest(_) => self.tuning.window_gain,
             State::Up => (self.probe.gain(&self.tuning) + 0.25).max(self.tuning.window_gain),
             State::Test(test) => return test.flight as u64,
             State::Compete => {
@@ -285,6 +305,7 @@ impl Fair {
                 State::Cruise => "cruise",
                 State::Up => "up",
                 State::Test(_) => "test",
+                State::LossTest(_) => "loss test",
                 State::Compete => "compete",
             },
             bandwidth: match (self.state, &self.competition) {
@@ -300,6 +321,7 @@ impl Fair {
             },
             delays_accepted: self.path.delays_accepted,
             competitions: self.competitions,
+            overloads: self.overloads,
         }
     }
 
@@ -321,7 +343,7 @@ impl Fair {
 
     fn take_sample(&mut self, rate: &RateSample) {
         let sample = self.sample(rate);
-        let held = self.last < self.hold_until;
+        let held = self.last < self.hold_until || matches!(self.state, State::LossTest(_));
         if held || rate.app_limited && sample <= self.path.bandwidth {
             return;
         }
@@ -373,8 +395,8 @@ impl Fair {
         }
     }
 
-    fn round_trip(&self) -> std::time::Duration {
-        std::time::Duration::from_secs_f64(self.path.srtt + self.path.report_every)
+    fn round_trip(&self) -> Duration {
+        Duration::from_secs_f64(self.path.srtt + self.path.report_every)
     }
 
     /// Handles the end of a round: lowers the rate for excess losses and for a standing queue.
@@ -397,7 +419,9 @@ impl Fair {
         if matches!(self.state, State::Cruise) && short && round.all.packets > 0 {
             self.path.learn_dispersion(round);
         }
-        if self.rounds.count < self.started_up_round + 4 || matches!(self.state, State::Compete | State::Test(_)) {
+        if self.rounds.count < self.started_up_round + 4
+            || matches!(self.state, State::Compete | State::Test(_) | State::LossTest(_))
+        {
             return;
         }
         let least = if round.app_limited { self.tuning.unsure_cut * self.path.bandwidth } else { 0.0 };
@@ -446,19 +470,11 @@ impl Fair {
                 }
             }
             State::Down => {
-                if self.excess <= 0.0 || spent > 4.0 * path.min_rtt {
+                if self.excess <= 0.0 || spent > 4.0 * path.response() {
                     self.enter(State::Cruise);
                 }
             }
-            State::Cruise => {
-                if self.scavenge.backs_off(report.now) {
-                    // Others fill the queue: no probe until the back-off ends.
-                } else if self.test_is_due(report) {
-                    self.begin_test(report);
-                } else if self.probe.is_due(spent, path, self.rounds.standing, &self.tuning) {
-                    self.enter(State::Up);
-                }
-            }
+            State::Cruise => self.step_cruise(report, spent),
             State::Up => {
                 if self.probe.ends(spent, report, path, margin, &self.tuning) {
                     self.enter(State::Down);
@@ -471,8 +487,51 @@ impl Fair {
                     self.end_test(report, owner);
                 }
             }
+            State::LossTest(mut test) => {
+                let cause = test.observe(report, spent, path.srtt);
+                self.state = State::LossTest(test);
+                if let Some(cause) = cause {
+                    self.end_loss_test(test.received, cause);
+                }
+            }
             State::Compete => self.step_competition(report),
         }
+    }
+
+    fn step_cruise(&mut self, report: &Report, spent: f64) {
+        if self.scavenge.backs_off(report.now) {
+            // Others fill the queue: no probe until the back-off ends.
+        } else if self.test_is_due(report) {
+            self.begin_test(report);
+        } else if !self.begin_loss_test(report)
+            && self.probe.is_due(spent, &self.path, self.rounds.standing, &self.tuning)
+        {
+            self.enter(State::Up);
+        }
+    }
+
+    /// Begins a loss test if one is due.
+    fn begin_loss_test(&mut self, report: &Report) -> bool {
+        let floor = self.path.erasure.get();
+        self.confirmed = self.confirmed.min(floor);
+        let due = LossTest::is_due(floor, self.confirmed) && self.rounds.count >= self.started_up_round + 4;
+        let begins = due && report.rate.is_some_and(|rate| !rate.app_limited);
+        if begins {
+            self.enter(State::LossTest(LossTest::default()));
+        }
+        begins
+    }
+
+    fn end_loss_test(&mut self, received: f64, cause: Cause) {
+        match cause {
+            Cause::Random => self.confirmed = self.path.erasure.get(),
+            Cause::Overload => {
+                self.overloads += 1;
+                self.path.erasure = ErasureFloor::wary(self.last + Duration::from_secs_f64(loss_test::WARY));
+                self.set_bandwidth(received.min(self.path.bandwidth));
+            }
+        }
+        self.enter(State::Cruise);
     }
 
     fn enter(&mut self, state: State) {

@@ -121,9 +121,14 @@ impl PathState {
     }
 
     /// Counts settled datagrams for the erasure floor. The caller knows that the path was not full.
-    pub(super) fn learn_erasures(&mut self, settled: &[Settled; 3]) {
-        self.erasure.add(GainClass::Below, settled[0]);
-        self.erasure.add(GainClass::At, settled[1]);
+    pub(super) fn learn_erasures(&mut self, now: Time, settled: &[Settled; 3]) {
+        self.erasure.add(now, GainClass::Below, settled[0]);
+        self.erasure.add(now, GainClass::At, settled[1]);
+    }
+
+    /// Time from a change of the rate until a report shows its effect, s.
+    pub(super) fn response(&self) -> f64 {
+        self.min_rtt + self.report_every
     }
 
     /// Bandwidth-delay product, bytes.

@@ -56,7 +56,7 @@ impl Probe {
 
     /// Whether a probe is due after `spent` seconds of a cruise. `standing`: a queue stands.
     pub(super) fn is_due(&mut self, spent: f64, path: &PathState, standing: bool, tuning: &Tuning) -> bool {
-        if self.unchecked && spent > 1.1 * path.min_rtt {
+        if self.unchecked && spent > 0.1 * path.min_rtt + path.response() {
             self.unchecked = false;
             if path.bandwidth > (1.0 + (self.gain - 1.0) / 2.0) * self.from {
                 // The probe has raised the estimated rate: probe again with a higher gain.
@@ -66,7 +66,7 @@ impl Probe {
             self.gain = tuning.probe_gain;
         }
         let calm = if standing { self.calm.min(3.0) } else { self.calm };
-        spent > self.cruise_for * calm * path.min_rtt
+        spent > self.cruise_for * calm * path.response()
     }
 
     /// Whether a probe of `spent` seconds ends. `margin`: the bytes in flight that have arrived but

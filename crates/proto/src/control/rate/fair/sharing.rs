@@ -66,7 +66,7 @@ impl Fair {
 
     /// Whether a long queue has lasted for so long that a queue test is due.
     pub(super) fn test_is_due(&self, report: &Report) -> bool {
-        let least = self.tuning.compete_after * self.path.min_rtt + 2.0 * self.path.srtt;
+        let least = self.tuning.compete_after * self.path.response() + 2.0 * self.path.srtt;
         self.mode != Mode::Scavenge
             && self.rounds.count >= self.started_up_round + 4
             && self.path.long_for(report.now) > least.max(self.tuning.compete_after_least)
@@ -110,7 +110,7 @@ impl Fair {
         let Some(competition) = &mut self.competition else { return };
         if let Some(settled) = competition.erasures(report, &self.path) {
             let known = self.path.erasure.get();
-            self.path.erasure.add(GainClass::At, settled);
+            self.path.erasure.add(report.now, GainClass::At, settled);
             if known < 0.5 * self.path.erasure.get() {
                 competition.undo(report.now, &self.path);
             }

@@ -62,7 +62,7 @@ impl Startup {
         if grew {
             // The rate has grown, so the packets of the round before were sent below the path's
             // rate. The losses of that round are erasures.
-            path.erasure.add(GainClass::At, self.unproven);
+            path.erasure.add(round.began, GainClass::At, self.unproven);
         }
         self.unproven = round.all;
         if grew {

@@ -1,0 +1,164 @@
+//! The loss test finds out whether losses grow with the rate.
+//!
+//! Random loss takes the same share of the packets at every rate. A policer, or a buffer too small to show a queueing
+//! delay, passes a fixed rate and drops the rest. At a rate above the path's rate, such drops look like random loss: a
+//! controller that makes up for them sends as much as before. So when the erasure floor rises, the sender sends below
+//! the estimated rate for some round trips, and compares.
+
+use super::super::{Report, Settled};
+
+/// Pacing gain during a loss test.
+///
+/// With half the distance from 1, a test takes more packets to tell the two causes apart. Double the distance costs
+/// twice as much of the rate for the length of the test.
+const GAIN: f64 = 0.7;
+/// A loss test follows when the erasure floor is above this share of packets.
+///
+/// Below it, losses cost less than a test of a slow path. Half the value tests paths of 3 % loss as well. Double the
+/// value sends a tenth of the packets of a policed path in vain.
+const FROM: f64 = 0.05;
+/// A further test follows when the floor is above this multiple of the floor that the last test confirmed.
+///
+/// With half the excess over 1, chance starts tests. With double the excess, a policer that begins on a path with 10 %
+/// random loss is noticed above 20 % only.
+const AGAIN: f64 = 1.5;
+/// For this time after a test that found an overload, s, the erasure floor is learned only from packets sent below the
+/// estimated rate.
+///
+/// A policer passes bursts, so the estimated rate may be a little too large, and packets sent at this rate show the
+/// policer's drops. Half the value repeats tests behind a policer. Double the value trusts fewer packets for longer
+/// after the policer has gone.
+pub(super) const WARY: f64 = 60.0;
+/// A test ends when the two causes differ by this number of standard deviations of the share lost.
+///
+/// The limit lies in the middle, so chance decides one of 23 tests wrongly. With half the value, one of five. Double
+/// the value takes four times the packets.
+const DEVIATIONS: f64 = 3.5;
+/// Limit on the length of a test, smoothed round trips, or [`LONGEST_S`] if that is longer.
+///
+/// One round trip passes before a report speaks of the test. Half the value ends tests on long, slow paths without a
+/// result. Double the value costs more of the rate there.
+const LONGEST: f64 = 6.0;
+/// Least number of packets in each phase. Half the value trusts a share of a few packets. Double the value matters only
+/// at a loss near the limits.
+const LEAST: f64 = 30.0;
+/// See [`LONGEST`], s. Half the value ends tests on slow paths without a result. Double the value costs more of the
+/// rate there.
+const LONGEST_S: f64 = 3.0;
+
+/// A loss test that is going on. It has two phases: at the estimated rate, and below it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossTest {
+    /// Packets sent at the estimated rate.
+    at: Settled,
+    /// Packets sent below the estimated rate.
+    below: Settled,
+    /// When the second phase began, s after the beginning. `None`: it has not begun.
+    lowered: Option<f64>,
+    /// The rate at which packets arrived at the end of the first phase, byte/s.
+    pub(super) received: f64,
+}
+
+/// What a loss test has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The share of losses does not depend on the rate.
+    Random,
+    /// Fewer packets are lost at a lower rate.
+    Overload,
+}
+
+impl LossTest {
+    /// Whether a test is due: the erasure floor is now `floor`, and the last test confirmed `confirmed`.
+    pub(super) fn is_due(floor: f64, confirmed: f64) -> bool {
+        floor > FROM.max(AGAIN * confirmed)
+    }
+
+    /// The pacing gain.
+    pub(super) fn gain(&self) -> f64 {
+        if self.lowered.is_some() { GAIN } else { 1.0 }
+    }
+
+    /// Takes a report that came `spent` seconds after the beginning. `srtt`: the smoothed round-trip time, s. Returns
+    /// the verdict when the test ends.
+    pub(super) fn observe(&mut self, report: &Report, spent: f64, srtt: f64) -> Option<Cause> {
+        let [below, at, _] = report.settled;
+        let over = spent > LONGEST_S.max(LONGEST * srtt);
+        let Some(lowered) = self.lowered else {
+            self.at += at;
+            let share = lost_share(self.at);
+            if needed(share) <= f64::from(self.at.packets) {
+                self.lowered = Some(spent);
+                self.received = report.rate.map_or(0.0, |rate| rate.received);
+            }
+            return (over && self.lowered.is_none()).then_some(Cause::Random);
+        };
+        if spent > lowered + 1.1 * srtt {
+            self.below += below;
+        }
+        let share = lost_share(self.at);
+        let enough = f64::from(self.below.packets) >= needed(share) && self.received > 0.0;
+        if !enough && !over {
+            return None;
+        }
+        let overload = enough && lost_share(self.below) < 0.5 * (share + at_lower_rate(share));
+        Some(if overload { Cause::Overload } else { Cause::Random })
+    }
+}
+
+fn lost_share(settled: Settled) -> f64 {
+    f64::from(settled.lost) / f64::from(settled.packets.max(1))
+}
+
+/// The share of packets lost at the gain [`GAIN`] if the path carries a fixed rate, and loses `share` at the gain 1.
+fn at_lower_rate(share: f64) -> f64 {
+    (1.0 - (1.0 - share) / GAIN).max(0.0)
+}
+
+/// The number of packets that tells the two causes apart in each phase.
+fn needed(share: f64) -> f64 {
+    let difference = share - at_lower_rate(share);
+    (share * (1.0 - share) * (DEVIATIONS / difference.max(1e-3)).powi(2)).max(LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::RateSample;
+    use super::*;
+
+    fn verdict(lost_at: u32, lost_below: u32) -> Option<Cause> {
+        let mut test = LossTest::default();
+        (1..100).find_map(|i| {
+            let settled = match test.gain() {
+                1.0 => [Settled::default(), Settled { packets: 100, lost: lost_at }, Settled::default()],
+                _ => [Settled { packets: 100, lost: lost_below }, Settled::default(), Settled::default()],
+            };
+            let rate = RateSample { delivered: 1e6, passed: 1e6, received: 1e6, sent: 1e6, app_limited: false };
+            let report = Report { settled, rate: Some(rate), ..Report::default() };
+            test.observe(&report, 0.05 * f64::from(i), 0.1)
+        })
+    }
+
+    #[test]
+    fn a_policer_passes_more_at_a_lower_rate() {
+        assert_eq!(verdict(20, 0), Some(Cause::Overload));
+        assert_eq!(verdict(60, 43), Some(Cause::Overload));
+    }
+
+    #[test]
+    fn random_loss_stays_the_same() {
+        assert_eq!(verdict(20, 20), Some(Cause::Random));
+        assert_eq!(verdict(60, 60), Some(Cause::Random));
+    }
+
+    #[test]
+    fn a_test_without_packets_shows_nothing() {
+        assert_eq!(LossTest::default().observe(&Report::default(), 3.1, 0.1), Some(Cause::Random));
+    }
+
+    #[test]
+    fn a_confirmed_floor_needs_no_test() {
+        assert!(LossTest::is_due(0.1, 0.0) && !LossTest::is_due(0.1, 0.1) && LossTest::is_due(0.2, 0.1));
+        assert!(!LossTest::is_due(0.04, 0.0));
+    }
+}
