@@ -59,8 +59,14 @@ impl<P: InnerPacket> Tunnel<P> {
         // Rate control needs about ten reports per round trip, 2 to 20 ms apart. On a slow path the
         // interval is longer, so that reports cost almost nothing. The longer interval is at most 1
         // s. The longer interval is also at most the larger of 20 ms and a quarter of a round trip.
-        let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
-        let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
+        // Reports take the room of the peer's packets. So a direction that carries little beside a bulk flow of the
+        // peer, such as acknowledgements, asks for fewer reports on a slow path: one in a round trip, or in 100 ms.
+        let (carried, most) = match self.balance.peer_carries() {
+            Some(rate) => (rate.min(self.rate.view().bandwidth), srtt.max(ms(100))),
+            None => (self.rate.view().bandwidth, (srtt / 4).max(ms(20))),
+        };
+        let cheap = REPORT_BYTES / (REPORT_SHARE * carried.max(1_000.0));
+        let dear = Duration::from_secs_f64(cheap.min(1.0)).min(most);
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         Window {
             base: self.sources.first(),

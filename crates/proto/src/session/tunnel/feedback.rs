@@ -60,6 +60,7 @@ impl<P: InnerPacket> Tunnel<P> {
         report.report_every = self.announced.report_every;
         report.losses = self.loss.losses();
         self.rate.on_report(&report);
+        self.balance.update(now, self.counts.bytes, self.receiver.received_bytes(), self.sent_history.srtt());
         self.update_deadline();
         // Reports may arrive out of order. Only the newest report says which symbols are missing
         // now.

@@ -32,6 +32,7 @@
 //! * A *probe* is a datagram that is sent to obtain a report. Most probes carry only padding.
 
 mod announcement;
+mod balance;
 mod black_hole;
 mod blocks;
 mod bounds;
@@ -72,6 +73,7 @@ use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, Packet, ReportedTotals, Window, WireContext};
+use balance::Balance;
 use black_hole::BlackHole;
 use blocks::Blocks;
 use ingress::Ingress;
@@ -139,6 +141,7 @@ pub struct Tunnel<P: InnerPacket> {
     close: bool,
     events: VecDeque<TunnelEvent>,
     counts: SendCounts,
+    balance: Balance,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -198,6 +201,7 @@ impl<P: InnerPacket> Tunnel<P> {
             close: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
+            balance: Balance::new(now),
             config,
         };
         tunnel.ingress.set_rtt(tunnel.sent_history.srtt(), Duration::ZERO);

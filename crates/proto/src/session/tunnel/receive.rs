@@ -322,6 +322,11 @@ impl<P: InnerPacket> Receiver<P> {
     }
 
     /// The counts so far.
+    /// Bytes of all datagrams received so far.
+    pub(super) fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
+
     pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
         let discarded = self.decoder.counters().discarded;
         (ReceiveCounts { discarded, ..self.counts }, self.order.counts())
