@@ -31,14 +31,14 @@ impl Fair {
 
     /// Handles losses in a long queue, those after a probe included: competes if such losses come
     /// again soon on a crowded path.
-    pub(super) fn on_crowding(&mut self, report: &Report) {
+    pub(super) fn on_crowding(&mut self, report: &Report, unprovoked: bool) {
         if self.mode == Mode::Scavenge {
             self.scavenge.back_off(report.now, self.path.srtt);
             return;
         }
         let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
         let again = self.rounds.crowding_event(report.now, self.path.srtt, window);
-        if again && self.rounds.crowded >= self.tuning.crowded {
+        if again && (unprovoked || self.rounds.crowded >= self.tuning.crowded) {
             self.compete(report.now, self.tuning.cubic_beta * self.path.bandwidth * self.path.srtt);
         }
     }
