@@ -38,8 +38,12 @@ impl Fair {
         }
         let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
         let again = self.rounds.crowding_event(report.now, self.path.srtt, window);
-        if again && (unprovoked || self.rounds.crowded >= self.tuning.crowded) {
+        let left = self.left.filter(|left| unprovoked && left.managed);
+        if let Some(competition) = left.and_then(|left| left.again(report.now, &self.path, &self.tuning)) {
+            self.start_competition(competition);
+        } else if again && (unprovoked || self.rounds.crowded >= self.tuning.crowded) {
             self.compete(report.now, self.tuning.cubic_beta * self.path.bandwidth * self.path.srtt);
+            self.competition = self.competition.filter(|_| unprovoked).map(Competition::managed).or(self.competition);
         }
     }
 
@@ -124,7 +128,7 @@ impl Fair {
             Turn::Leave => {
                 // The queue has been short for so long that nobody else keeps it.
                 self.leave();
-                self.left = None;
+                self.left = self.left.filter(|left| left.managed);
             }
         }
     }
