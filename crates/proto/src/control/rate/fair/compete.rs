@@ -58,6 +58,12 @@ const FEW_ERASURES: u32 = 5;
 /// loss unlearned.
 const ERASURES: f64 = 0.01;
 
+/// Losses in this number of smoothed round trips after the beginning are no congestion event of this sender.
+///
+/// The sender takes its part of the path at once, so the queue overflows, and the others must yield. Half the value cuts
+/// this part directly, and the two windows then approach each other for a minute. Double the value keeps the queue full
+/// for longer.
+const GRACE: f64 = 2.0;
 /// A competition in front of an AQM is left for a short queue only if there was no congestion event for this time, s.
 ///
 /// The AQM keeps the queue short although others are there. They cause a drop about every 5 s at 20 Mbit/s and 100 ms.
@@ -183,7 +189,7 @@ impl Competition {
             first_window: window,
             since: now,
             interval,
-            last_event: now,
+            last_event: now + std::time::Duration::from_secs_f64(GRACE * path.srtt),
             short_since: None,
             halves: <[Settled; 2]>::default(),
             managed: false,

@@ -73,7 +73,7 @@ mod tests {
         let tuning = Tuning::default();
         let mut cubic = CubicWindow::new(Time::ZERO, 1_500_000.0, 1_500.0);
         cubic.on_congestion(Time::ZERO, &tuning);
-        assert_eq!(cubic.get(), 1_125_000.0);
+        assert_eq!(cubic.get(), 1_500_000.0 * tuning.cubic_beta);
         let k = (1000.0 * (1.0 - tuning.cubic_beta) / tuning.cubic_c).cbrt();
         let mut now = Time::ZERO;
         while now.as_secs_f64() < k - 0.1 {
