@@ -85,11 +85,12 @@ impl fmt::Display for Redundancy {
 /// in a round trip. Then the limit for each span is this value divided by n.
 const IDLE_UNMASKED: f64 = 0.03;
 /// The ingress queue counts as nearly empty when its backlog can be sent at the path's rate in less
-/// than this number of round trips.
+/// than this number of round trips: at 100 ms, in half a millisecond.
 ///
-/// Half the value applies [`IDLE_UNMASKED`] to fewer flights. Double the value lets repairs
-/// displace more waiting sources.
-const IDLE: f64 = 0.05;
+/// BBR inside keeps the ingress queue short, but not empty, and then repairs displace packets. With ten times the value,
+/// BBR inside has .887 of the rate at 5 % loss instead of .896, and a megabyte takes 15 ms less. Half the value applies
+/// [`IDLE_UNMASKED`] to fewer flights.
+const IDLE: f64 = 0.005;
 /// Length of the newest part of a flight, 50 ms.
 ///
 /// If fewer than [`RECENT_PACKETS`] packets (times the step of [`Spread`]) were sent in this time,
