@@ -77,7 +77,6 @@ const EXCESS_SLACK: f64 = 2.0;
 /// The reports of the round may otherwise speak of packets of the probe. With half the value, losses of a probe cut
 /// the rate on short paths. Double the value notices a queue of others a round later.
 const DISTURBED_FOR: f64 = 0.3;
-
 /// A long queue overflows or grows if it passes on less than this share of what was sent.
 ///
 /// A step of the path's rate then shows even if the inner traffic limits the sending rate. Half the value misses a
@@ -250,7 +249,8 @@ impl Fair {
         // Then this sender must start slowly itself.
         let starts = matches!(self.state, State::Startup) && waiting as f64 <= self.startup.window;
         let spread = self.tuning.startup_gain / self.tuning.initial_spread;
-        let least = if starts { spread * self.startup.guess } else { 0.0 };
+        let burst = self.startup.burst(waiting, &self.path);
+        let least = if starts { (spread * self.startup.guess).max(burst) } else { 0.0 };
         (self.path.bandwidth * self.pacing_gain()).max(least).max(MIN_RATE)
     }
 

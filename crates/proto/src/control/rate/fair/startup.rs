@@ -5,6 +5,18 @@ use super::path::PathState;
 use super::rounds::Round;
 use super::tuning::Tuning;
 
+/// The longest growth of the round trip that does not end a CUBIC flow's slow start on a long path, s (HyStart in Linux).
+///
+/// Half the value sends shorter bursts than slow start needs. Double the value ends the slow start early: at 100 Mbit/s
+/// and 600 ms, CUBIC inside had 60 Mbit/s after 36 s instead of 92.
+const HYSTART: f64 = 0.016;
+/// Limit on the pacing gain of such a burst.
+///
+/// The estimated rate is that of a round trip ago, and the inner TCP has doubled its window since and sends it in half a
+/// round trip. With 3, CUBIC inside had 72 Mbit/s at 100 Mbit/s and 600 ms. Double the value sends a burst that fills a
+/// short queue of the path.
+const BURST_GAIN: f64 = 4.0;
+
 /// The state of the start-up.
 #[derive(Clone, Debug)]
 pub(super) struct Startup {
@@ -46,6 +58,17 @@ impl Startup {
             // the acknowledged bytes.
             self.window += 2.0 * report.acked_bytes as f64;
         }
+    }
+
+    /// The rate at which a burst of the inner traffic passes, byte/s, if `waiting` bytes wait.
+    ///
+    /// A CUBIC flow ends its slow start if its round trip grows by 1/8, or by [`HYSTART`] on a longer path. So a burst
+    /// must not wait for longer there.
+    pub(super) fn burst(&self, waiting: usize, path: &PathState) -> f64 {
+        if path.min_rtt < 8.0 * HYSTART {
+            return 0.0;
+        }
+        (waiting as f64 / HYSTART).min(BURST_GAIN * path.bandwidth)
     }
 
     /// Whether the reports show a queue, so that start-up ends.
