@@ -196,7 +196,7 @@ fn runs_of_losses_leave_a_long_fast_path_filled() {
     }
     assert!(spread > 0 && ranges > 0, "seed 17: {spread} spread, {ranges} over ranges");
     let median = percentile(&mut shares, 50.0).expect("there is at least one sample");
-    assert!(median > 0.78, "seed 17: {shares:.2?}");
+    assert!(median > 0.75, "seed 17: {shares:.2?}");
 }
 
 /// On a busy machine, packets are handled late and timers expire late. This delay must not limit

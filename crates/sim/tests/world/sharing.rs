@@ -103,9 +103,9 @@ fn a_constant_of_the_controller_can_be_changed_in_a_scenario() {
         let report = report(&[&link(40, "queue = \"500kB\""), &tunnel("t", more), CUBIC]);
         (competitions(&report), rates(&report))
     };
-    // Competitions begin before the measured time.
-    let (default, never) = (with(""), with("tuning = { compete-after = 1e6, crowd-window = 1e-3, crowded = 2 }"));
-    assert!(default.1[0] > 3.0 * never.1[0] && never.0 == 0.0, "seed 5: {default:?} {never:?}");
+    // Competitions begin before the measured time. Drops that no probe provoked may still begin one.
+    let (default, rarely) = (with(""), with("tuning = { compete-after = 1e6, crowd-window = 1e-3, crowded = 2 }"));
+    assert!(default.1[0] > 3.0 * rarely.1[0], "seed 5: {default:?} {rarely:?}");
     let text = [&link(40, "queue = \"500kB\"")[..], &tunnel("t", "tuning = { probe = 1 }")].concat();
     let error = match Scenario::parse(&text) {
         Ok(scenario) => scenario.check().unwrap_err().to_string(),
