@@ -3,7 +3,7 @@
 //! *Local* is the TCP behind this end of the tunnel, which sends the data. *Remote* is the TCP behind the peer, which
 //! receives the data. `store.rs` explains the offsets.
 
-use super::segment::{ACK, Bare, ECE, FIN, RST, SYN, Segment, SynOptions};
+use super::segment::{ACK, Bare, ECE, FIN, RST, SYN, Segment, SynOptions, refresh};
 use super::store::Store;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -101,6 +101,9 @@ pub(super) struct Flow {
     remote_time: u32,
     /// The highest acknowledgement number of the local TCP: what it has received.
     local_ack: u32,
+    /// The window field and the timestamps (TSval, TSecr) of the local TCP's newest segment.
+    local_window: u16,
+    local_times: (u32, u32),
     /// Whether the last acknowledgement of the remote TCP had the flag ECE.
     ece: bool,
     /// Whether the local TCP waits for an answer to a window probe or a keep-alive.
@@ -133,6 +136,8 @@ impl Flow {
             remote_next: 0,
             remote_time: 0,
             local_ack: 0,
+            local_window: 0,
+            local_times: (0, 0),
             ece: false,
             probe: false,
             duplicates: 0,
@@ -166,8 +171,9 @@ impl Flow {
             self.origin = segment.seq();
             self.check_syns();
         }
-        if let Some(ack) = segment.ack().filter(|ack| is_after(*ack, self.local_ack)) {
-            self.local_ack = ack;
+        if let Some(ack) = segment.ack().filter(|ack| !is_after(self.local_ack, *ack) && !segment.has(SYN)) {
+            (self.local_ack, self.local_window) = (ack, segment.window());
+            self.local_times = segment.timestamps().unwrap_or_default();
         }
         if self.state != State::Open {
             return FromLocal::Carry;
@@ -290,7 +296,7 @@ impl Flow {
             self.wait_again(now, wait, false);
         }
         self.recovery = None;
-        self.store.starting_at(0).map(|(_, _, packet)| packet.clone()).collect()
+        self.store.starting_at(0).map(|(_, _, packet)| self.refreshed(packet)).collect()
     }
 
     /// The segments that recovery sends after progress.
@@ -399,10 +405,21 @@ impl Flow {
         let (mut after, mut packets) = (from, Vec::new());
         for (start, _, packet) in due {
             after = start + 1;
-            packets.push(packet.clone());
+            packets.push(self.refreshed(packet));
         }
         self.recovery = Some((after, until));
         packets
+    }
+
+    /// A stored segment with the acknowledgement and the timestamps of the local TCP's newest segment.
+    ///
+    /// The remote TCP discards data whose TSval is older than that of an earlier part of the stream (RFC 7323, section
+    /// 5.3). The local TCP may have sent such a part again, with a newer TSval. Linux also discards segments whose
+    /// acknowledgement is older than a whole window (RFC 5961, section 5.2).
+    fn refreshed(&self, packet: &Symbol) -> Symbol {
+        let mut packet = packet.clone();
+        packet.edit(|bytes| refresh(&mut bytes[1..], self.local_ack, self.local_window, self.local_times));
+        packet
     }
 
     /// The window to announce: up to the right edge, never beyond it.

@@ -120,16 +120,36 @@ impl<'a> Segment<'a> {
 /// Changes the acknowledgement number and the window of a TCP segment, and removes its SACK blocks. A wrong checksum
 /// stays wrong. Packets without a TCP segment are not changed.
 pub(super) fn set_acknowledgement(packet: &mut [u8], ack: u32, window: u16) {
+    change_header(packet, |tcp| write_acknowledgement(tcp, ack, window));
+}
+
+/// As [`set_acknowledgement`]. Also changes TSval and TSecr, if the segment has the timestamps option.
+pub(super) fn refresh(packet: &mut [u8], ack: u32, window: u16, (value, echo): (u32, u32)) {
+    change_header(packet, |tcp| {
+        write_acknowledgement(tcp, ack, window);
+        if let Some(at) = timestamps_at(&tcp[TCP_HEADER..]).map(|at| TCP_HEADER + at) {
+            tcp[at..at + 4].copy_from_slice(&value.to_be_bytes());
+            tcp[at + 4..at + 8].copy_from_slice(&echo.to_be_bytes());
+        }
+    });
+}
+
+/// Changes the header of a TCP segment, and corrects its checksum. A wrong checksum stays wrong.
+fn change_header(packet: &mut [u8], change: impl FnOnce(&mut [u8])) {
     let Some((at, header)) = header_of(packet) else { return };
     let tcp = &mut packet[at..at + header];
     let old = u16::from_be_bytes([tcp[16], tcp[17]]);
     (tcp[16], tcp[17]) = (0, 0);
     let before = sum(0, tcp);
+    change(tcp);
+    let new = adjusted(old, before, sum(0, tcp));
+    tcp[16..18].copy_from_slice(&new.to_be_bytes());
+}
+
+fn write_acknowledgement(tcp: &mut [u8], ack: u32, window: u16) {
     tcp[8..12].copy_from_slice(&ack.to_be_bytes());
     tcp[14..16].copy_from_slice(&window.to_be_bytes());
     remove_sack(&mut tcp[TCP_HEADER..]);
-    let new = adjusted(old, before, sum(0, tcp));
-    tcp[16..18].copy_from_slice(&new.to_be_bytes());
 }
 
 /// A segment without data, from `source` to `destination`.
@@ -226,6 +246,19 @@ fn remove_sack(options: &mut [u8]) {
                 }
                 at = end;
             }
+        }
+    }
+}
+
+/// Where TSval and TSecr begin in the options. None: there is no whole timestamps option.
+fn timestamps_at(options: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match *options.get(at..)? {
+            [1, ..] => at += 1,
+            [8, 10, ..] => return (at + 10 <= options.len()).then_some(at + 2),
+            [0, ..] | [] | [_] | [_, 0 | 1, ..] => return None,
+            [_, len, ..] => at += usize::from(len),
         }
     }
 }

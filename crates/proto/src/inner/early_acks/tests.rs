@@ -383,6 +383,29 @@ fn losses_behind_the_peer_are_repaired() {
 }
 
 #[test]
+fn a_repeated_segment_has_the_newest_acknowledgement_and_timestamps() {
+    for v6 in [false, true] {
+        let mut open = Opened::new(Seg { v6, ..Seg::default() });
+        assert!(open.send(Seg::new(1001, 9001, 500, 1000).time(50, 5)));
+        // The option may stand anywhere, and SACK blocks are old by now.
+        let sack = TcpOptionElement::SelectiveAcknowledgement((9801, 9901), [None; 3]);
+        let options = vec![TcpOptionElement::Noop, sack, TcpOptionElement::Noop];
+        assert!(open.send(Seg { options, ..Seg::new(2001, 9001, 500, 1000) }.time(51, 5)));
+        open.see(ms(10), &[]);
+        open.early().unwrap();
+        assert!(open.send(Seg::new(3001, 9801, 400, 0).time(77, 66)));
+        open.acks.new_session(ms(20), Duration::from_millis(40));
+        for seq in [1001, 2001] {
+            let (again, data) = read(&open.acks.poll_remote().expect("both segments"));
+            assert_eq!((again.sequence_number, data.len(), data[0]), (seq, 1000, byte_at(seq)));
+            assert_eq!((again.acknowledgment_number, again.window_size), (9801, 400));
+            let options: Vec<_> = again.options_iterator().filter(|o| *o != Ok(TcpOptionElement::Noop)).collect();
+            assert_eq!(options, [Ok(TcpOptionElement::Timestamp(77, 66))]);
+        }
+    }
+}
+
+#[test]
 fn without_progress_segments_are_repeated_and_then_the_connection_is_reset() {
     let mut open = Opened::new(Seg::default());
     open.data(1001, 1000);

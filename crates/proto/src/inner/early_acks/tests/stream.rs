@@ -5,6 +5,7 @@ use super::{SCALE, Seg, byte_at, read};
 use crate::inner::early_acks::EarlyAcks;
 use crate::inner::early_acks::flow::GIVE_UP;
 use crate::wire::Feedback;
+use etherparse::TcpOptionElement;
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +24,8 @@ const REMOTE_FIRST: u32 = 3_000_000_000;
 struct Trouble {
     /// Loss behind the peer, per segment and direction.
     loss: f64,
+    /// Probability that the tunnel gives a segment up, which the peer then has not seen.
+    given_up: f64,
     /// Probability of a new session, per round.
     restart: f64,
     /// The remote TCP vanishes after this number of bytes.
@@ -46,6 +49,9 @@ struct World {
     local_reset: bool,
     /// The remote TCP: next byte expected, segments after it, and the right edge that it has announced.
     remote_next: u32,
+    /// TS.Recent of RFC 7323: segments with an older TSval are discarded.
+    remote_recent: u32,
+    discarded: u32,
     remote_held: BTreeMap<u32, u32>,
     remote_edge: u32,
     remote_reset: bool,
@@ -75,6 +81,8 @@ impl World {
             local_timer: now,
             local_reset: false,
             remote_next: start,
+            remote_recent: 0,
+            discarded: 0,
             remote_held: BTreeMap::new(),
             remote_edge: edge,
             remote_reset: false,
@@ -87,6 +95,11 @@ impl World {
         self.remote_next.wrapping_sub(FIRST.wrapping_add(1))
     }
 
+    /// The local TCP's clock for timestamps, ms.
+    fn clock(&self) -> u32 {
+        (self.now.as_nanos() / 1_000_000) as u32
+    }
+
     fn carry(&mut self, symbol: Symbol) {
         self.acks.sent(self.next_id, &symbol);
         self.flying.push_back((self.next_id, symbol));
@@ -94,7 +107,7 @@ impl World {
     }
 
     fn local_send(&mut self, seq: u32, len: u32) {
-        let seg = Seg::new(seq, REMOTE_FIRST + 1, 500, len as usize).time(seq, 1);
+        let seg = Seg::new(seq, REMOTE_FIRST + 1, 500, len as usize).time(self.clock(), 1);
         if self.acks.take_local(&seg.packet(true)) {
             self.carry(seg.symbol(true));
         }
@@ -127,6 +140,18 @@ impl World {
             return;
         }
         let seq = tcp.sequence_number;
+        let value = tcp.options_iterator().find_map(|option| match option {
+            Ok(TcpOptionElement::Timestamp(value, _)) => Some(value),
+            _ => None,
+        });
+        let value = value.expect("the local TCP sends timestamps");
+        if value < self.remote_recent {
+            self.discarded += 1;
+            return;
+        }
+        if self.remote_next.wrapping_sub(seq) < 1 << 30 {
+            self.remote_recent = value;
+        }
         assert!(data.iter().enumerate().all(|(at, byte)| *byte == byte_at(seq.wrapping_add(at as u32))));
         if seq.wrapping_sub(self.remote_next) < 1 << 30 {
             self.remote_held.insert(seq, data.len() as u32);
@@ -165,7 +190,12 @@ impl World {
             self.local_send(self.local_una, MSS);
         }
         // The peer delivers, and reports.
-        for (_, symbol) in std::mem::take(&mut self.flying) {
+        for (id, symbol) in std::mem::take(&mut self.flying) {
+            if self.random.chance(self.trouble.given_up) {
+                self.acks.report(self.now, &Feedback { next_undecoded: id, end: id, ..Feedback::default() });
+                self.acks.given_up(id + 1);
+                continue;
+            }
             self.remote_take(&symbol);
         }
         let report = Feedback { next_undecoded: self.next_id, end: self.next_id, ..Feedback::default() };
@@ -192,6 +222,7 @@ fn all_bytes_arrive_whatever_is_lost() {
     for seed in 0..60 {
         let trouble = Trouble {
             loss: [0.0, 0.01, 0.2][seed as usize % 3],
+            given_up: [0.0, 0.02, 0.0, 0.1][seed as usize % 4],
             restart: [0.0, 0.05][seed as usize % 2],
             vanish_at: u32::MAX,
         };
@@ -201,9 +232,12 @@ fn all_bytes_arrive_whatever_is_lost() {
             assert!(world.now < Time::from_millis(3_000_000), "seed {seed}, {trouble:?}: {} bytes", world.arrived());
             assert!(!world.local_reset, "seed {seed}: a reset");
         }
-        assert_eq!(world.arrived(), LEN);
+        assert_eq!((world.arrived(), world.discarded), (LEN, 0), "seed {seed}, {trouble:?}");
         let counts = world.acks.counts();
-        assert!(trouble.loss + trouble.restart > 0.0 || counts.resent == 0, "seed {seed}: {counts:?}");
+        assert!(
+            trouble.loss + trouble.given_up + trouble.restart > 0.0 || counts.resent == 0,
+            "seed {seed}: {counts:?}"
+        );
         early += counts.sent;
         resent += counts.resent;
     }
@@ -214,7 +248,7 @@ fn all_bytes_arrive_whatever_is_lost() {
 fn a_receiver_that_vanishes_gives_an_error() {
     for seed in 0..20 {
         let vanish_at = 10_000 + 5_000 * seed as u32;
-        let mut world = World::new(seed, Trouble { loss: 0.01, restart: 0.01, vanish_at });
+        let mut world = World::new(seed, Trouble { loss: 0.01, given_up: 0.0, restart: 0.01, vanish_at });
         let mut rounds = 0;
         while !world.local_reset {
             world.round();
@@ -224,7 +258,7 @@ fn a_receiver_that_vanishes_gives_an_error() {
         assert!(world.now.since(Time::ZERO) >= GIVE_UP, "seed {seed}");
         assert_eq!(world.acks.counts().resets, 1, "seed {seed}");
         // The remote TCP comes back, with half the stream: it gets a RST too.
-        world.trouble = Trouble { loss: 0.0, restart: 0.0, vanish_at: u32::MAX };
+        world.trouble = Trouble { loss: 0.0, given_up: 0.0, restart: 0.0, vanish_at: u32::MAX };
         let alive = Seg::new(REMOTE_FIRST + 1, world.remote_next, 300, 0);
         assert!(!world.acks.take_remote(world.now, &mut alive.symbol(false)));
         world.round();
