@@ -23,6 +23,7 @@ mod session;
 mod sharing;
 mod sources;
 mod steady;
+mod transfers;
 mod udp;
 mod wifi;
 mod wire;
