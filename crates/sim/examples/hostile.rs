@@ -15,6 +15,7 @@
 #[allow(dead_code, reason = "this program shows one session")]
 mod harness;
 
+use harness::attacker::{Attacker, STEP};
 use harness::judge::HostileSession;
 use harness::scenario::{HostileScenario, Side};
 use ripstop_base::{Seed, Time};
@@ -28,10 +29,20 @@ fn main() {
     let scenario = HostileScenario::random(seed);
     println!("{scenario:#?}");
     let mut world = scenario.world(seed).expect("the links are valid");
+    let mut attacker = scenario.attack.map(|plan| Attacker::new(plan, &mut world, seed));
     let mut at = Time::ZERO;
     while at < scenario.stop + Duration::from_secs(60) {
-        at += Duration::from_millis(step);
+        let (mut moment, until) = (at, at + Duration::from_millis(step));
+        if let Some(attacker) = attacker.as_mut().filter(|_| moment < scenario.stop) {
+            while moment < until {
+                moment = (moment + STEP).min(until);
+                world.world.run_until(moment, &mut ());
+                attacker.act(&mut world);
+            }
+        }
+        at = until;
         world.world.run_until(at, &mut ());
+        scenario.look_up_names(&mut world);
         for side in Side::BOTH {
             let (Some(s), Some(peer)) =
                 (world.status(side).and_then(|s| s.tunnel), world.status(side.other()).and_then(|s| s.tunnel))

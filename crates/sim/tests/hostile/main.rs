@@ -13,7 +13,7 @@ mod lt;
 use common::{LINKS, TUNNEL, tunnel};
 use harness::extras::MECHANISMS;
 use harness::judge::HostileSession;
-use harness::scenario::HostileScenario;
+use harness::scenario::{HostileScenario, Mishap, Side};
 use harness::tally::Tally;
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
@@ -102,6 +102,28 @@ fn a_guessed_rate_does_not_flood_a_slow_path() {
         let outcome = HostileScenario::plain(Seed::new(seed)).run(Seed::new(seed));
         assert!(outcome.faults.is_empty() && outcome.residual == 0, "seed {seed}: {outcome:?}");
     }
+}
+
+/// The clock of one end jumps by 36 s, as after a suspension, while reports are under way. They must not make the
+/// round-trip time look longer: the end would wait 33 s for reports of datagrams that are lost.
+#[test]
+fn a_jump_of_the_clock_is_no_part_of_a_round_trip() {
+    let seed = Seed::new(20_749);
+    let scenario = HostileScenario { attack: None, ..HostileScenario::random(seed) };
+    for side in Side::BOTH {
+        let mishaps = vec![(Time::from_millis(3_177), side, Mishap::ClockJump(Duration::from_secs(36)))];
+        let mut world = HostileScenario { mishaps, ..scenario.clone() }.world(seed).unwrap();
+        let mut longest = Duration::ZERO;
+        for ms in (3_000..20_000).step_by(100) {
+            world.world.run_until(Time::from_millis(ms), &mut ());
+            let tunnel = world.status(side).unwrap().tunnel.unwrap();
+            longest = longest.max(tunnel.srtt);
+            assert_eq!(tunnel.sent.suspensions, u64::from(ms > 3_177), "{side:?} at {ms} ms");
+        }
+        assert!(longest < Duration::from_secs(2), "{side:?}: {longest:?}");
+    }
+    let outcome = HostileSession::run(20_749).outcome;
+    assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
 }
 
 /// The tally itself must be able to report problems.

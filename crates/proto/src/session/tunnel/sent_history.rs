@@ -173,6 +173,8 @@ pub(super) struct SentHistory {
     ///
     /// Until this datagram is acknowledged, rate samples may show less than the path can carry.
     limited: Option<u64>,
+    /// When this end was last resumed after a suspension. Round trips that began before are not measured.
+    resumed: Time,
 }
 
 impl SentHistory {
@@ -199,6 +201,7 @@ impl SentHistory {
             spurious: 0,
             lost: 0,
             limited: None,
+            resumed: Time::ZERO,
         }
     }
 

@@ -43,6 +43,8 @@ pub struct SendCounts {
     /// Batches of probes that the tunnel started in silences. Before each batch, the tunnel
     /// declared everything in flight lost, because no report had come.
     pub silences: u64,
+    /// Number of times that this end was suspended for 1 s or longer.
+    pub suspensions: u64,
     /// Tail probes sent. A tail probe is a single datagram that asks for a report. A tail probe is
     /// sent if no report about the last datagrams has come for a little more than a round trip.
     pub tail_probes: u64,

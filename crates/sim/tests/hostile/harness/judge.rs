@@ -146,7 +146,7 @@ impl HostileScenario {
 
     /// The left end knows the right end by name. As the daemon does, it looks the name up while the right end is
     /// unreachable, and after a restart.
-    fn look_up_names(&self, world: &mut HostileWorld) {
+    pub(crate) fn look_up_names(&self, world: &mut HostileWorld) {
         let [left, right] = Side::BOTH.map(|side| side as usize);
         let last = world.world.endpoint_events(left).iter().rev().find_map(|(at, event)| match event {
             EndpointEvent::Unreachable { .. } => Some((*at, true)),
@@ -244,6 +244,9 @@ impl HostileScenario {
                 .push(format!("{side:?}: at rest the peer still has {:?} (undecoded, rows, held)", theirs.receiving));
         }
         let drops = dropped(mine) + here.waited_in_vain;
+        if here.over_work > 0 {
+            outcome.faults.push(format!("{side:?}: {} packets of an honest peer were over the budget", here.over_work));
+        }
         let known =
             drops + theirs.order.delivered + theirs.order.superseded + theirs.order.late + theirs.received.given_up;
         // A packet that the receiver gave up may still come out, or come too late.

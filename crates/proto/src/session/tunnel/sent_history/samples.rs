@@ -6,7 +6,17 @@ use crate::wire::Feedback;
 use ripstop_base::Time;
 use std::time::Duration;
 
+/// How much longer than a round trip the peer may say that it held a report back. The peer's clock may be a little
+/// faster, and is rounded. Half the value refuses no honest sample. Double the value takes samples of 0 after jumps of
+/// the peer's clock by 2 ms.
+const CLOCK_TOLERANCE: Duration = Duration::from_millis(1);
+
 impl SentHistory {
+    /// Records that this end was suspended until `now`. The time between is no part of a round trip.
+    pub(in crate::session::tunnel) fn resume(&mut self, now: Time) {
+        self.resumed = now;
+    }
+
     /// Takes the round-trip time and the rate sample from a report with a new highest number.
     pub(super) fn take_largest(&mut self, now: Time, feedback: &Feedback, report: &mut Report) {
         if self.largest.is_some_and(|l| feedback.largest <= l.number) {
@@ -24,13 +34,18 @@ impl SentHistory {
             arrived_us: feedback.largest_at_us,
             received_bytes: feedback.received_bytes,
         };
-        let rtt = now.since(record.sent).saturating_sub(feedback.delay);
+        let elapsed = now.since(record.sent);
+        // A clock that has jumped, here or at the peer, makes a sample meaningless.
+        let is_valid = record.sent >= self.resumed && feedback.delay <= elapsed + CLOCK_TOLERANCE;
+        let rtt = is_valid.then(|| elapsed.saturating_sub(feedback.delay));
         self.limited = self.limited.filter(|last| *last > newest.number);
         self.largest = Some(newest);
         self.origin = self.origin.or(Some(newest));
-        self.smooth(rtt);
-        report.rtt = Some(rtt);
-        report.rate = base.and_then(|base| self.sample(base, newest, app_limited));
+        if let Some(rtt) = rtt {
+            self.smooth(rtt);
+        }
+        report.rtt = rtt;
+        report.rate = base.and_then(|base| self.sample(base, newest, app_limited || base.sent < self.resumed));
     }
 
     /// The rate sample from `base` to `newest`. `None`: the time between the two arrivals is shorter than 0.3 round
