@@ -367,7 +367,8 @@ impl Flow {
 
     /// Notes the sequence number and the timestamp of the remote TCP.
     fn take_sequence(&mut self, segment: &Segment<'_>, seq: u32, len: u32) {
-        if self.remote_syn.is_none() || is_after(seq, self.remote_next) {
+        // If data of the remote TCP was lost and sent again, `remote_next` says too little.
+        if self.remote_syn.is_none() || is_after(seq, self.next_of_remote()) {
             // A bare acknowledgement has overtaken data. With its timestamp, the local TCP would discard this data
             // (RFC 7323, section 5.3).
             return;

@@ -28,7 +28,8 @@ mod tests;
 
 pub use flow::Connection;
 
-use crate::wire::Feedback;
+use crate::wire::symbol::unframe;
+use crate::wire::{Feedback, Gap};
 use flow::{Flow, FromLocal, FromRemote, State};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -151,13 +152,19 @@ impl EarlyAcks {
         false
     }
 
-    /// Takes the packet that leaves as symbol `id`. `symbol` is the packet with the byte in front of it.
+    /// Takes the packet that leaves as symbol `id`. `symbol` holds the packet and its gap.
     pub fn sent(&mut self, id: u64, symbol: &Symbol) {
-        let Some(segment) = symbol.as_slice().get(1..).and_then(Segment::parse) else { return };
+        let Ok((gap, packet)) = unframe(symbol.as_slice()) else { return };
+        let Some(segment) = Segment::parse(packet) else { return };
         let connection = Connection { local: segment.source, remote: segment.destination };
         let Some(flow) = self.flows.get_mut(&connection).filter(|flow| flow.state == State::Open) else { return };
         let before = flow.store.bytes();
         let room = MAX_FLOW_BYTES.min(before + self.limit.saturating_sub(self.bytes));
+        // A stored packet gets another gap when it is sent again, so an exact gap behind it is cut off.
+        let symbol = match gap.trailer() {
+            Some(_) => &Symbol::from_parts(&[&[Gap::NONE.nibble()], packet]),
+            None => symbol,
+        };
         let kept = flow.keep(&segment, symbol, room);
         self.bytes = self.bytes + flow.store.bytes() - before;
         let Some((start, end)) = kept else {

@@ -1,6 +1,7 @@
 //! Early acknowledgements segment by segment. `stream.rs` runs whole connections.
 
 use super::*;
+use crate::session::tunnel::InnerPacket;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement, TransportHeader};
 
 mod hostile;
@@ -403,6 +404,45 @@ fn a_repeated_segment_has_the_newest_acknowledgement_and_timestamps() {
             assert_eq!(options, [Ok(TcpOptionElement::Timestamp(77, 66))]);
         }
     }
+}
+
+/// A short packet carries an exact gap behind it. The packet that is sent again must not carry the old gap.
+#[test]
+fn a_repeated_segment_has_no_old_gap() {
+    let mut open = Opened::new(Seg::default());
+    let seg = Seg::new(1001, 9001, 500, 1000).time(50, 5);
+    assert!(open.acks.take_local(&seg.packet(true)));
+    let mut symbol = seg.symbol(true);
+    symbol.set_gap(Gap::exact(300));
+    assert_eq!(symbol.len(), seg.symbol(true).len() + Gap::TRAILER);
+    open.acks.sent(0, &symbol);
+    open.next_id = 1;
+    open.see(ms(10), &[]);
+    assert_eq!(open.early().expect("the segment is kept").acknowledgment_number, 2001);
+    open.acks.new_session(ms(20), Duration::from_millis(40));
+    let mut again = open.acks.poll_remote().unwrap();
+    again.set_gap(Gap::exact(7));
+    assert_eq!((again.gap(), again.meta().map(|meta| meta.len)), (Gap::exact(7), Some(seg.packet(true).len() as u32)));
+}
+
+/// Data of the remote TCP is lost and sent again. The local TCP discards an acknowledgement with an older TSval than it
+/// has seen by then.
+#[test]
+fn an_early_acknowledgement_has_the_newest_timestamp() {
+    let mut open = Opened::new(Seg::default());
+    // The data from 9001 to 9101 is lost at first.
+    open.remote(ms(5), Seg::new(9101, 1001, 100, 100).time(20, 1)).unwrap();
+    open.remote(ms(6), Seg::new(9001, 1001, 100, 100).time(30, 1)).unwrap();
+    assert!(open.send(Seg::new(1001, 9201, 500, 0).time(60, 30)));
+    open.remote(ms(7), Seg::new(9201, 1001, 100, 100).time(40, 1)).unwrap();
+    open.data(1001, 1000);
+    open.see(ms(10), &[]);
+    let early = open.early().unwrap();
+    let times = early.options_iterator().find_map(|option| match option {
+        Ok(TcpOptionElement::Timestamp(value, _)) => Some(value),
+        _ => None,
+    });
+    assert_eq!((early.sequence_number, times), (9301, Some(40)));
 }
 
 #[test]
