@@ -12,6 +12,11 @@ use std::time::Duration;
 /// of work. Half the value drops repairs after shorter bursts. Double the value lets a peer keep
 /// the process busy for twice as long at a time.
 const BURST: Duration = Duration::from_millis(100);
+/// The time for which a peer may save up its own share of the work. An honest peer works little, except when it recovers
+/// thousands of losses at once: the end of a start-up, or a rate that overruns the path. Decoding them takes several
+/// seconds of the budget at once. Half the value drops repairs of such a peer more often. Double the value lets a hostile
+/// peer keep the process busy for twice as long, once.
+const SAVED: Duration = Duration::from_secs(2);
 /// The time after which a peer without work no longer counts as active. The active peers share the
 /// budget. Half the value gives the share of a silent peer to the others sooner. Double the value
 /// holds the share for a peer that pauses.
@@ -166,7 +171,7 @@ impl WorkBudget {
         }
         self.all.refill(now);
         let share = self.rate / self.peers();
-        peer.own.set_rate(now, share, share * BURST.as_secs_f64());
+        peer.own.set_rate(now, share, share * SAVED.as_secs_f64());
     }
 }
 
@@ -208,10 +213,12 @@ mod tests {
             budget.charge(now, &mut peer, work);
         }
         assert!((4_900_000..5_300_000).contains(&work), "{work}");
-        // A pause saves up no more than a burst.
+        // A pause saves up no more than the longest savings.
         let now = Time::from_millis(100_000);
         assert!(budget.allows(now, &mut peer));
-        budget.charge(now, &mut peer, work + 120_000);
+        budget.charge(now, &mut peer, work + 1_900_000);
+        assert!(budget.allows(now, &mut peer));
+        budget.charge(now, &mut peer, work + 2_100_000);
         assert!(!budget.allows(now, &mut peer));
     }
 

@@ -98,10 +98,10 @@ fn repairs_over_the_whole_window() {
     assert!(tunnel.received.wide > 10_000, "{:?}", tunnel.received);
 }
 
-#[test]
-fn repairs_that_combine_as_much_as_allowed() {
+/// The attack of [`repairs_that_combine_as_much_as_allowed`].
+fn costly_repairs() -> Attack {
     let (mut id, mut turn) = (0, 0);
-    let attack = move |_: &mut _| {
+    Box::new(move |_: &mut _| {
         // A hole, then a repair over the hole and the known symbols before it. Then the symbol
         // itself, in case the repair was refused.
         turn += 1;
@@ -117,8 +117,12 @@ fn repairs_that_combine_as_much_as_allowed() {
             1 => repair(Members::range(id - 1000..id + 1), turn as u16, 1400),
             _ => source(id - 1, 1400),
         }
-    };
-    let outcome = attacked(&Setting { rate: 20_000, ..Setting::default() }, Box::new(attack));
+    })
+}
+
+#[test]
+fn repairs_that_combine_as_much_as_allowed() {
+    let outcome = attacked(&Setting { rate: 20_000, ..Setting::default() }, costly_repairs());
     assert!(
         outcome.attacker.over_work > 400,
         "{} {:?}",
@@ -149,6 +153,21 @@ fn stored_repairs_that_depend_on_each_other() {
     let received = outcome.attacker.tunnel.unwrap().received;
     assert!(received.recovered > 1_000 && outcome.attacker.over_work > 1_000, "{received:?} {:?}", outcome.server);
     assert_eq!(outcome.honest.over_work, 0);
+}
+
+/// An honest peer loses a third of its datagrams, one by one or in runs, on a server with little time for it. Its savings
+/// are enough for the recovery, also beside an attack.
+#[test]
+fn an_honest_peer_that_loses_much_is_not_refused() {
+    for (length, attacked) in [(1, false), (60, false), (1, true), (60, true)] {
+        let config = EndpointConfig { work_per_second: 120_000_000, ..EndpointConfig::default() };
+        let setting = Setting { config, loss: (0.3, length), ..Setting::default() };
+        let outcome = run(1, &setting, attacked.then(costly_repairs));
+        assert_eq!(outcome.honest.over_work, 0, "runs of {length}: {}", outcome.honest.work);
+        assert!(outcome.honest.work > 50_000_000, "runs of {length}: {}", outcome.honest.work);
+        assert!(outcome.goodput > 6_000_000, "runs of {length}: {} bytes", outcome.goodput);
+        assert!(!attacked || outcome.attacker.over_work > 100, "{}", outcome.attacker.over_work);
+    }
 }
 
 #[test]

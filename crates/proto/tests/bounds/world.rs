@@ -17,8 +17,6 @@ use std::time::Duration;
 
 /// The delay of each path.
 const DELAY: Duration = Duration::from_millis(10);
-/// The share of the honest peer's datagrams that is lost.
-const LOSS: f64 = 0.02;
 /// The rate at which the honest peer's user sends, bit/s.
 const OFFERED: u64 = 20_000_000;
 /// The length of the honest peer's inner packets, bytes.
@@ -77,6 +75,9 @@ struct World {
     busy_until: Time,
     delivered: u64,
     memory: (usize, usize),
+    /// The share of the honest peer's datagrams that begin a run of losses, the length of a run, and how many more are
+    /// lost now.
+    loss: (f64, u32, u32),
 }
 
 struct Attacker {
@@ -120,12 +121,15 @@ pub(crate) struct Setting {
     pub(crate) step: u64,
     /// Packets per second that the server's user sends to the attacker.
     pub(crate) fed: u64,
+    /// The share of the honest peer's datagrams that is lost, in runs of this length.
+    pub(crate) loss: (f64, u32),
     pub(crate) time: Duration,
 }
 
 impl Default for Setting {
     fn default() -> Setting {
-        Setting { config: EndpointConfig::default(), rate: 10_000, step: 1, fed: 0, time: Duration::from_secs(3) }
+        let (config, time) = (EndpointConfig::default(), Duration::from_secs(3));
+        Setting { config, rate: 10_000, step: 1, fed: 0, loss: (0.02, 1), time }
     }
 }
 
@@ -166,6 +170,7 @@ pub(crate) fn run(seed: u64, setting: &Setting, attack: Option<Attack>) -> Outco
         busy_until: Time::ZERO,
         delivered: 0,
         memory: (0, 0),
+        loss: (setting.loss.0 / f64::from(setting.loss.1), setting.loss.1, 0),
     };
     world.at(Duration::ZERO, Event::Offer);
     world.at(Duration::from_millis(500), Event::Attack);
@@ -288,7 +293,7 @@ impl World {
     fn drain_honest(&mut self) {
         let mut buffer = [0; 2048];
         while let Some(out) = self.honest.poll_transmit(self.now, &mut buffer) {
-            if !self.random.chance(LOSS) {
+            if !self.loses() {
                 self.at(DELAY, Event::AtServer(address(2), buffer[..out.len].to_vec()));
             }
         }
@@ -297,6 +302,14 @@ impl World {
         if let Some(at) = self.honest.poll_timeout() {
             self.at(at.since(self.now), Event::Wake);
         }
+    }
+
+    /// Whether the honest peer's next datagram is lost.
+    fn loses(&mut self) -> bool {
+        let (begins, length, left) = self.loss;
+        let left = if left == 0 && self.random.chance(begins) { length } else { left };
+        self.loss.2 = left.saturating_sub(1);
+        left > 0
     }
 
     fn attacker_sends(&mut self) {
