@@ -21,7 +21,9 @@ fn early(end: &End) -> EarlyAcksStatus {
 #[test]
 fn streams_over_a_lossy_link_are_exact() {
     with_namespaces("early_acks::streams_over_a_lossy_link_are_exact", || {
-        for (settings, is_seen) in [(SEEN, true), ("", false)] {
+        // A block code leaves losses that this module repairs: blocks that were seen, but cannot be restored.
+        let block = format!("{SEEN}\ncode = {{ block = {{ k = 16, n = 18 }} }}");
+        for (settings, is_seen) in [(SEEN, true), (block.as_str(), true), ("", false)] {
             let pair = Pair::raise(&lossy(0.05), 1500, settings);
             let (left, right) = (&pair.left.host, &pair.right.host);
             std::thread::scope(|scope| {
@@ -35,7 +37,7 @@ fn streams_over_a_lossy_link_are_exact() {
                     assert_eq!(counts, EarlyAcksStatus::default());
                     continue;
                 }
-                assert!(counts.sent > 50 && counts.suppressed + counts.changed > 50, "{counts:?}");
+                assert!(counts.sent > 20 && counts.suppressed + counts.changed > 50, "{counts:?}");
                 assert_eq!((counts.resets, counts.refused, counts.no_room), (0, 0, 0), "{counts:?}");
                 assert!(end.session().recovered > 20, "{:?}", end.session());
             }

@@ -8,9 +8,9 @@ use super::{
 };
 use ipnet::IpNet;
 use ripstop_base::{Bytes, Place, Span};
-use ripstop_proto::endpoint::{Acks, EndpointConfig, IpPrefix};
+use ripstop_proto::endpoint::{EndpointConfig, IpPrefix};
 use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
-use ripstop_proto::session::tunnel::{ClassHints, ClassRule, Code, Hint, TunnelConfig};
+use ripstop_proto::session::tunnel::{ClassHints, ClassRule, Hint, TunnelConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -96,18 +96,13 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         None => StatusSocket::Default(StatusSocket::default_path(&name)),
     };
     let defaults = EndpointConfig::default();
-    let acks = reader.optional("acks", interface.acks.as_ref(), str::parse)?.unwrap_or_default();
-    if let (Acks::Seen, Code::Block(_), Some(written)) = (acks, tunnel.code, &interface.acks) {
-        let problem = "\"seen\" needs a code that repairs on request; write code = \"window\" or acks = \"end-to-end\"";
-        return Err(reader.wrong("acks", written, problem));
-    }
     Ok(DaemonConfig {
         private,
         addresses,
         listen: reader.listen(interface)?,
         name,
         tunnel,
-        acks,
+        acks: reader.optional("acks", interface.acks.as_ref(), str::parse)?.unwrap_or_default(),
         memory: reader
             .optional("memory", interface.memory.as_ref(), |text| budget(text, LEAST_MEMORY, ""))?
             .map_or(defaults.memory, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),

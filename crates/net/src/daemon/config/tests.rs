@@ -30,7 +30,7 @@ fn with(interface: &str, peer: &str) -> String {
 fn every_setting_is_read() {
     let config = parse(&with(
         "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
-         max-overhead = { bulk = \"50%\", interactive = 2 }\nmemory = \"256MB\"\nwork = \"1GB\"\ndeadline = \"2s\"\nacks = \"end-to-end\"\ncode = { block = { k = 8, n = 11 } }\nmetrics = \"127.0.0.1:9482\"\n\
+         max-overhead = { bulk = \"50%\", interactive = 2 }\nmemory = \"256MB\"\nwork = \"1GB\"\ndeadline = \"2s\"\nacks = \"seen\"\ncode = { block = { k = 8, n = 11 } }\nmetrics = \"127.0.0.1:9482\"\n\
          status = \"a.sock\"",
         "endpoint = \"vpn.example.org:5182\"\nkeepalive = \"25s\"\nname = \"berlin\"",
     ))
@@ -42,7 +42,7 @@ fn every_setting_is_read() {
     assert_eq!(config.tunnel.redundancy, Redundancy::Fixed(1.25));
     assert_eq!((config.tunnel.max_overhead_bulk, config.tunnel.max_overhead_interactive), (0.5, 2.0));
     assert_eq!(config.tunnel.deadline, Some(Duration::from_secs(2)));
-    assert_eq!(config.acks, Acks::EndToEnd);
+    assert_eq!(config.acks, Acks::Seen);
     assert_eq!(config.tunnel.code, Code::Block(BlockSettings { k: 8, n: BlockLength::Fixed(11) }));
     assert_eq!((config.memory, config.work_per_second), (256_000_000, 1_000_000_000));
     assert_eq!(config.status, Some(StatusSocket::At("a.sock".into())));
@@ -77,13 +77,6 @@ fn missing_settings_have_defaults() {
     assert_eq!(config.peers[0].name, key(2).public().to_string());
     let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
     assert_eq!(v6.tunnel.inner_mtu(), 1416);
-}
-
-#[test]
-fn early_acknowledgements_need_the_window_code() {
-    assert_eq!(parse(&with("acks = \"seen\"", "")).unwrap().acks, Acks::Seen);
-    let error = parse(&with("code = \"block\"\nacks = \"seen\"", "")).unwrap_err();
-    assert!(error.starts_with("t.toml:5:8: acks: ") && error.contains("code = \"window\""), "{error}");
 }
 
 #[test]
