@@ -22,6 +22,11 @@ const SAVED: Duration = Duration::from_secs(2);
 /// holds the share for a peer that pauses.
 const ACTIVE: Duration = Duration::from_secs(1);
 
+/// The time between two reports that are taken from a peer in debt. Without reports this end would not know what the path
+/// carries, and would fall silent. A report costs at most as much as the whole window: 13 MB. Half the value doubles the
+/// work that a hostile peer in debt can cause: .26 GB a second. Double the value slows the repair of this end's losses.
+const REPORT_EVERY: Duration = Duration::from_millis(50);
+
 /// The longest time for which decoding is put off at once, s. A debt may last longer; then decoding
 /// is put off again. Half or double the value change nothing else.
 const LONGEST_WAIT: f64 = 1.0;
@@ -107,13 +112,15 @@ pub(super) struct PeerWork {
     own: TokenBucket,
     /// The tunnel's work when it was last charged.
     charged: u64,
+    /// When a report was last taken although the peer was in debt.
+    reported: Time,
     /// The last period in which the peer has worked.
     period: Option<u64>,
 }
 
 impl PeerWork {
     pub(super) fn new(now: Time) -> PeerWork {
-        PeerWork { own: TokenBucket::full(0.0, 0.0, now), charged: 0, period: None }
+        PeerWork { own: TokenBucket::full(0.0, 0.0, now), charged: 0, reported: Time::ZERO, period: None }
     }
 
     /// Notes that a new session, whose work begins at 0, replaces the old one.
@@ -134,6 +141,15 @@ impl WorkBudget {
     pub(super) fn allows(&mut self, now: Time, peer: &mut PeerWork) -> bool {
         self.refill(now, peer);
         self.all.is_open() || peer.own.is_open()
+    }
+
+    /// Whether a report of the peer is accepted at `now`. A peer in debt may report now and then.
+    pub(super) fn allows_report(&mut self, now: Time, peer: &mut PeerWork) -> bool {
+        let allowed = self.allows(now, peer) || now.since(peer.reported) >= REPORT_EVERY;
+        if allowed {
+            peer.reported = now;
+        }
+        allowed
     }
 
     /// Charges the peer for its work: `work` is the tunnel's total so far.
@@ -220,6 +236,16 @@ mod tests {
         assert!(budget.allows(now, &mut peer));
         budget.charge(now, &mut peer, work + 2_100_000);
         assert!(!budget.allows(now, &mut peer));
+    }
+
+    #[test]
+    fn a_peer_in_debt_reports_now_and_then() {
+        let (mut budget, mut peer) = (WorkBudget::new(1_000), PeerWork::new(Time::ZERO));
+        budget.charge(Time::from_millis(1), &mut peer, 1_000_000);
+        let taken = |budget: &mut WorkBudget, peer: &mut PeerWork, ms| budget.allows_report(Time::from_millis(ms), peer);
+        let reports = (100..1_100).filter(|ms| taken(&mut budget, &mut peer, *ms)).count();
+        assert_eq!(reports, 20);
+        assert!(!budget.allows(Time::from_millis(1_100), &mut peer));
     }
 
     #[test]

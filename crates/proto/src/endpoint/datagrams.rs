@@ -30,10 +30,15 @@ impl Endpoint {
         let Some(near) = path.expand() else { return };
         match parse_body(kind, body, &near) {
             Ok(packet) => {
-                let costly = matches!(packet, Packet::Repair { .. } | Packet::BlockRepair { .. } | Packet::Feedback(_));
-                if costly && !self.work.allows(now, &mut path.work) {
+                let is_allowed = match packet {
+                    Packet::Repair { .. } | Packet::BlockRepair { .. } => self.work.allows(now, &mut path.work),
+                    Packet::Feedback(_) => self.work.allows_report(now, &mut path.work),
+                    _ => true,
+                };
+                if !is_allowed {
                     path.over_work += 1;
                     self.counters.over_work += 1;
+                    path.refuse_packet(now, number, &packet, bytes, ce);
                     return;
                 }
                 match packet {

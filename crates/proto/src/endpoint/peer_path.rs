@@ -229,6 +229,13 @@ impl PeerPath {
         self.tell_early_acks(now);
     }
 
+    /// Notes that a packet has arrived, although it is not taken in for the work that it causes.
+    pub(super) fn refuse_packet(&mut self, now: Time, number: u64, packet: &Packet<Symbol>, bytes: u32, ce: bool) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.note_refused(now, number, packet, bytes, ce);
+        }
+    }
+
     /// Passes what the tunnel has given up to the early acknowledgements, and their packets to the tunnel.
     fn tell_early_acks(&mut self, now: Time) {
         let (Some(early), Some(tunnel)) = (&mut self.early_acks, &mut self.tunnel) else { return };

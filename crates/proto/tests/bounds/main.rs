@@ -170,6 +170,16 @@ fn an_honest_peer_that_loses_much_is_not_refused() {
     }
 }
 
+/// What a server refuses for its work has arrived all the same: the sender must not take it for a loss of the path.
+#[test]
+fn refused_packets_are_acknowledged() {
+    let config = EndpointConfig { work_per_second: 15_000_000, ..EndpointConfig::default() };
+    let outcome = run(1, &Setting { config, loss: (0.3, 1), ..Setting::default() }, None);
+    let (settled, lost) = outcome.sender.tunnel.as_ref().unwrap().settled;
+    assert!(outcome.honest.over_work > 500, "{}", outcome.honest.over_work);
+    assert!((lost as f64) < 0.33 * settled as f64, "{lost} of {settled} count as lost");
+}
+
 #[test]
 fn packets_that_wait_for_ever() {
     // All packets wait for symbol 0, which never comes.

@@ -43,6 +43,8 @@ pub(crate) struct Outcome {
     pub(crate) memory: (usize, usize),
     pub(crate) attacker: PeerStatus,
     pub(crate) honest: PeerStatus,
+    /// What the honest peer knows of the server.
+    pub(crate) sender: PeerStatus,
     pub(crate) server: EndpointCounters,
 }
 
@@ -192,6 +194,7 @@ pub(crate) fn run(seed: u64, setting: &Setting, attack: Option<Attack>) -> Outco
         memory: world.memory,
         attacker: world.server.peer_status(ATTACKER).unwrap(),
         honest: world.server.peer_status(HONEST).unwrap(),
+        sender: world.honest.peer_status(PeerId::from_index(0)).unwrap(),
         server: world.server.counters(),
     }
 }

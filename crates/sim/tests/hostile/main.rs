@@ -104,6 +104,16 @@ fn a_guessed_rate_does_not_flood_a_slow_path() {
     }
 }
 
+/// 25 000 packets are lost when the start-up overflows two queues with PIE at 644 ms, and recovering them takes more work
+/// than the budget has. What is refused must not count as lost: then the sender slowed down to a tenth of the rate, and the
+/// deadline passed for 13 906 packets.
+#[test]
+fn packets_refused_for_their_work_are_no_losses_of_the_path() {
+    let outcome = HostileSession::run(159).outcome;
+    assert!(outcome.faults.is_empty() && outcome.refused > 1_000, "{outcome:?}");
+    assert_eq!(outcome.residual, 0, "{outcome:?}");
+}
+
 /// The clock of one end jumps by 36 s, as after a suspension, while reports are under way. They must not make the
 /// round-trip time look longer: the end would wait 33 s for reports of datagrams that are lost.
 #[test]

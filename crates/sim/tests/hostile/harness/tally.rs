@@ -35,6 +35,8 @@ pub(crate) struct Tally {
     pub(crate) queue_drops: u64,
     /// Packets recovered from repairs.
     pub(crate) recovered: u64,
+    /// Sessions in which packets of an honest peer were refused for their work, and those packets.
+    pub(crate) refused: (u64, u64),
     /// Events processed.
     pub(crate) events: u64,
     /// Sessions in which no handshake completed; see
@@ -66,6 +68,8 @@ impl Tally {
         self.delivered += outcome.delivered;
         self.queue_drops += outcome.queue_drops;
         self.recovered += outcome.recovered;
+        self.refused.0 += u64::from(outcome.refused > 0);
+        self.refused.1 += outcome.refused;
         self.events += outcome.events;
         self.unconnected += u64::from(outcome.unconnected);
         if session.is_calm() {
@@ -148,8 +152,9 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             f,
-            "packets: {} sent, {} delivered, {} dropped at the entrance, {} recovered from repairs",
-            self.sent, self.delivered, self.queue_drops, self.recovered
+            "packets: {} sent, {} delivered, {} dropped at the entrance, {} recovered from repairs; {} refused for their work \
+             in {} sessions",
+            self.sent, self.delivered, self.queue_drops, self.recovered, self.refused.1, self.refused.0
         )?;
         writeln!(
             f,
