@@ -242,7 +242,8 @@ mod tests {
     fn a_peer_in_debt_reports_now_and_then() {
         let (mut budget, mut peer) = (WorkBudget::new(1_000), PeerWork::new(Time::ZERO));
         budget.charge(Time::from_millis(1), &mut peer, 1_000_000);
-        let taken = |budget: &mut WorkBudget, peer: &mut PeerWork, ms| budget.allows_report(Time::from_millis(ms), peer);
+        let taken =
+            |budget: &mut WorkBudget, peer: &mut PeerWork, ms| budget.allows_report(Time::from_millis(ms), peer);
         let reports = (100..1_100).filter(|ms| taken(&mut budget, &mut peer, *ms)).count();
         assert_eq!(reports, 20);
         assert!(!budget.allows(Time::from_millis(1_100), &mut peer));

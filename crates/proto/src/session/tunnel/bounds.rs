@@ -14,6 +14,11 @@ const REPORT_WORK: u64 = 200;
 /// the figure for small packets too low or too high.
 const PACKET: usize = 128;
 
+/// The part of a session's share of the memory that the sending half may take although the session is above its share.
+/// Otherwise packets that wait at the receiving half could stop the sending half. Half the value sends less in this case.
+/// With double the value, a session exceeds its share by up to a half.
+const LEAST_SENDING: f64 = 0.25;
+
 impl<P: InnerPacket> Tunnel<P> {
     /// Memory that the tunnel holds because of packets, bytes. The figure is approximate. Tables of
     /// fixed size, about 250 kB, do not count.
@@ -38,11 +43,11 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Frees memory. The stored repairs and the history of known symbols are discarded, packets
     /// that wait for earlier packets are delivered, and half of the ingress queue is dropped. From
-    /// now on the coding window of this end holds at most `share` bytes.
+    /// now on the coding window of this end grows only while the session holds less than `share` bytes.
     pub fn shrink(&mut self, share: usize) {
         self.receiver.shrink();
         self.ingress.shrink_to(self.ingress.backlog().1 / 2);
-        self.sources.set_limit(share);
+        self.memory_limit = Some(share);
     }
 
     /// Notes that a datagram of the peer has arrived, and drops its packet, because the peer's packets have caused too much
@@ -60,6 +65,48 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Ends the limit that [`Tunnel::shrink`] has set on the coding window.
     pub fn lift_limit(&mut self) {
-        self.sources.set_limit(usize::MAX);
+        self.memory_limit = None;
+    }
+
+    /// Whether the coding window may grow under the limit that [`Tunnel::shrink`] has set.
+    pub(super) fn has_memory(&self) -> bool {
+        self.memory_limit.is_none_or(|limit| {
+            let (all, receiving) = (self.memory(), self.receiver.bytes());
+            all < limit || ((all - receiving) as f64) < LEAST_SENDING * limit as f64
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RateMode, TunnelConfig};
+    use super::*;
+    use crate::session::Session;
+    use ripstop_base::Rate;
+    use ripstop_codes::Symbol;
+
+    /// The sending half takes `share` bytes with all that it keeps for each packet, also for small packets.
+    #[test]
+    fn a_shrunk_session_keeps_its_share() {
+        const SHARE: usize = 400_000;
+        let rate = RateMode::Fixed(Rate::from_bps(1_000_000_000));
+        let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig { rate, ..TunnelConfig::default() }, 1);
+        let mut packet = vec![0; 61];
+        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        tunnel.shrink(SHARE);
+        let mut most = 0;
+        for us in 0..20_000 {
+            let now = Time::from_micros(10 * us);
+            if tunnel.backlog_packets() < 10 {
+                tunnel.handle_inner(now, Symbol::from_slice(&packet));
+            }
+            while tunnel.poll_transmit(now).is_some() {}
+            most = most.max(tunnel.memory());
+        }
+        assert!((SHARE / 2..SHARE + 20_000).contains(&most), "{most} of {SHARE}");
+        tunnel.lift_limit();
+        let now = Time::from_millis(300);
+        while tunnel.poll_transmit(now).is_some() {}
+        assert_eq!(tunnel.backlog_packets(), 0);
     }
 }

@@ -134,6 +134,8 @@ pub struct Tunnel<P: InnerPacket> {
     /// The running totals in the peer's reports.
     reported: ReportedTotals,
     recovery_wait: RecoveryWait,
+    /// The bytes from which the coding window no longer grows, while the process is short of memory.
+    memory_limit: Option<usize>,
     /// The seed from which the last repair's coefficients were derived. Each repair takes the next
     /// seed.
     seed: u16,
@@ -199,6 +201,7 @@ impl<P: InnerPacket> Tunnel<P> {
             newest_report: None,
             reported: ReportedTotals::default(),
             recovery_wait: RecoveryWait::default(),
+            memory_limit: None,
             seed: seed.stream("coefficients").next_u64() as u16,
             requested_probe: None,
             path_packets: VecDeque::new(),

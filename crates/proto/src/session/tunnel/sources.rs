@@ -68,8 +68,6 @@ pub(super) struct Sources<P> {
     given_up: u64,
     /// Bytes of the symbols in the window.
     held_bytes: usize,
-    /// Limit on `held_bytes`. No limit is the normal state.
-    limit: usize,
     /// Number of lost symbols that reports were compared with.
     compared: u64,
 }
@@ -88,7 +86,6 @@ impl<P: InnerPacket> Sources<P> {
             not_arrived: vec![0; BUCKETS],
             given_up: 0,
             held_bytes: 0,
-            limit: usize::MAX,
             compared: 0,
         }
     }
@@ -286,16 +283,6 @@ impl<P: InnerPacket> Sources<P> {
     /// Bytes of the symbols in the window.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
-    }
-
-    /// Limits the bytes of the symbols in the window.
-    pub(super) fn set_limit(&mut self, bytes: usize) {
-        self.limit = bytes;
-    }
-
-    /// Whether the limit on the bytes of the symbols leaves room for more symbols.
-    pub(super) fn is_within_limit(&self) -> bool {
-        self.held_bytes < self.limit
     }
 
     /// Number of lost symbols that reports were compared with so far.

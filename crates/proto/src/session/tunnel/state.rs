@@ -55,7 +55,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Whether the coding window has room for one more source symbol.
     pub(super) fn window_open(&self) -> bool {
-        self.sources.len() < self.config.window_symbols as usize && self.sources.is_within_limit()
+        self.sources.len() < self.config.window_symbols as usize && self.has_memory()
     }
 
     /// Whether a datagram may be ready to leave as soon as the pacer allows it.
