@@ -70,6 +70,8 @@ pub(crate) struct Outcome {
     pub(crate) recovered: u64,
     /// Repairs and reports of an honest peer that were refused for the work that they cause.
     pub(crate) refused: u64,
+    /// How many times an honest session was shrunk, because it held more than its share of the memory.
+    pub(crate) shrunk: u64,
     /// Events processed.
     pub(crate) events: u64,
     /// Whether no handshake completed until shortly before the end, although both ends sent enough handshake messages.
@@ -92,6 +94,7 @@ impl HostileSession {
         };
         let outcome = guarded(&scenario);
         let mut session = HostileSession { seed, scenario, outcome };
+        // A session that is shrunk holds more than its fair share of the memory, so an attack may cost it goodput.
         if session.scenario.attack.is_some() && session.is_calm() && session.outcome.delivered > ENOUGH_TO_COMPARE {
             let calm = guarded(&HostileScenario { attack: None, ..session.scenario.clone() });
             let (with, without) = (session.outcome.delivered, calm.delivered);
@@ -105,9 +108,9 @@ impl HostileSession {
     }
 
     /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session, and each direction
-    /// loses at most 30 %.
+    /// loses at most 30 %. A session that needs more than its share of the victim's memory is not calm.
     pub(crate) fn is_calm(&self) -> bool {
-        !self.scenario.interrupted && self.scenario.loss <= 0.3
+        !self.scenario.interrupted && self.scenario.loss <= 0.3 && self.outcome.shrunk == 0
     }
 }
 
@@ -268,6 +271,7 @@ impl HostileScenario {
         outcome.late += theirs.order.late;
         outcome.recovered += theirs.received.recovered;
         outcome.refused += here.over_work;
+        outcome.shrunk += here.shrunk;
     }
 
     /// See [`Outcome::unconnected`].
