@@ -226,7 +226,9 @@ impl Hosts {
     }
 
     fn add_counters(&self, host: usize, all: &mut BTreeMap<&'static str, u64>) {
-        let Some(status) = self.status(host) else { return };
+        let status = self.status(host);
+        *all.entry("answers to `ripstop status`").or_default() += u64::from(status.is_some());
+        let Some(status) = status else { return };
         let peers = || status.peers.iter();
         let recovered = peers().filter_map(|peer| peer.session.as_ref()).map(|session| session.recovered).sum();
         for (name, count) in [
@@ -243,7 +245,7 @@ impl Hosts {
 
     fn status(&self, host: usize) -> Option<DaemonStatus> {
         let socket = self.directory.path().join(format!("{host}.sock"));
-        let output = Command::new(&self.program).args(["status", "--json"]).arg(socket).output().ok()?;
+        let output = Command::new(&self.program).args(["status", "--json", "--socket"]).arg(socket).output().ok()?;
         serde_json::from_slice(&output.stdout).ok()
     }
 
@@ -260,18 +262,22 @@ impl Hosts {
     }
 }
 
-/// Makes keys, and writes a configuration for each host. Both ends have a pre-shared key.
+/// Makes keys, and writes a configuration for each host. Both ends have the same pre-shared key.
 fn write_configurations(program: &str, directory: &TempDir) -> Outcome<()> {
     let keys = |arguments: &[&str]| -> Outcome<String> {
         let output = Command::new(program).arg("keys").args(arguments).current_dir(directory.path()).output()?;
+        if !output.status.success() {
+            return Err(format!("keys {arguments:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     };
     let public = [keys(&["new", "--out", "0.key"])?, keys(&["new", "--out", "1.key"])?];
+    keys(&["psk", "--out", "shared.key"])?;
     for host in [0, 1] {
         let endpoint = if host == 0 { format!("endpoint = \"198.18.0.{}:{PORT}\"\n", HOME[1]) } else { String::new() };
         let text = format!(
             "[interface]\nprivate-key-file = \"{host}.key\"\naddress = [\"{}/24\"]\nstatus = \"{host}.sock\"\n\
-             [[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"{}/32\"]\nkeepalive = \"1s\"\n{endpoint}",
+             [[peer]]\npublic-key = \"{}\"\npreshared-key-file = \"shared.key\"\nallowed-ips = [\"{}/32\"]\nkeepalive = \"1s\"\n{endpoint}",
             inside(host),
             public[1 - host],
             inside(1 - host)

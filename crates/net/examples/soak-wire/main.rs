@@ -65,6 +65,9 @@ fn main() -> Outcome<()> {
         }
     }
     let program = program.ok_or("usage: soak-wire PROGRAM [--time SECONDS] [--seed N]")?;
+    // The program is also started in another directory.
+    let program = std::fs::canonicalize(&program).map_err(|error| format!("{program}: {error}"))?;
+    let program = program.to_str().ok_or("the path of PROGRAM is not UTF-8")?.to_owned();
     println!("seed {}, {} s", seed.master(), time.as_secs());
     let faults = run(&program, time, seed)?;
     faults.iter().for_each(|fault| println!("FAULT {fault} (seed {})", seed.master()));
