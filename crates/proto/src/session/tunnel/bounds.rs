@@ -24,9 +24,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// fixed size, about 250 kB, do not count.
     pub fn memory(&self) -> usize {
         let (queued, queued_bytes) = self.ingress.backlog();
-        let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
-        let sent = self.sent_history.len() * sent_history::RECORD_BYTES;
-        self.receiver.bytes() + sources + sent + queued_bytes + queued * PACKET
+        self.receiver.bytes() + self.window_bytes() + queued_bytes + queued * PACKET
     }
 
     /// The base of the coding window: symbols before it are decoded or given up.
@@ -71,9 +69,16 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Whether the coding window may grow under the limit that [`Tunnel::shrink`] has set.
     pub(super) fn has_memory(&self) -> bool {
         self.memory_limit.is_none_or(|limit| {
-            let (all, receiving) = (self.memory(), self.receiver.bytes());
-            all < limit || ((all - receiving) as f64) < LEAST_SENDING * limit as f64
+            // The queue does not count: a packet that leaves it takes no more memory than before.
+            let (sending, receiving) = (self.window_bytes(), self.receiver.bytes());
+            sending + receiving < limit || (sending as f64) < LEAST_SENDING * limit as f64
         })
+    }
+
+    /// Memory of the coding window and of the sent-packet history, bytes.
+    fn window_bytes(&self) -> usize {
+        let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
+        sources + self.sent_history.len() * sent_history::RECORD_BYTES
     }
 }
 
@@ -94,19 +99,25 @@ mod tests {
         let mut packet = vec![0; 61];
         (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
         tunnel.shrink(SHARE);
+        // A full queue does not stop the sending half.
+        for _ in 0..3_000 {
+            tunnel.handle_inner(Time::ZERO, Symbol::from_slice(&packet));
+        }
+        assert!(tunnel.memory() > SHARE && tunnel.poll_transmit(Time::from_millis(1)).is_some());
         let mut most = 0;
         for us in 0..20_000 {
-            let now = Time::from_micros(10 * us);
+            let now = Time::from_micros(1_000 + 10 * us);
             if tunnel.backlog_packets() < 10 {
                 tunnel.handle_inner(now, Symbol::from_slice(&packet));
             }
             while tunnel.poll_transmit(now).is_some() {}
-            most = most.max(tunnel.memory());
+            most = most.max(tunnel.window_bytes());
         }
         assert!((SHARE / 2..SHARE + 20_000).contains(&most), "{most} of {SHARE}");
         tunnel.lift_limit();
-        let now = Time::from_millis(300);
-        while tunnel.poll_transmit(now).is_some() {}
+        for ms in 300..400 {
+            while tunnel.poll_transmit(Time::from_millis(ms)).is_some() {}
+        }
         assert_eq!(tunnel.backlog_packets(), 0);
     }
 }
