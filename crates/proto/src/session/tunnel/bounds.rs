@@ -24,7 +24,9 @@ impl<P: InnerPacket> Tunnel<P> {
     /// fixed size, about 250 kB, do not count.
     pub fn memory(&self) -> usize {
         let (queued, queued_bytes) = self.ingress.backlog();
-        self.receiver.bytes() + self.window_bytes() + queued_bytes + queued * PACKET
+        let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
+        let sent = self.sent_history.len() * sent_history::RECORD_BYTES;
+        self.receiver.bytes() + sources + sent + queued_bytes + queued * PACKET
     }
 
     /// The base of the coding window: symbols before it are decoded or given up.
@@ -69,16 +71,16 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Whether the coding window may grow under the limit that [`Tunnel::shrink`] has set.
     pub(super) fn has_memory(&self) -> bool {
         self.memory_limit.is_none_or(|limit| {
-            // The queue does not count: a packet that leaves it takes no more memory than before.
+            // The queue does not count: a packet that leaves it takes no more memory than before. Datagrams whose fate is
+            // known do not count: they are forgotten only when further reports come.
             let (sending, receiving) = (self.window_bytes(), self.receiver.bytes());
             sending + receiving < limit || (sending as f64) < LEAST_SENDING * limit as f64
         })
     }
 
-    /// Memory of the coding window and of the sent-packet history, bytes.
+    /// Memory of the coding window and of the datagrams that carry it, bytes.
     fn window_bytes(&self) -> usize {
-        let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
-        sources + self.sent_history.len() * sent_history::RECORD_BYTES
+        self.sources.held_bytes() + self.sources.len() * (PACKET + sent_history::RECORD_BYTES)
     }
 }
 
