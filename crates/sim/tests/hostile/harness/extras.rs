@@ -10,7 +10,7 @@ use ripstop_link::{Change, Discipline, Fec, LinkConfig, Mark};
 use ripstop_proto::control::rate::Mode;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::secure::SecureConfig;
-use ripstop_proto::session::tunnel::RateMode;
+use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, RateMode};
 use std::time::Duration;
 
 /// The wall clock of all ends at the start, since 1970: the year 2026.
@@ -30,6 +30,13 @@ pub(crate) fn add(scenario: &mut HostileScenario, length: f64, seed: Seed) {
         });
     }
     scenario.preshared = r.chance(0.3);
+    let mut r = seed.stream("hostile/code");
+    if r.chance(0.1) {
+        let k = [4, 8, 16, 16, 32, 64][r.below(6) as usize];
+        let fixed = BlockLength::Fixed(k + r.below(u64::from(k) + 1) as u8);
+        let n = if r.chance(0.3) { fixed } else { BlockLength::Measured };
+        scenario.config.code = Code::Block(BlockSettings { k, n });
+    }
 }
 
 fn paths(scenario: &mut HostileScenario, length: f64, r: &mut Stream) {
@@ -137,7 +144,7 @@ fn mishaps(scenario: &mut HostileScenario, length: f64, r: &mut Stream) {
 }
 
 /// The names under which the tally counts the extras. The soak fails if one of them never happened in many sessions.
-pub(crate) const MECHANISMS: [&str; 25] = [
+pub(crate) const MECHANISMS: [&str; 26] = [
     "queue_discipline",
     "ecn",
     "mark",
@@ -149,6 +156,7 @@ pub(crate) const MECHANISMS: [&str; 25] = [
     "redundancy adaptive",
     "redundancy fixed",
     "redundancy none",
+    "code block",
     "preshared",
     "restart",
     "roam",
@@ -176,6 +184,7 @@ impl HostileScenario {
             "ecn" => link(|link| link.ecn) && self.config.ecn,
             "mark" => link(|link| link.mark.is_some()),
             "mtu" => link(|link| link.schedule.iter().any(|change| change.mtu.is_some())),
+            "code block" => self.has_block_code(),
             "preshared" => self.preshared,
             "restart" => mishap(|mishap| mishap == Mishap::Restart),
             "roam" => mishap(|mishap| mishap == Mishap::Roam),
@@ -190,6 +199,11 @@ impl HostileScenario {
             "redundancy adaptive" | "redundancy fixed" | "redundancy none" => self.redundancy_name() == name,
             _ => self.attack.is_some(),
         }
+    }
+
+    /// Whether both ends send in blocks, and so repeat nothing.
+    pub(crate) fn has_block_code(&self) -> bool {
+        matches!(self.config.code, Code::Block(_))
     }
 
     /// The name of the rate mode.

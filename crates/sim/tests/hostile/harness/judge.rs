@@ -108,9 +108,13 @@ impl HostileSession {
     }
 
     /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session, and each direction
-    /// loses at most 30 %. A session that needs more than its share of the victim's memory is not calm.
+    /// loses at most 30 %. A session with a block code is not calm, because the code repeats nothing. A session that needs
+    /// more than its share of the victim's memory is not calm.
     pub(crate) fn is_calm(&self) -> bool {
-        !self.scenario.interrupted && self.scenario.loss <= 0.3 && self.outcome.shrunk == 0
+        !self.scenario.interrupted
+            && self.scenario.loss <= 0.3
+            && self.outcome.shrunk == 0
+            && !self.scenario.has_block_code()
     }
 }
 
@@ -271,6 +275,9 @@ impl HostileScenario {
         outcome.late += theirs.order.late;
         outcome.recovered += theirs.received.recovered;
         outcome.refused += here.over_work;
+        if let Some(blocks) = mine.blocks {
+            outcome.impairments.push(("code block", blocks.blocks > 0));
+        }
         outcome.shrunk += here.shrunk;
     }
 
