@@ -8,6 +8,10 @@ pub use matrix::Matrix;
 pub use sketch::{Length, Sketch};
 pub use symbol::Symbol;
 
+/// How many payloads ahead of a drop [`Payload::prefetch`] is called. With half the value, the memory may come too late.
+/// Double the value may push it out of the cache again before it is used.
+pub(crate) const AHEAD: usize = 8;
+
 /// What source and repair symbols carry.
 ///
 /// A coder first computes the coefficients of all combinations that it needs. Then it asks for all
@@ -60,6 +64,11 @@ pub trait Payload: Clone {
         // One row of coefficients makes one combination.
         Self::combine(&ones, &sources).pop().unwrap_or_else(|| first.clone())
     }
+
+    /// Hints that the payload will be dropped soon. Many payloads that are dropped one after the other are dropped
+    /// faster if each gets this hint several payloads ahead.
+    #[inline]
+    fn prefetch(&self) {}
 
     /// The length on the wire, in bytes.
     fn len(&self) -> usize;

@@ -128,6 +128,11 @@ impl Payload for Symbol {
         Symbol { slot: Kernel::chosen().sum_fresh(chunks_for(len), sources), len }
     }
 
+    #[inline]
+    fn prefetch(&self) {
+        self.slot.prefetch();
+    }
+
     fn len(&self) -> usize {
         self.len
     }

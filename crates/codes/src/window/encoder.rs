@@ -4,6 +4,7 @@
 
 use super::Members;
 use super::coding::{Coding, Generator};
+use crate::payload::AHEAD;
 use crate::{Matrix, Payload};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -92,6 +93,9 @@ impl<P: Payload> Encoder<P> {
     pub fn forget_to(&mut self, id: u64) {
         while self.first < id && self.symbols.pop_front().is_some() {
             self.first = self.first.wrapping_add(1);
+            if let Some(later) = self.symbols.get(AHEAD) {
+                later.prefetch();
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::Cell;
 use crate::Payload;
+use crate::payload::AHEAD;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -160,7 +161,12 @@ impl<P: Payload> Symbols<P> {
             let to = (from | (PAGE as u64 - 1)).saturating_add(1).min(end);
             let (page, at) = self.index(from);
             if let Some(page) = self.pages[page].as_mut().filter(|page| page.held > 0) {
-                for payload in page.payloads[at..][..(to - from) as usize].iter_mut().filter_map(Option::take) {
+                let freed = at..at + (to - from) as usize;
+                for at in freed.clone() {
+                    if let Some(later) = page.payloads[..freed.end].get(at + AHEAD).and_then(Option::as_ref) {
+                        later.prefetch();
+                    }
+                    let Some(payload) = page.payloads[at].take() else { continue };
                     page.held -= 1;
                     self.held -= 1;
                     self.bytes -= payload.len();
