@@ -83,6 +83,7 @@ impl<'a> Inner<'a> {
     ///
     /// # Errors
     /// The bytes are not an IP packet.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Inner<'a>, NotIp> {
         let len = packet_len(bytes)?;
         let bytes = bytes.get(..len).ok_or(NotIp::Length { announced: len, present: bytes.len() })?;
@@ -102,6 +103,7 @@ impl<'a> Inner<'a> {
     /// A hash of addresses, protocol and ports. All packets of a flow in one direction have the
     /// same hash, on every machine. For fragments and for protocols without ports, the hash covers
     /// only addresses and protocol.
+    #[inline]
     pub fn flow(&self) -> u64 {
         let mut h = mix(0x5249_5053_544f_5031, u64::from(self.protocol));
         if let Some((source, destination)) = self.ports {
@@ -118,6 +120,7 @@ impl<'a> Inner<'a> {
 
     /// The TCP header and data. None for other protocols, for fragments, and for a payload that is
     /// too short for a TCP header.
+    #[inline]
     pub fn tcp(&self) -> Option<&'a [u8]> {
         let tcp = self.bytes.get(self.payload_at..)?;
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
@@ -135,6 +138,7 @@ impl<'a> Inner<'a> {
     }
 
     /// Whether the packet is a TCP segment with the flag SYN.
+    #[inline]
     pub fn is_syn(&self) -> bool {
         self.tcp().is_some_and(|tcp| tcp[13] & 0b10 != 0)
     }
@@ -142,6 +146,7 @@ impl<'a> Inner<'a> {
     /// Whether the packet is a pure TCP acknowledgement: it has the flag ACK, none of the flags
     /// SYN, FIN and RST, and no data. Acknowledgements are cumulative, so the tunnel need not
     /// deliver them in order.
+    #[inline]
     pub fn is_bare_ack(&self) -> bool {
         self.tcp().is_some_and(|tcp| {
             let header = usize::from(tcp[12] >> 4) * 4;
@@ -156,6 +161,7 @@ impl<'a> Inner<'a> {
 ///
 /// # Errors
 /// The bytes are not the start of an IP header.
+#[inline]
 pub fn packet_len(bytes: &[u8]) -> Result<usize, NotIp> {
     let first = *bytes.first().ok_or(NotIp::Empty)?;
     let field = |at: usize| match bytes.get(at..at + 2) {
@@ -180,6 +186,7 @@ const IPV6_HEADER: usize = 40;
 const TCP: u8 = 6;
 
 /// Parses an IPv4 packet. [`packet_len`] has checked that the header lies within the packet.
+#[inline]
 fn ipv4(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     let header = bytes.first_chunk::<IPV4_HEADER>().ok_or(NotIp::Header(bytes.len()))?;
     let [class, protocol] = [header[1], header[9]];
@@ -251,6 +258,7 @@ fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
 
 /// The ports of a TCP, DCCP, UDP, SCTP or UDP-Lite payload. The ports are the first four bytes of
 /// the payload.
+#[inline]
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let p = payload.first_chunk::<4>()?;
     matches!(protocol, TCP | 17 | 33 | 132 | 136)
@@ -267,6 +275,7 @@ fn bits(address: IpAddr) -> u128 {
 
 /// Mixes `word` into the hash `h`: multiplies to a 128-bit product, and combines the two halves of
 /// the product.
+#[inline]
 fn mix(h: u64, word: u64) -> u64 {
     let product = u128::from(h ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
     (product as u64 ^ (product >> 64) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15)

@@ -182,35 +182,59 @@ fn relaxation(rounds: f64, rtt: Duration) -> f64 {
     (relaxed * RELAXATION_STEPS).round() / RELAXATION_STEPS
 }
 
-/// Remembers the last flight that needed no further repair.
+/// Number of remembered results in a [`Guard`].
 ///
-/// The result also holds for flights with fewer sources, the same number of repairs and the same
-/// deficit. A flight is *masked* when the probability that it cannot be decoded is at most
-/// `unmasked`.
+/// While losses are repaired, the numbers of repairs and of missing symbols change from packet to packet, between few
+/// values. With half the number, results are computed again more often. Double the number takes 2.5 kB more for each
+/// peer.
+const REMEMBERED: usize = 16;
+
+/// Remembers which flights needed no further repair, and which did.
+///
+/// A result also holds for other numbers of sources and other limits, with the same number of
+/// repairs, the same deficit and the same losses. A flight is *masked* when the probability that it
+/// cannot be decoded is at most a limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guard {
-    /// The largest flight known to be masked for `losses` and `unmasked`.
-    largest: Flight,
+    /// The results, at an index that follows from the deficit and the number of repairs.
+    results: [Known; REMEMBERED],
+}
+
+/// What is known of flights with one deficit and one number of repairs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    deficit: u32,
+    repairs: u32,
     losses: Losses,
-    unmasked: f64,
+    /// The last flight that was masked: its sources, and the probability that it cannot be decoded.
+    /// For flights with fewer sources, the probability is lower.
+    masked: Option<(u32, f64)>,
+    /// The last flight that was not masked. For flights with more sources, the probability is
+    /// higher.
+    open: Option<(u32, f64)>,
 }
 
 impl Guard {
     /// Whether the probability that `flight` cannot be decoded on a path with `losses` is at most
-    /// `unmasked`.
-    pub(super) fn is_masked(&mut self, flight: Flight, losses: Losses, unmasked: f64) -> bool {
+    /// `limit`.
+    pub(super) fn is_masked(&mut self, flight: Flight, losses: Losses, limit: f64) -> bool {
         let Flight { deficit, sources, repairs } = flight;
-        let same = (self.losses, self.unmasked) == (losses, unmasked);
-        if same && (self.largest.deficit, self.largest.repairs) == (deficit, repairs) && sources <= self.largest.sources
-        {
+        let known = &mut self.results[(repairs as usize).wrapping_add(5 * deficit as usize) % REMEMBERED];
+        if (known.deficit, known.repairs, known.losses) != (deficit, repairs, losses) {
+            *known = Known { deficit, repairs, losses, masked: None, open: None };
+        }
+        if known.masked.is_some_and(|(most, unmasked)| sources <= most && unmasked <= limit) {
             return true;
         }
         // First test a slightly larger flight, so that the result also holds for the next packets.
         [sources + sources / 16, sources].into_iter().any(|sources| {
-            let masked = losses.unmasked(deficit, sources, repairs) <= unmasked;
-            if masked {
-                *self = Guard { largest: Flight { sources, ..flight }, losses, unmasked };
+            if known.open.is_some_and(|(least, unmasked)| sources >= least && unmasked > limit) {
+                return false;
             }
+            let unmasked = losses.unmasked(deficit, sources, repairs);
+            let result = Some((sources, unmasked));
+            let masked = unmasked <= limit;
+            *(if masked { &mut known.masked } else { &mut known.open }) = result;
             masked
         })
     }

@@ -7,6 +7,8 @@
 //! packet's flow. So the packet waits for the missing symbols in the range, from the highest one
 //! down, until its flow's previous symbol is known.
 
+mod waiting_packets;
+
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
 use crate::wire::Gap;
@@ -14,6 +16,7 @@ use ripstop_base::Time;
 use ripstop_codes::window::IdRanges;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use waiting_packets::WaitingPackets;
 
 /// Number of entries of delivered packets that may stay in the list of arrivals, besides as many as
 /// packets wait. Half the value cleans the list more often while few packets wait. Double the value
@@ -72,13 +75,12 @@ struct Flow<P> {
     last: Option<u64>,
     /// The last symbol delivered with [`Order::Immediate`].
     last_immediate: Option<u64>,
-    /// Waiting packets, by symbol.
-    waiting: BTreeMap<u64, Waiting<P>>,
+    waiting: WaitingPackets<Waiting<P>>,
 }
 
 impl<P> Default for Flow<P> {
     fn default() -> Flow<P> {
-        Flow { last: None, last_immediate: None, waiting: BTreeMap::new() }
+        Flow { last: None, last_immediate: None, waiting: WaitingPackets::new() }
     }
 }
 
@@ -136,11 +138,15 @@ impl<P> InOrder<P> {
             self.ready.push_back(packet);
         } else {
             let bytes = packet.meta.len as usize;
-            let fresh = flow.waiting.insert(id, Waiting { gap, packet }).is_none();
+            flow.waiting.insert(id, Waiting { gap, packet });
+            let is_first = flow.waiting.first().is_some_and(|(first, _)| first == id);
             self.bytes += bytes;
-            self.waiting += usize::from(fresh);
-            self.release(index, missing);
-            if !self.has_left(index, id) {
+            self.waiting += 1;
+            // A packet behind another one waits with it.
+            if is_first {
+                self.release(index, missing);
+            }
+            if !is_first || !self.has_left(index, id) {
                 self.counts.held += 1;
                 self.arrivals.push_back((now, index, id));
             }
@@ -151,8 +157,11 @@ impl<P> InOrder<P> {
     /// Lets the flows that waited for symbol `id` go on. Either the symbol's packet has been passed
     /// to `arrive`, or the symbol was given up or is malformed.
     pub(super) fn resolve(&mut self, id: u64, missing: &IdRanges) {
-        for index in self.blocked.remove(&id).unwrap_or_default() {
-            self.release(index, missing);
+        // Most symbols come after the missing ones.
+        if self.blocked.last_key_value().is_some_and(|(last, _)| id <= *last) {
+            for index in self.blocked.remove(&id).unwrap_or_default() {
+                self.release(index, missing);
+            }
         }
         self.forget_arrivals();
     }
@@ -230,8 +239,8 @@ impl<P> InOrder<P> {
     fn release(&mut self, index: u16, missing: &IdRanges) {
         loop {
             let flow = self.flow(index);
-            let Some((id, first)) = flow.waiting.first_key_value() else { return };
-            if let Some(id) = flow.blocker(*id, first.gap, missing) {
+            let Some((id, first)) = flow.waiting.first() else { return };
+            if let Some(id) = flow.blocker(id, first.gap, missing) {
                 let waiters = self.blocked.entry(id).or_default();
                 if !waiters.contains(&index) {
                     waiters.push(index);
@@ -246,7 +255,7 @@ impl<P> InOrder<P> {
     /// packets are missing.
     fn skip_to(&mut self, index: u16, id: u64) {
         self.counts.skipped += 1;
-        while self.flow(index).waiting.first_key_value().is_some_and(|(first, _)| *first <= id) {
+        while self.flow(index).waiting.first().is_some_and(|(first, _)| first <= id) {
             self.deliver_first(index);
         }
     }
