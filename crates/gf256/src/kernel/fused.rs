@@ -25,6 +25,9 @@ pub(super) const TILE: usize = 64;
 /// [`Lanes::OUTPUTS`]. With a smaller value, the instruction set with this number would compute
 /// fewer outputs at a time.
 pub(super) const MOST_OUTPUTS: usize = 8;
+/// How many sources ahead of its use a source is prefetched, if there is one output. With half the number, sources that
+/// come from the third-level cache come late. Double the number takes twice the room in the first-level cache.
+const SOURCES_AHEAD: usize = 4;
 /// The widest vector, in bytes.
 const WIDEST: usize = 64;
 
@@ -235,9 +238,11 @@ pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::E
     // SAFETY: `to - from` is a multiple of WIDTH, so each vector lies completely below `to`.
     unsafe {
         if M == 1 {
+            // The only output can use all registers. Each source is then read in few long parts.
             while at + 4 * L::WIDTH <= of.to {
-                columns::<L, M, 4>(of, at);
-                at += 4 * L::WIDTH;
+                let left = (of.to - at) / L::WIDTH;
+                let count = left.div_ceil(left.div_ceil(2 * L::OUTPUTS));
+                at += L::WIDTH * wide::<L>(of, at, count);
             }
         }
         while at + 2 * L::WIDTH <= of.to {
@@ -247,6 +252,60 @@ pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::E
         while at < of.to {
             columns::<L, M, 1>(of, at);
             at += L::WIDTH;
+        }
+    }
+}
+
+/// Computes about `count` vectors of the only output, from byte `at` on: never more, and at least 4. Returns their
+/// number. `count` is at least 4 and at most twice [`Lanes::OUTPUTS`].
+#[inline(always)]
+unsafe fn wide<L: Lanes>(of: &Rectangle<'_, L::Entry>, at: usize, count: usize) -> usize {
+    // SAFETY: passed on to the caller. An arm with more vectors than registers is not compiled.
+    unsafe {
+        match count {
+            12.. if L::OUTPUTS >= 6 => (wide_columns::<L, 12>(of, at), 12).1,
+            11 if L::OUTPUTS >= 6 => (wide_columns::<L, 11>(of, at), 11).1,
+            8.. if L::OUTPUTS >= 4 => (wide_columns::<L, 8>(of, at), 8).1,
+            6.. => (wide_columns::<L, 6>(of, at), 6).1,
+            _ => (wide_columns::<L, 4>(of, at), 4).1,
+        }
+    }
+}
+
+/// Computes `C` vectors of the only output, from byte `at` on. Reads a long part of one source after the other.
+#[inline(always)]
+unsafe fn wide_columns<L: Lanes, const C: usize>(of: &Rectangle<'_, L::Entry>, at: usize) {
+    // SAFETY: sources and the output are valid for C vectors from byte `at` on. The table has one entry for each source.
+    unsafe {
+        let output = of.outputs.get_unchecked(0).add(at);
+        let mut sums = [L::zero(); C];
+        if of.accumulate {
+            for (c, sum) in sums.iter_mut().enumerate() {
+                *sum = L::load(output.add(c * L::WIDTH));
+            }
+        }
+        let from = |source: &&[u8]| source.as_ptr().add(at);
+        let vector = |from: *const u8, c: usize| L::prepare(L::load(from.add(c * L::WIDTH)));
+        let mut pairs = of.sources.chunks_exact(2);
+        let mut entry = of.table.as_ptr();
+        let mut later = of.sources.iter().skip(SOURCES_AHEAD);
+        for pair in &mut pairs {
+            later.by_ref().take(2).for_each(|source| prefetch_part::<L, C>(from(source)));
+            let (s0, s1) = (from(pair.get_unchecked(0)), from(pair.get_unchecked(1)));
+            let (f0, f1) = (L::factor(entry), L::factor(entry.add(1)));
+            for (c, sum) in sums.iter_mut().enumerate() {
+                *sum = L::add_two(*sum, vector(s0, c), f0, vector(s1, c), f1);
+            }
+            entry = entry.add(2);
+        }
+        for source in pairs.remainder() {
+            let (s, f) = (from(source), L::factor(entry));
+            for (c, sum) in sums.iter_mut().enumerate() {
+                *sum = L::xor(*sum, L::times(vector(s, c), f));
+            }
+        }
+        for (c, sum) in sums.iter().enumerate() {
+            L::store(output.add(c * L::WIDTH), *sum);
         }
     }
 }
@@ -317,6 +376,15 @@ unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, 
             // SAFETY: the caller guarantees the instructions. The address of a hint may be invalid.
             unsafe { L::prefetch(source.wrapping_add(at + C * L::WIDTH + line * CHUNK)) };
         }
+    }
+}
+
+/// Prefetches `C` vectors from `from` on.
+#[inline(always)]
+unsafe fn prefetch_part<L: Lanes, const C: usize>(from: *const u8) {
+    for line in 0..C * L::WIDTH / CHUNK {
+        // SAFETY: the caller guarantees the instructions. The address of a hint may be invalid.
+        unsafe { L::prefetch(from.wrapping_add(line * CHUNK)) };
     }
 }
 
