@@ -4,13 +4,13 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The pause is the round-trip time divided by this number. A pause delays datagrams by at most 6 % of the round-trip
-/// time, and by 3 % on average. Half the value doubles the delay. Double the value halves the delay, and takes 1.6
+/// The pause is the round-trip time divided by this number. A pause delays datagrams by at most 5 % of the round-trip
+/// time, and by 2.5 % on average. Half the value doubles the delay. Double the value halves the delay, and takes 1.6
 /// times the CPU time at 20 Mbit/s and 100 ms (`make bench`).
-const RTT_PARTS: u32 = 16;
-/// Longest pause, 7 ms. The limit applies to round-trip times above 112 ms. Double the value makes longer bursts on
+const RTT_PARTS: u32 = 20;
+/// Longest pause, 5 ms. The limit applies to round-trip times above 100 ms. Double the value makes longer bursts on
 /// long paths. Half the value doubles the number of wake-ups on long paths.
-const LONGEST: Duration = Duration::from_millis(7);
+const LONGEST: Duration = Duration::from_millis(5);
 /// The largest number of packets that may come in a pause. 64 packets of 1400 bytes are about as many bytes as one send
 /// call takes. At 1 Gbit/s this limits the pause to 0.7 ms. A longer pause would make larger bursts, which queues of fast
 /// bottlenecks may not hold. Half the value doubles the number of wake-ups above 150 Mbit/s. Double the value doubles the
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn only_busy_paths_pause_and_never_for_long() {
         let us = |n| Some(Duration::from_micros(n));
-        assert_eq!(pause_at(600, 100), us(6_250), "20 Mbit/s over 100 ms");
-        assert_eq!(pause_at(600, 800), us(7_000), "20 Mbit/s over 800 ms");
-        assert_eq!(pause_at(100, 10), us(625), "120 Mbit/s over 10 ms");
+        assert_eq!(pause_at(600, 100), us(5_000), "20 Mbit/s over 100 ms");
+        assert_eq!(pause_at(600, 800), us(5_000), "20 Mbit/s over 800 ms");
+        assert_eq!(pause_at(100, 10), us(500), "120 Mbit/s over 10 ms");
         assert_eq!(pause_at(10, 100).map(|pause| pause.as_micros() / 10), Some(64), "1.1 Gbit/s over 100 ms");
         assert_eq!(pause_at(20_000, 100), None, "a telephone call");
         assert_eq!(pause_at(600, 10), None, "packets that are further apart than the pause");
