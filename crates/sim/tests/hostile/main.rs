@@ -104,13 +104,13 @@ fn a_guessed_rate_does_not_flood_a_slow_path() {
     }
 }
 
-/// 25 000 packets are lost when the start-up overflows two queues with PIE at 644 ms, and recovering them takes more work
-/// than the budget has. What is refused must not count as lost: then the sender slowed down to a tenth of the rate, and the
-/// deadline passed for 13 906 packets.
+/// Thousands of packets are lost when the start-up overflows two queues with PIE at 644 ms. If the repairs that the other
+/// end refuses for their work counted as lost, the sender would slow down to a tenth of the rate, and the deadline would
+/// pass for 13 906 packets. `bounds/ refused_packets_are_acknowledged` tests the mechanism alone.
 #[test]
-fn packets_refused_for_their_work_are_no_losses_of_the_path() {
+fn a_start_up_that_overflows_two_queues_loses_nothing() {
     let outcome = HostileSession::run(159).outcome;
-    assert!(outcome.faults.is_empty() && outcome.refused > 1_000, "{outcome:?}");
+    assert!(outcome.faults.is_empty() && outcome.recovered > 10_000, "{outcome:?}");
     assert_eq!(outcome.residual, 0, "{outcome:?}");
 }
 
