@@ -64,7 +64,7 @@ deny: ## check the dependency tree for advisories, licences, duplicate crates an
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
 
-bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), compare the simulator's speed with ns-2's, and measure the CPU time of the daemon (10 minutes); OLD=FILE also measures another build of the program
+bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), compare the simulator's speed with ns-2's, and measure the CPU time of the daemon and the memory of 1000 peers (10 minutes); OLD=FILE also measures another build of the program
 	@tools/need.sh cargo cc ip
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
@@ -74,6 +74,7 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
 	cargo run --release --locked -p ripstop-net --example cpu -- $(TARGET)/release/ripstop $(OLD)
+	cargo test --release --locked -p ripstop-proto --test many_peers -- --nocapture
 
 sensitivity: ## run the table of shares with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (30 minutes)
 	@tools/need.sh cargo cc
