@@ -77,6 +77,17 @@ const EXCESS_SLACK: f64 = 2.0;
 /// The reports of the round may otherwise speak of packets of the probe. With half the value, losses of a probe cut
 /// the rate on short paths. Double the value notices a queue of others a round later.
 const DISTURBED_FOR: f64 = 0.3;
+/// Losses in a queue of at most this share of the longest recent queue are no overflow of the queue.
+///
+/// With 20 ms of jitter and 5 % loss, one of five connections took its random losses for congestion without this rule,
+/// and had .11 to .32 of the rate. Half the value learns no loss under jitter. Double the value takes the drops of a full
+/// queue for random loss.
+const HALF_FULL: f64 = 0.5;
+/// An AQM drops at most this share of the packets of a few flows.
+///
+/// With half the value, some drops of CoDel count as random loss, and the tunnel then has .86 of the goodput beside CUBIC
+/// instead of .63. With double the value, paths with 1 % loss and jitter are slow.
+const MORE_THAN_AQM: f64 = 0.01;
 /// A long queue overflows or grows if it passes on less than this share of what was sent.
 ///
 /// A step of the path's rate then shows even if the inner traffic limits the sending rate. Half the value misses a
@@ -217,6 +228,8 @@ impl Fair {
         let short = self.path.is_short(&self.tuning);
         if short {
             self.scavenge.on_short_queue(report.now);
+        }
+        if short || self.loses_at_random() {
             if !starting {
                 self.path.learn_erasures(report.now, &report.settled);
             }
@@ -405,6 +418,13 @@ impl Fair {
                 self.compete(now, self.path.bandwidth * self.path.srtt);
             }
         }
+    }
+
+    /// Whether the present losses are the path's own although the queue is not short: the queue is far from full, and
+    /// more packets are lost than an AQM drops. Jitter makes such a queue.
+    fn loses_at_random(&self) -> bool {
+        let path = &self.path;
+        path.queue.delay() <= HALF_FULL * path.longest_queue() && path.losses.share >= MORE_THAN_AQM
     }
 
     /// Whether the path has shown that it has no random loss.
