@@ -5,7 +5,10 @@
 //! controller that makes up for them sends as much as before. So when the erasure floor rises, the sender sends below
 //! the estimated rate for some round trips, and compares.
 
+use super::super::erasure::ErasureFloor;
 use super::super::{Report, Settled};
+use super::{Fair, State};
+use std::time::Duration;
 
 /// Pacing gain during a loss test.
 ///
@@ -28,7 +31,7 @@ const AGAIN: f64 = 1.5;
 /// A policer passes bursts, so the estimated rate may be a little too large, and packets sent at this rate show the
 /// policer's drops. Half the value repeats tests behind a policer. Double the value trusts fewer packets for longer
 /// after the policer has gone.
-pub(super) const WARY: f64 = 60.0;
+const WARY: f64 = 60.0;
 /// A test ends when the two causes differ by this number of standard deviations of the share lost.
 ///
 /// The limit lies in the middle, so chance decides one of 23 tests wrongly. With half the value, one of five. Double
@@ -119,6 +122,32 @@ fn at_lower_rate(share: f64) -> f64 {
 fn needed(share: f64) -> f64 {
     let difference = share - at_lower_rate(share);
     (share * (1.0 - share) * (DEVIATIONS / difference.max(1e-3)).powi(2)).max(LEAST)
+}
+
+impl Fair {
+    /// Begins a loss test if one is due.
+    pub(super) fn begin_loss_test(&mut self, report: &Report) -> bool {
+        let floor = self.path.erasure.get();
+        self.confirmed = self.confirmed.min(floor);
+        let due = LossTest::is_due(floor, self.confirmed) && self.rounds.count >= self.started_up_round + 4;
+        let begins = due && report.rate.is_some_and(|rate| !rate.app_limited);
+        if begins {
+            self.enter(State::LossTest(LossTest::default()));
+        }
+        begins
+    }
+
+    pub(super) fn end_loss_test(&mut self, received: f64, cause: Cause) {
+        match cause {
+            Cause::Random => self.confirmed = self.path.erasure.get(),
+            Cause::Overload => {
+                self.overloads += 1;
+                self.path.erasure = ErasureFloor::wary(self.last + Duration::from_secs_f64(WARY));
+                self.set_bandwidth(received.min(self.path.bandwidth));
+            }
+        }
+        self.enter(State::Cruise);
+    }
 }
 
 #[cfg(test)]

@@ -28,11 +28,13 @@
 //! * When p_e has risen, a loss test finds out whether losses grow with the rate (`loss_test.rs`). If they do, p_e is
 //!   forgotten, and the rate is lowered to the rate at which packets arrive.
 //!
-//! `startup.rs`, `probe.rs` and `compete.rs` have one phase each, and `sharing.rs` decides when to
-//! compete. `path.rs` and `rounds.rs` have the measurements, and `tuning.rs` all constants.
+//! `startup.rs`, `probe.rs`, `loss_test.rs` and `compete.rs` have one phase each, and `sharing.rs` decides when to
+//! compete. `path.rs` and `rounds.rs` have the measurements, `evidence.rs` what they prove, and `tuning.rs` the constants
+//! that a scenario can set.
 
 mod compete;
 mod cubic;
+mod evidence;
 mod loss_test;
 mod path;
 mod probe;
@@ -47,10 +49,9 @@ mod tuning;
 pub use tuning::{Tuning, TuningField};
 
 use super::super::filter::WindowedMax;
-use super::erasure::ErasureFloor;
 use super::{RateSample, Report, View};
 use compete::{Competition, Left, QueueTest};
-use loss_test::{Cause, LossTest};
+use loss_test::LossTest;
 use path::PathState;
 use probe::Probe;
 use ripstop_base::{Stream, Time};
@@ -71,40 +72,6 @@ const MIN_RATE: f64 = 6_000.0;
 /// Packets leave one by one, so the flight varies by a packet. Half the value leaves the path idle now and then. Double
 /// the value leaves a standing queue of four packets, which counts as a queue of others on a path of 1 Mbit/s.
 const EXCESS_SLACK: f64 = 2.0;
-/// A round counts as disturbed by a probe if it began earlier than this share of a smoothed round-trip time, plus a
-/// report interval, after the probe's queue had drained.
-///
-/// The reports of the round may otherwise speak of packets of the probe. With half the value, losses of a probe cut
-/// the rate on short paths. Double the value notices a queue of others a round later.
-const DISTURBED_FOR: f64 = 0.3;
-/// Losses in a queue of at most this share of the longest recent queue are no overflow of the queue.
-///
-/// With 20 ms of jitter and 5 % loss, one of five connections took its random losses for congestion without this rule,
-/// and had .11 to .32 of the rate. Half the value learns no loss under jitter. Double the value takes the drops of a full
-/// queue for random loss.
-const HALF_FULL: f64 = 0.5;
-/// An AQM drops at most this share of the packets of a few flows.
-///
-/// With half the value, some drops of CoDel count as random loss, and the tunnel then has .86 of the goodput beside CUBIC
-/// instead of .63. With double the value, paths with 1 % loss and jitter are slow.
-const MORE_THAN_AQM: f64 = 0.01;
-/// A long queue overflows or grows if it passes on less than this share of what was sent.
-///
-/// A step of the path's rate then shows even if the inner traffic limits the sending rate. Half the value misses a
-/// step from 20 to 12 Mbit/s. Nearer to 1, a queue of others that grows lowers the rate of a flow that sends little.
-const OVERLOADED: f64 = 0.8;
-
-/// A path with a smaller share of losses has no random loss. Then a drop that no probe provoked shows others, even if the
-/// queue is short, as CoDel keeps it.
-///
-/// With half the value, the drops of two flows behind CoDel hide this. Double the value takes random losses for drops:
-/// with 1 % loss and jitter, CUBIC inside kept .62 of the rate.
-const LOSSLESS: f64 = 0.002;
-/// See [`LOSSLESS`]: the number of rounds after start-up that show it.
-///
-/// Half the value trusts paths whose first random losses have not come yet. Double the value yields less to a CUBIC
-/// flow behind CoDel in the first seconds.
-const LOSSLESS_ROUNDS: u64 = 30;
 
 /// How the controller behaves towards other traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,10 +196,8 @@ impl Fair {
         if short {
             self.scavenge.on_short_queue(report.now);
         }
-        if short || self.loses_at_random() {
-            if !starting {
-                self.path.learn_erasures(report.now, &report.settled);
-            }
+        if !starting && (short || self.loses_at_random()) {
+            self.path.learn_erasures(report.now, &report.settled);
         }
         let unsure = report.rate.is_some_and(|rate| rate.app_limited && !self.path_limits(&rate));
         self.rounds.add(report, short, self.path.queue.delay(), unsure);
@@ -350,12 +315,6 @@ impl Fair {
         }
     }
 
-    /// Whether a sample shows the path's rate although the sender had little to send: more was sent than arrived, and
-    /// the rest waits in a long queue or was dropped there.
-    fn path_limits(&self, rate: &RateSample) -> bool {
-        self.path.is_long(self.path.queue.delay(), &self.tuning) && self.share(rate) < OVERLOADED * rate.sent
-    }
-
     /// The rate that the bottleneck has carried, byte/s: min(passed, delivered / (1 - p_e)).
     fn sample(&self, rate: &RateSample) -> f64 {
         rate.passed.min(rate.delivered / (1.0 - self.path.erasure.get()))
@@ -400,48 +359,13 @@ impl Fair {
         due
     }
 
-    /// Handles marks Congestion Experienced. Random loss cannot produce a mark, so a mark counts in
-    /// every state. The cut lasts for at least a round trip: samples of packets sent before the cut
-    /// do not raise the rate again.
-    fn on_ce(&mut self, now: Time) {
-        if matches!(self.state, State::Compete | State::Test(_)) {
-            return;
-        }
-        let starting = matches!(self.state, State::Startup);
-        if starting {
-            self.enter(State::Drain);
-        }
-        if self.cut(now, self.tuning.cut * self.path.bandwidth) {
-            self.hold_until = now + self.round_trip();
-            let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
-            if self.rounds.crowding_event(now, self.path.srtt, window) && self.mode != Mode::Scavenge {
-                self.compete(now, self.path.bandwidth * self.path.srtt);
-            }
-        }
-    }
-
-    /// Whether the present losses are the path's own although the queue is not short: the queue is far from full, and
-    /// more packets are lost than an AQM drops. Jitter makes such a queue.
-    fn loses_at_random(&self) -> bool {
-        let path = &self.path;
-        path.queue.delay() <= HALF_FULL * path.longest_queue() && path.losses.share >= MORE_THAN_AQM
-    }
-
-    /// Whether the path has shown that it has no random loss.
-    fn is_lossless(&self) -> bool {
-        self.rounds.count >= self.started_up_round + LOSSLESS_ROUNDS
-            && self.path.erasure.get() < LOSSLESS
-            && self.path.losses.share < 2.0 * LOSSLESS
-    }
-
     fn round_trip(&self) -> Duration {
         Duration::from_secs_f64(self.path.srtt + self.path.report_every)
     }
 
     /// Handles the end of a round: lowers the rate for excess losses and for a standing queue.
     fn end_round(&mut self, round: &Round, report: &Report) {
-        let calm =
-            round.began.since(self.disturbed).as_secs_f64() > DISTURBED_FOR * self.path.srtt + self.path.report_every;
+        let calm = self.is_calm(round);
         let probing = matches!(self.state, State::Up | State::Down | State::Test(_));
         let standing = round.min_queue.is_finite() && round.min_queue > self.path.short_queue(&self.tuning) && calm;
         let twice = self.rounds.standing && standing;
@@ -547,30 +471,6 @@ impl Fair {
         {
             self.enter(State::Up);
         }
-    }
-
-    /// Begins a loss test if one is due.
-    fn begin_loss_test(&mut self, report: &Report) -> bool {
-        let floor = self.path.erasure.get();
-        self.confirmed = self.confirmed.min(floor);
-        let due = LossTest::is_due(floor, self.confirmed) && self.rounds.count >= self.started_up_round + 4;
-        let begins = due && report.rate.is_some_and(|rate| !rate.app_limited);
-        if begins {
-            self.enter(State::LossTest(LossTest::default()));
-        }
-        begins
-    }
-
-    fn end_loss_test(&mut self, received: f64, cause: Cause) {
-        match cause {
-            Cause::Random => self.confirmed = self.path.erasure.get(),
-            Cause::Overload => {
-                self.overloads += 1;
-                self.path.erasure = ErasureFloor::wary(self.last + Duration::from_secs_f64(loss_test::WARY));
-                self.set_bandwidth(received.min(self.path.bandwidth));
-            }
-        }
-        self.enter(State::Cruise);
     }
 
     fn enter(&mut self, state: State) {

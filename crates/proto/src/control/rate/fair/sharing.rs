@@ -14,6 +14,26 @@ use ripstop_base::Time;
 pub(super) const CROWDING_DEVIATIONS: f64 = 3.0;
 
 impl Fair {
+    /// Handles marks Congestion Experienced. Random loss cannot produce a mark, so a mark counts in
+    /// every state. The cut lasts for at least a round trip: samples of packets sent before the cut
+    /// do not raise the rate again.
+    pub(super) fn on_ce(&mut self, now: Time) {
+        if matches!(self.state, State::Compete | State::Test(_)) {
+            return;
+        }
+        let starting = matches!(self.state, State::Startup);
+        if starting {
+            self.enter(State::Drain);
+        }
+        if self.cut(now, self.tuning.cut * self.path.bandwidth) {
+            self.hold_until = now + self.round_trip();
+            let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
+            if self.rounds.crowding_event(now, self.path.srtt, window) && self.mode != Mode::Scavenge {
+                self.compete(now, self.path.bandwidth * self.path.srtt);
+            }
+        }
+    }
+
     /// Whether losses of `round` came from a long queue: they exceed the erasure floor by this
     /// number of standard deviations.
     pub(super) fn queue_drops(&self, round: &Round, deviations: f64) -> bool {
