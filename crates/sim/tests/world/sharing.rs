@@ -59,6 +59,47 @@ fn a_tunnel_and_cubic_share_queues_of_all_lengths() {
     }
 }
 
+/// CoDel keeps the queue short, so only its drops show that others are there.
+#[test]
+fn a_tunnel_and_cubic_share_a_queue_that_codel_keeps_short() {
+    let codel = link(90, "queue = \"1MB\", queue_discipline = \"codel\"");
+    let report = report(&[&codel, &tunnel("t", ""), CUBIC]);
+    assert!(part(&report) < 0.75 && competitions(&report) > 0.0, "seed 5: {:.2?}", rates(&report));
+}
+
+/// A policer drops four of five packets that leave at the link's rate. Its drops must not count as random loss.
+#[test]
+fn losses_that_grow_with_the_rate_lower_the_rate() {
+    let policed = link(40, "queue = \"100kB\", policer = { rate = \"4Mbit/s\", burst = \"15kB\" }");
+    let report = report(&[&policed.replace("warmup = \"10s\"", "warmup = \"0s\""), &tunnel("t", "")]);
+    let ends = &report.tunnels[0].directions[0];
+    assert!(ends.overloads.mean.is_some_and(|overloads| overloads > 0.0), "seed 5: no loss test found an overload");
+    assert!(rates(&report)[0] > 3.4, "seed 5: {:.2?}", rates(&report));
+    let waste = ends.sent_per_useful.mean.expect("there are runs");
+    assert!(waste < 1.4, "seed 5: {waste:.2} bytes sent for a useful byte");
+}
+
+/// Jitter looks like a queue that is never short. The path's random losses must be learned nevertheless.
+#[test]
+fn random_losses_under_jitter_do_not_lower_the_rate() {
+    let greedy = "[[tunnel]]\nname = \"t\"\nbetween = [\"a\", \"b\"]\n[[flow]]\nname = \"f\"\nfrom = \"a\"\n\
+                  to = \"b\"\npacket = \"1384B\"\nudp = { constant = \"40Mbit/s\" }\ntunnel = \"t\"\n";
+    let jittery = link(30, "queue = \"250kB\", loss = \"5%\", jitter = \"20ms\"").replace("runs = 2", "runs = 1");
+    for seed in 0..12 {
+        let seeded = jittery.replace("seed = 5", &format!("seed = {seed}"));
+        let share = rates(&report(&[&seeded, greedy]))[0] / 19.0;
+        assert!(share > 0.5, "seed {seed}: {share:.2} of the rate");
+    }
+}
+
+/// The start-up must not hold bursts of slow start back, or CUBIC leaves slow start at a tenth of the rate.
+#[test]
+fn slow_start_fills_a_long_fast_path() {
+    let long = link(40, "queue = \"7500kB\"").replace("20Mbit/s", "100Mbit/s").replace("50ms", "300ms");
+    let report = report(&[&long.replace("warmup = \"10s\"", "warmup = \"20s\""), &tunnel("t", "")]);
+    assert!(rates(&report)[0] > 80.0, "seed 5: {:.2?}", rates(&report));
+}
+
 #[test]
 fn tunnels_share_with_each_other() {
     for queue in ["125kB", "250kB", "500kB"] {
