@@ -44,13 +44,6 @@ fn main() {
             if let Ok(queue) = std::env::var("QUEUE") {
                 link.queue = Some(queue.parse().expect("QUEUE must be a queue limit, such as 15"));
             }
-            if let Ok(rate) = std::env::var("POLICE") {
-                link.policer =
-                    Some(ripstop_link::Policer { rate: rate.parse().unwrap(), burst: ripstop_base::Bytes::new(15000) });
-            }
-            if std::env::var("CODEL").is_ok() {
-                link.queue_discipline = ripstop_link::Discipline::codel();
-            }
             measure(&link, rtt.duration(), loss, Seed::new(7).run(run));
         }
     }

@@ -196,11 +196,6 @@ impl Competition {
         }
     }
 
-    /// The same competition in front of an AQM.
-    pub(super) fn managed(self) -> Competition {
-        Competition { managed: true, ..self }
-    }
-
     /// Takes a report. `round` has the counts of the present round. `floor`: whether the erasure
     /// floor explains losses (`Mode::Strict` does not ask the floor).
     pub(super) fn on_report(

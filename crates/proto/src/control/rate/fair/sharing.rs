@@ -50,7 +50,7 @@ impl Fair {
     }
 
     /// Handles losses in a long queue, those after a probe included: competes if such losses come
-    /// again soon on a crowded path.
+    /// again soon on a crowded path. `unprovoked`: no probe caused the losses, and the path has no random loss.
     pub(super) fn on_crowding(&mut self, report: &Report, unprovoked: bool) {
         if self.mode == Mode::Scavenge {
             self.scavenge.back_off(report.now, self.path.srtt);
@@ -63,7 +63,9 @@ impl Fair {
             self.start_competition(competition);
         } else if again && (unprovoked || self.rounds.crowded >= self.tuning.crowded) {
             self.compete(report.now, self.tuning.cubic_beta * self.path.bandwidth * self.path.srtt);
-            self.competition = self.competition.filter(|_| unprovoked).map(Competition::managed).or(self.competition);
+            if let Some(competition) = &mut self.competition {
+                competition.managed = unprovoked;
+            }
         }
     }
 
