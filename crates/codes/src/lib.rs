@@ -17,7 +17,6 @@
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;
 pub mod block;
-mod elimination;
 mod hash;
 pub mod lt;
 mod payload;

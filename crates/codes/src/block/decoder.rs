@@ -1,9 +1,8 @@
 //! The receiver of a block.
 
 use super::BlockCode;
-use crate::elimination::eliminate;
 use crate::{Matrix, Payload};
-use ripstop_gf256::{Chunk, bytes, bytes_mut, chunks_for};
+use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 
 /// What the decoder did with a symbol that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +56,7 @@ pub struct BlockDecoder<P> {
     /// The source symbols that were computed.
     decoded: Vec<P>,
     /// The indices of the symbols in `decoded`.
-    lost: Vec<u8>,
+    lost: Vec<u16>,
     /// For each index of the code, where the symbol is: a position in `arrived`, K more than a
     /// position in `decoded`, or [`NOWHERE`].
     places: Vec<u8>,
@@ -142,11 +141,11 @@ impl<P: Payload> BlockDecoder<P> {
         }
         let at = self.polled;
         let (index, payload) = match self.arrived.get(at) {
-            Some(payload) => (self.indices.get(at)?, payload),
-            None => (self.lost.get(at - self.arrived.len())?, self.decoded.get(at - self.arrived.len())?),
+            Some(payload) => (usize::from(*self.indices.get(at)?), payload),
+            None => (usize::from(*self.lost.get(at - self.arrived.len())?), self.decoded.get(at - self.arrived.len())?),
         };
         self.polled += 1;
-        Some((usize::from(*index), payload))
+        Some((index, payload))
     }
 
     /// The source symbol with this index. None if it is not known, or if the code has no such
@@ -196,16 +195,12 @@ impl<P: Payload> BlockDecoder<P> {
         for (index, place) in self.places[..k].iter().enumerate() {
             // Without branches, because the processor cannot predict which symbols are lost.
             if let Some(lost) = self.lost.get_mut(found) {
-                *lost = index as u8;
+                *lost = index as u16;
             }
             found += usize::from(*place == NOWHERE);
         }
         if P::CONTENT {
-            let solved = match chunks_for(k) {
-                1 => self.solve::<1>(),
-                2 => self.solve::<2>(),
-                _ => self.solve::<4>(),
-            };
+            let solved = self.solve();
             debug_assert!(solved, "every square part of the code's matrix is invertible");
             if !solved {
                 return;
@@ -231,25 +226,24 @@ impl<P: Payload> BlockDecoder<P> {
     }
 
     /// Solves the repairs' equations for the lost source symbols, on coefficients alone. Writes the
-    /// result to `work.factors` and `work.order`. A row of coefficients takes `W` chunks.
-    /// Returns whether there is a solution.
-    fn solve<const W: usize>(&mut self) -> bool {
+    /// result to `work.factors` and `work.order`. Returns whether there is a solution.
+    fn solve(&mut self) -> bool {
         let Work { rows, order, factors, .. } = &mut self.work;
         let (size, k) = (self.lost.len(), self.code.k());
+        let width = chunks_for(k);
         rows.clear();
-        rows.resize(size * W, Chunk::ZERO);
-        let (rows, _) = rows.as_chunks_mut::<W>();
-        for (row, at) in rows.iter_mut().zip(&self.repairs) {
+        rows.resize(size * width, Chunk::ZERO);
+        for (row, at) in rows.chunks_exact_mut(width).zip(&self.repairs) {
             let Some(coefficients) = self.code.coefficients(self.indices[usize::from(*at)].into()) else {
                 return false;
             };
             bytes_mut(row)[..k].copy_from_slice(coefficients);
         }
-        if !eliminate(rows, &self.lost, order) {
+        if !Kernel::chosen().eliminate(rows, width, &self.lost, order) {
             return false;
         }
         factors.reset(size, k);
-        for (m, row) in rows.iter().enumerate() {
+        for (m, row) in rows.chunks_exact(width).enumerate() {
             factors.row_mut(m).copy_from_slice(&bytes(row)[..k]);
         }
         true

@@ -78,30 +78,11 @@ impl Symbol {
     }
 }
 
-/// A list with the padded bytes of each source of a product. It needs no allocation for up to 64
-/// sources.
-struct Padded<'a> {
-    /// The list, if there are at most 64 sources.
-    few: [&'a [u8]; 64],
-    /// The list, if there are more sources; otherwise empty.
-    many: Vec<&'a [u8]>,
-    count: usize,
-}
-
-impl<'a> Padded<'a> {
-    #[inline]
-    fn new(count: usize) -> Padded<'a> {
-        let few: [&[u8]; 64] = [&[]; 64];
-        let many = if count > few.len() { vec![few[0]; count] } else { Vec::new() };
-        Padded { few, many, count }
-    }
-
-    /// The entries of the list, to be read or written.
-    #[inline]
-    fn room(&mut self) -> &mut [&'a [u8]] {
-        if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }
-    }
-}
+/// The number of sources whose list needs no allocation. With half the value, products of 50 sources
+/// allocate. Double the value takes as long for the list as for a product of two sources.
+const FEW: usize = 64;
+/// An empty list. Copying a list takes less time than writing one entry after the other.
+static NONE: [&[u8]; FEW] = [&[]; FEW];
 
 impl Payload for Symbol {
     fn combine(coefficients: &Matrix, sources: &[&Symbol]) -> Vec<Symbol> {
@@ -142,18 +123,19 @@ impl Payload for Symbol {
 #[inline]
 fn combine<'a>(coefficients: &Matrix, sources: impl Iterator<Item = &'a Symbol> + Clone, outputs: &mut Vec<Symbol>) {
     let first = sources.clone().next().map_or(0, |source| source.len);
-    let mut padded = Padded::new(coefficients.columns());
+    let columns = coefficients.columns();
+    let (mut few, mut many): ([&[u8]; FEW], Vec<&[u8]>) = (NONE, Vec::new());
+    let padded = if columns <= FEW {
+        &mut few[..columns]
+    } else {
+        many.resize(columns, &[]);
+        &mut many
+    };
     let mut differing = false;
-    let (room, mut at) = (padded.room(), 0);
-    // `for_each` runs over each part of a chained iterator in a loop of its own; `zip` would ask at
-    // each source which part comes next.
-    sources.clone().for_each(|source| {
-        if let Some(to) = room.get_mut(at) {
-            *to = source.padded();
-        }
+    for (to, source) in padded.iter_mut().zip(sources.clone()) {
+        *to = source.padded();
         differing |= source.len != first;
-        at += 1;
-    });
+    }
     let length = |row: &[u8]| {
         let mut taken = row.iter().zip(sources.clone()).filter(|(c, _)| **c != 0).map(|(_, source)| source.len);
         if differing { taken.max() } else { taken.next() }.unwrap_or(0)
@@ -163,7 +145,7 @@ fn combine<'a>(coefficients: &Matrix, sources: impl Iterator<Item = &'a Symbol> 
     let chunks = chunks_for(longest.unwrap_or(first));
     let (kernel, mut m) = (Kernel::chosen(), 0);
     outputs.reserve(rows);
-    kernel.product_fresh(coefficients.as_bytes(), rows, chunks, padded.room(), |slot| {
+    kernel.product_fresh(coefficients.as_bytes(), rows, chunks, padded, |slot| {
         outputs.push(Symbol { slot, len: length(coefficients.row(m)) });
         m += 1;
     });

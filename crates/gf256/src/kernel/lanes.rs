@@ -136,9 +136,10 @@ pub(super) trait Engine: Lanes {
     /// bytes. There is a row for each of `sums`, and row i begins at byte `i * stride` of `rows`.
     /// Panics if `which` has an index beyond `sums`.
     unsafe fn dots(a: *const u8, len: usize, rows: *const u8, stride: usize, which: &[u32], sums: &mut [u8]);
-    /// Makes a row the pivot row of a column; the two indices are `place`. There are `count` rows
-    /// of `len` bytes, one after the other. `scale` is the inverse of the pivot.
-    unsafe fn pivot(rows: *mut u8, len: usize, count: usize, place: [usize; 2], scale: u8);
+    /// Solves equations for the unknowns of `columns`, as [`Kernel::eliminate`](super::Kernel) says.
+    /// There is a row of `len` bytes for each of `columns`, one after the other. Each column is below
+    /// `len`. `order` has an index for each row, ascending, and is permuted like the rows.
+    unsafe fn eliminate(rows: *mut u8, len: usize, columns: &[u16], order: &mut [u8]) -> bool;
     /// Runs `rounds` rounds of [`Lanes::CHAINS`] multiplications on registers. Returns a byte that
     /// depends on all products, so that the compiler does not remove the multiplications.
     unsafe fn registers(rounds: usize) -> u8;
@@ -229,9 +230,9 @@ macro_rules! engine {
             }
 
             $(#[target_feature(enable = $features)])?
-            unsafe fn pivot(rows: *mut u8, len: usize, count: usize, place: [usize; 2], scale: u8) {
+            unsafe fn eliminate(rows: *mut u8, len: usize, columns: &[u16], order: &mut [u8]) -> bool {
                 // SAFETY: passed on to the caller.
-                unsafe { $crate::kernel::pivot::pivot::<$lanes>(rows, len, count, place, scale) }
+                unsafe { $crate::kernel::eliminate::eliminate::<$lanes>(rows, len, columns, order) }
             }
 
             $(#[target_feature(enable = $features)])?

@@ -4,8 +4,10 @@
 //! `isa.rs` names the instruction sets. `lanes.rs` defines the few operations that a kernel needs,
 //! and `x86.rs` implements them. `fused.rs` and `stream.rs` hold the algorithms. `portable.rs` is a
 //! kernel without special instructions. `some_rows.rs` has the operations on some rows of a matrix.
-//! `sum.rs` has sums over GF(2), and `pivot.rs` a step of elimination.
+//! `sum.rs` has sums over GF(2), and `eliminate.rs` solves systems of equations.
 
+#[allow(unsafe_code, reason = "vector code over raw pointers")]
+mod eliminate;
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod fused;
 mod isa;
@@ -14,8 +16,6 @@ mod lanes;
 #[cfg(test)]
 #[allow(unsafe_code, reason = "stands in for the vector code")]
 mod model;
-#[allow(unsafe_code, reason = "vector code over raw pointers")]
-mod pivot;
 mod portable;
 #[allow(unsafe_code, reason = "calls vector code")]
 mod some_rows;

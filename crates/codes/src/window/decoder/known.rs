@@ -1,6 +1,7 @@
 //! The known symbols that a product subtracts from repairs, and the union of many ranges of members.
 //! `payloads.rs` uses both.
 
+use crate::window::Members;
 use ripstop_gf256::CHUNK;
 use std::ops::Range;
 
@@ -61,6 +62,16 @@ impl Known {
         self.indices.truncate(len);
     }
 
+    /// Adds `members`. They must be after all symbols in the set.
+    pub(super) fn push_members(&mut self, members: &Members) {
+        let index = |id: u64| (id - self.origin) as u32;
+        self.indices.extend(members.singles().iter().map(|id| index(*id)));
+        let tail = members.tail();
+        if !tail.is_empty() {
+            self.indices.extend(index(tail.start)..index(tail.end));
+        }
+    }
+
     /// How many symbols of the set come before `id`; None if `id` is not in the set.
     pub(super) fn position(&self, id: u64) -> Option<usize> {
         let at = u32::try_from(id.checked_sub(self.origin)?).ok()?;
@@ -73,18 +84,14 @@ impl Known {
     }
 
     /// Chooses the layout of the coefficients (`gaps`), and returns how many bytes it takes. Small
-    /// gaps are kept, because copying around a small gap takes more time than keeping it. A layout
-    /// with gaps also covers the symbols of `hull`.
-    pub(super) fn settle(&mut self, hull: Range<u64>) -> usize {
-        let all = match (self.indices.first(), self.indices.last()) {
-            (Some(first), Some(last)) => {
-                let known = self.origin + u64::from(*first)..self.origin + u64::from(*last) + 1;
-                if hull.is_empty() { known } else { known.start.min(hull.start)..known.end.max(hull.end) }
-            }
-            _ => hull,
+    /// gaps are kept, because copying around a small gap takes more time than keeping it.
+    pub(super) fn settle(&mut self) -> usize {
+        let (Some(first), Some(last)) = (self.indices.first(), self.indices.last()) else {
+            (self.gaps, self.span) = (false, 0..0);
+            return 0;
         };
         // Coefficients are computed in words of eight.
-        self.span = all.start & !7..all.end;
+        self.span = (self.origin + u64::from(*first)) & !7..self.origin + u64::from(*last) + 1;
         let whole = usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX);
         self.gaps = whole <= self.len() + self.len() / 4 + CHUNK / 2;
         if self.gaps { whole } else { self.len() }
@@ -107,6 +114,11 @@ impl Known {
         }
         // The span may begin up to seven identifiers before `origin`.
         let base = self.origin.wrapping_sub(self.span.start) as usize;
+        if let (Some(first), Some(last)) = (self.indices.first(), self.indices.last())
+            && (last - first) as usize == self.indices.len() - 1
+        {
+            return to.copy_from_slice(&from[base.wrapping_add(*first as usize)..][..self.indices.len()]);
+        }
         match from.first_chunk::<CHUNK>() {
             // `% CHUNK` lets the compiler leave out the bounds check.
             Some(from) if self.span.end - self.span.start <= CHUNK as u64 => {

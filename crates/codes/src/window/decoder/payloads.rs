@@ -12,10 +12,9 @@
 use super::Decoder;
 use super::known::{Known, arrange};
 use super::raw::{Raw, Repair};
-use crate::elimination::eliminate;
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
+use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
 /// The smallest number of known payloads that a fold frees together. Unit: payloads. While fewer
@@ -33,19 +32,19 @@ const FOLD_ROWS: usize = 8;
 /// Scratch memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PayloadWork {
-    /// The small matrix that [`Decoder::solve`] inverts. Each row is one chunk.
-    square: Vec<[Chunk; 1]>,
+    /// The columns of `theirs` that belong to the symbols that [`Decoder::solve`] solves for.
+    columns: Vec<u16>,
     /// For each symbol that is solved for, the repair whose equation gives the symbol.
     order: Vec<u8>,
     /// The slots of the stored repairs that are combined.
     slots: Vec<usize>,
-    /// The known symbols to subtract.
+    /// The known symbols to subtract. [`Decoder::solve`] also lists the symbols that it solves for.
     known: Known,
     /// The ranges of members that contain the known symbols.
     spans: Vec<Range<u64>>,
     /// A bit mask for [`arrange`].
     marks: Vec<u64>,
-    /// The coefficients of the known symbols in each stored repair: rows of `width` chunks.
+    /// The coefficients of the symbols of `known` in each repair: rows of `width` chunks.
     theirs: Vec<Chunk>,
     /// The length of a row of `theirs`, chunks.
     width: usize,
@@ -65,10 +64,9 @@ impl PayloadWork {
         (self.factors.rows() * self.factors.columns()) as u64
     }
 
-    /// Computes the coefficients of the known symbols in each of `raws`. If the layout has gaps, it
-    /// also covers the symbols of `hull`.
-    fn their_coefficients<P>(&mut self, raws: &[Repair<'_, P>], hull: Range<u64>) {
-        let width = chunks_for(self.known.settle(hull));
+    /// Computes the coefficients of the symbols of `known` in each of `raws`.
+    fn their_coefficients<P>(&mut self, raws: &[Repair<'_, P>]) {
+        let width = chunks_for(self.known.settle());
         self.width = width;
         self.theirs.clear();
         self.theirs.resize(raws.len() * width, Chunk::ZERO);
@@ -94,26 +92,6 @@ impl PayloadWork {
             let (ours, known) = factors.row_mut(m).split_at_mut(repairs);
             kernel.gather(&mut self.sums, &self.theirs, ours);
             self.known.collect(bytes(&self.sums), known);
-        }
-    }
-
-    /// Writes the coefficients of the members `unknown` in each repair to `square`, one row for each
-    /// repair. [`PayloadWork::their_coefficients`] must have covered them.
-    fn square_of<P>(&mut self, raws: &[Repair<'_, P>], unknown: &[u64]) {
-        let size = unknown.len();
-        self.square.clear();
-        self.square.resize(size, [Chunk::ZERO]);
-        if self.known.gaps {
-            let start = self.known.span().start;
-            for ([row], theirs) in self.square.iter_mut().zip(self.theirs.chunks_exact(self.width.max(1))) {
-                for (c, id) in row.0.iter_mut().zip(unknown) {
-                    *c = bytes(theirs)[(id - start) as usize];
-                }
-            }
-        } else {
-            for ([row], raw) in self.square.iter_mut().zip(raws) {
-                raw.coefficients_of(unknown, &mut row.0[..size], &mut self.buffer);
-            }
         }
     }
 }
@@ -178,7 +156,7 @@ impl<P: Payload> Decoder<P> {
                 factors.row_mut(m).iter_mut().zip(slots).for_each(|(c, slot)| *c = row[*slot]);
             }
         }
-        work.their_coefficients(raws, 0..0);
+        work.their_coefficients(raws);
         work.known_factors(&mut factors, raws.len());
         for (id, c) in also {
             if let Some(at) = work.known.position(*id) {
@@ -190,30 +168,37 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Computes the symbols `unknown` from as many repairs. No row has these symbols, and nothing has
-    /// been subtracted from the repairs. Returns None if the repairs do not determine the symbols.
-    pub(super) fn solve(&self, work: &mut PayloadWork, raws: &[Repair<'_, P>], unknown: &[u64]) -> Option<Vec<P>> {
-        self.find_known(work, raws, &[], u64::MAX);
-        let (first, last) = (unknown.first()?, unknown.last()?);
-        work.their_coefficients(raws, *first..*last + 1);
-        work.square_of(raws, unknown);
-        let columns: [u8; CHUNK] = std::array::from_fn(|column| column as u8);
-        let size = unknown.len().min(CHUNK);
-        if !eliminate(&mut work.square, &columns[..size], &mut work.order) {
+    /// Computes the symbols `unknown` from as many repairs, which all combine `members`. The payload of
+    /// every other member is held. No row has the unknown symbols, and nothing has been subtracted from
+    /// the repairs. Returns None if the repairs do not determine the symbols.
+    pub(super) fn solve<'a>(
+        &'a self,
+        work: &mut PayloadWork,
+        members: &Members,
+        raws: &'a [Repair<'a, P>],
+        unknown: &[u64],
+    ) -> Option<Vec<P>> {
+        work.known.clear(self.symbols.base());
+        work.known.push_members(members);
+        work.their_coefficients(raws);
+        work.columns.clear();
+        for id in unknown {
+            work.columns.push(u16::try_from(work.known.place(*id)?).ok()?);
+        }
+        if !Kernel::chosen().eliminate(&mut work.theirs, work.width, &work.columns, &mut work.order) {
             return None;
         }
-        let mut factors = std::mem::take(&mut work.factors);
-        factors.reset(size, raws.len() + work.known.len());
-        for (m, [inverse]) in work.square.iter().enumerate() {
-            let row = factors.row_mut(m);
-            for (c, raw) in inverse.0.iter().zip(&work.order) {
-                row[usize::from(*raw)] = *c;
-            }
+        work.factors.reset(unknown.len(), work.known.len());
+        for (m, row) in work.theirs.chunks_exact(work.width).enumerate() {
+            work.known.collect(bytes(row), work.factors.row_mut(m));
         }
-        work.known_factors(&mut factors, raws.len());
-        let payloads = P::combine_listed(&factors, self.sources(raws, &work.known));
-        work.factors = factors;
-        Some(payloads)
+        // A repair takes the place of the unknown symbol whose equation it is.
+        let mut repairs = work.order.iter().filter_map(|raw| raws.get(usize::from(*raw)));
+        let mut symbols: Vec<&P> = Vec::with_capacity(work.known.len());
+        let mut add = |held: Option<&'a P>| symbols.extend(held.or_else(|| repairs.next().map(|raw| raw.payload)));
+        members.singles().iter().for_each(|id| add(self.symbols.get(*id)));
+        self.symbols.each_payload(members.tail(), add);
+        Some(P::combine(&work.factors, &symbols))
     }
 
     /// The payloads that a product combines: those of `raws`, then those of the known symbols.
@@ -345,7 +330,7 @@ impl<P: Payload> Decoder<P> {
             for m in 0..raws.len() {
                 factors.row_mut(m)[m] = 1;
             }
-            work.their_coefficients(&raws, 0..0);
+            work.their_coefficients(&raws);
             work.known_factors(&mut factors, raws.len());
             folded = P::combine_listed(&factors, self.sources(&raws, &work.known));
             combined = (factors.rows() * factors.columns()) as u64;

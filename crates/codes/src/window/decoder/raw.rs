@@ -50,35 +50,6 @@ impl<'a, P> Repair<'a, P> {
         Repair { payload, members, coding, folded: 0, rest: &[] }
     }
 
-    /// Writes the repair's coefficients for the members `ids` to `out`. `buffer` is scratch memory.
-    pub(super) fn coefficients_of(&self, ids: &[u64], out: &mut [u8], buffer: &mut Vec<u8>) {
-        let tail = self.members.tail();
-        let neighbours = matches!(ids, [start, .., end] if end - start == ids.len() as u64 - 1);
-        match self.coding {
-            Coding::Seed(seed) if neighbours => Generator::new(*seed).fill(ids[0], out),
-            // More than one in eight members is wanted. Computing eight consecutive coefficients
-            // takes as long as computing one. So the coefficients of the whole tail are computed.
-            Coding::Seed(seed) if 8 * ids.len() > self.members.len() => {
-                let generator = Generator::new(*seed);
-                buffer.resize((tail.end - tail.start) as usize, 0);
-                generator.fill(tail.start, buffer);
-                for (c, id) in out.iter_mut().zip(ids) {
-                    let at = usize::try_from(id.wrapping_sub(tail.start)).unwrap_or(usize::MAX);
-                    *c = buffer.get(at).copied().unwrap_or_else(|| generator.at(*id));
-                }
-            }
-            Coding::Seed(seed) => {
-                let generator = Generator::new(*seed);
-                out.iter_mut().zip(ids).for_each(|(c, id)| *c = generator.at(*id));
-            }
-            Coding::Explicit(_) => {
-                for (c, id) in out.iter_mut().zip(ids) {
-                    *c = self.coding.of(self.members, *id).unwrap_or(0);
-                }
-            }
-        }
-    }
-
     /// The single members and the part of the tail that have not been subtracted yet. The payload
     /// also contains the symbols in `rest`.
     pub(super) fn parts(&self) -> (&'a [u64], Range<u64>) {

@@ -29,7 +29,7 @@ impl<P: Payload> Decoder<P> {
         let used = repairs[..needed].iter();
         let raws: Vec<Repair<'_, P>> = used.map(|(coding, p)| Repair::arrived(members, coding, p)).collect();
         let mut work = std::mem::take(&mut self.payload_work);
-        let solved = self.solve(&mut work, &raws, &unknown);
+        let solved = self.solve(&mut work, members, &raws, &unknown);
         let combined = solved.as_ref().map_or(0, |_| work.combined());
         self.count_combinations(combined);
         self.payload_work = work;
@@ -39,7 +39,7 @@ impl<P: Payload> Decoder<P> {
         self.counters.innovative += needed as u64;
         self.counters.redundant += (count - needed) as u64;
         self.counters.simultaneous += needed as u64;
-        self.learn(unknown.into_iter().zip(payloads));
+        self.learn(&unknown, payloads);
         let mut arrivals = vec![Arrival::Innovative; needed];
         arrivals.resize(count, Arrival::Redundant);
         arrivals
@@ -69,28 +69,25 @@ impl<P: Payload> Decoder<P> {
         }
         let tail = members.tail();
         let known_to = self.next();
-        // All members above the highest symbol heard of are unknown. They are counted before they
-        // are listed, because there may be very many.
-        let unheard = tail.start.max(known_to)..tail.end;
-        if self.unknown.count_in(&tail, most as u64) > most as u64
-            || unheard.end.saturating_sub(unheard.start) > most as u64
-        {
-            return None;
-        }
         let singles = members.singles().iter().copied();
-        let mut unknown: Vec<u64> = Vec::with_capacity(most);
+        let mut unknown: Vec<u64> = Vec::with_capacity(most + 1);
         unknown.extend(singles.filter(|id| *id >= known_to || self.is_unknown(*id)));
-        unknown.extend(self.unknown.iter_in(&tail));
-        unknown.extend(unheard);
+        // All members above the highest symbol heard of are unknown. There may be very many, so the
+        // list ends when it is too long.
+        let unheard = tail.start.max(known_to)..tail.end;
+        for range in self.unknown.ranges_in(&tail).chain([unheard]) {
+            let room = (most + 1).saturating_sub(unknown.len());
+            unknown.extend(range.take(room));
+        }
         let untouched = |id: &u64| *id >= known_to || self.cell(*id) == Some(Cell::Untouched);
         (!unknown.is_empty() && unknown.len() <= most && unknown.iter().all(untouched)).then_some(unknown)
     }
 
     /// Marks symbols that no row contains as decoded, and stores their payloads.
-    fn learn(&mut self, decoded: impl Iterator<Item = (u64, P)>) {
-        for (id, payload) in decoded {
-            self.unknown.remove(id);
-            self.free.remove(id);
+    fn learn(&mut self, ids: &[u64], payloads: Vec<P>) {
+        self.unknown.remove_all(ids);
+        self.free.remove_all(ids);
+        for (id, payload) in ids.iter().copied().zip(payloads) {
             self.make_known(id, payload.clone());
             self.decoded.push_back((id, payload));
             self.counters.decoded += 1;

@@ -122,6 +122,22 @@ impl<P: Payload> Symbols<P> {
         self.pages.get(index as usize / PAGE)?.as_ref()?.payloads[index as usize % PAGE].as_ref()
     }
 
+    /// Calls `each` with the payload of each of the symbols `ids`, which all have a record. None stands
+    /// for a payload that is not held.
+    #[inline]
+    pub(super) fn each_payload<'a>(&'a self, ids: Range<u64>, mut each: impl FnMut(Option<&'a P>)) {
+        let mut from = ids.start;
+        while from < ids.end {
+            let to = (from | (PAGE as u64 - 1)).saturating_add(1).min(ids.end);
+            let (page, at) = self.index(from);
+            match self.pages.get(page).and_then(Option::as_ref) {
+                Some(page) => page.payloads[at..][..(to - from) as usize].iter().for_each(|held| each(held.as_ref())),
+                None => (from..to).for_each(|_| each(None)),
+            }
+            from = to;
+        }
+    }
+
     /// Adds records of untouched symbols, up to `end`.
     pub(super) fn extend(&mut self, end: u64) {
         if end <= self.end {
