@@ -150,14 +150,20 @@ impl IdRanges {
 
     /// Removes `ids`, which ascend strictly. Takes least time if they are the lowest of the set.
     pub fn remove_all(&mut self, ids: &[u64]) {
-        if let [first, .., last] = *ids {
-            let count = ids.len() as u64;
-            if self.first() == Some(first) && self.count_in(&(first..last + 1), count) == count {
-                self.remove_before(last + 1);
-                return;
+        let mut rest = ids;
+        // The lowest ranges, as long as `ids` contains all of a range.
+        while let (Some(range), Some(id)) = (self.ranges.front(), rest.first()) {
+            let count = range.end - range.start;
+            let whole = usize::try_from(count).ok().and_then(|count| rest.split_at_checked(count));
+            let Some((of_range, others)) = whole.filter(|_| range.start == *id) else { break };
+            if of_range.last() != Some(&(range.end - 1)) {
+                break;
             }
+            self.ranges.pop_front();
+            self.len -= count;
+            rest = others;
         }
-        for id in ids {
+        for id in rest {
             self.remove(*id);
         }
     }

@@ -194,8 +194,13 @@ impl<P: Payload> Decoder<P> {
         }
         // A repair takes the place of the unknown symbol whose equation it is.
         let mut repairs = work.order.iter().filter_map(|raw| raws.get(usize::from(*raw)));
-        let mut symbols: Vec<&P> = Vec::with_capacity(work.known.len());
-        let mut add = |held: Option<&'a P>| symbols.extend(held.or_else(|| repairs.next().map(|raw| raw.payload)));
+        let mut symbols: Vec<&P> = vec![raws.first()?.payload; work.known.len()];
+        let mut places = symbols.iter_mut();
+        let mut add = |held: Option<&'a P>| {
+            if let (Some(to), Some(payload)) = (places.next(), held.or_else(|| Some(repairs.next()?.payload))) {
+                *to = payload;
+            }
+        };
         members.singles().iter().for_each(|id| add(self.symbols.get(*id)));
         self.symbols.each_payload(members.tail(), add);
         Some(P::combine(&work.factors, &symbols))
