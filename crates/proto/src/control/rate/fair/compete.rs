@@ -151,6 +151,9 @@ pub(super) struct Competition {
     pub(super) cubic: CubicWindow,
     /// The window at the beginning, bytes.
     first_window: f64,
+    /// Until the first congestion event, the window keeps this rate while the queue grows, byte/s. 0: there is no such
+    /// rate, because an earlier competition goes on, or because there was an event.
+    first_rate: f64,
     /// When the competition began, or the last queue test ended.
     since: Time,
     /// Time from `since` to the next queue test, s.
@@ -179,7 +182,8 @@ pub(super) enum Turn {
 impl Competition {
     /// Begins a competition with a window of `window` bytes.
     pub(super) fn new(now: Time, window: f64, path: &PathState, tuning: &Tuning) -> Competition {
-        Competition::with_interval(now, window, first_interval(path, tuning), path)
+        let first_rate = window / path.srtt.max(1e-3);
+        Competition { first_rate, ..Competition::with_interval(now, window, first_interval(path, tuning), path) }
     }
 
     fn with_interval(now: Time, window: f64, interval: f64, path: &PathState) -> Competition {
@@ -187,6 +191,7 @@ impl Competition {
         Competition {
             cubic,
             first_window: window,
+            first_rate: 0.0,
             since: now,
             interval,
             last_event: now + std::time::Duration::from_secs_f64(GRACE * path.srtt),
@@ -210,6 +215,9 @@ impl Competition {
         // A window of which less than half is used does not grow (RFC 7661).
         if 2.0 * report.in_flight_before as f64 >= self.cubic.get() {
             self.cubic.on_ack(now, report.acked_bytes as f64, path.srtt, tuning);
+            // Others in slow start fill a deep queue. The sender would lose its part of the path if it only followed
+            // CUBIC's plateau meanwhile.
+            self.cubic.raise(now, self.first_rate * path.srtt);
         }
         let full = path.queue.delay() > tuning.full_queue * path.longest_queue()
             && (!floor || path.exceeds(round.all, EVENT_DEVIATIONS, 0.0));
@@ -220,6 +228,7 @@ impl Competition {
         let event = (lost || report.ce > 0) && now.since(self.last_event).as_secs_f64() >= path.srtt;
         if event {
             self.last_event = now;
+            self.first_rate = 0.0;
             self.cubic.on_congestion(now, tuning);
         }
         let short_since = *self.short_since.get_or_insert(now);

@@ -44,6 +44,13 @@ impl CubicWindow {
         self.window = cubic.max(self.reno) * self.packet;
     }
 
+    /// Raises the window to `window` bytes, and begins a new curve there. Keeps a larger window.
+    pub(super) fn raise(&mut self, now: Time, window: f64) {
+        if window > self.window {
+            *self = CubicWindow::new(now, window, self.packet);
+        }
+    }
+
     /// Reduces the window after a congestion event, to at least two packets.
     pub(super) fn on_congestion(&mut self, now: Time, tuning: &Tuning) {
         let packets = self.window / self.packet;

@@ -37,7 +37,7 @@ const HALF_FULL: f64 = 0.5;
 ///
 /// With half the value, some drops of CoDel count as random loss, and the tunnel then has .86 of the goodput beside CUBIC
 /// instead of .63. With double the value, paths with 1 % loss and jitter are slow.
-const MORE_THAN_AQM: f64 = 0.01;
+pub(super) const MORE_THAN_AQM: f64 = 0.01;
 
 impl Fair {
     /// Whether no probe of this sender disturbed `round`.

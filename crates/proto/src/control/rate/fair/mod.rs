@@ -205,7 +205,13 @@ impl Fair {
             self.take_sample(&rate);
         }
         match self.state {
-            State::Up => self.probe.settled += report.settled_total(),
+            State::Up => {
+                self.probe.settled += report.settled_total();
+                if !short {
+                    self.probe.count_drops(report.settled_total().lost);
+                }
+            }
+            State::Down if !short => self.probe.count_drops(report.settled_total().lost),
             State::Startup => self.startup.grow(report),
             _ => {}
         }
@@ -266,7 +272,10 @@ impl Fair {
             State::Up => (self.probe.gain(&self.tuning) + 0.25).max(self.tuning.window_gain),
             State::Test(test) => return test.flight as u64,
             State::Compete => {
-                return self.competition.map_or(0.0, |c| c.cubic.get()).max(2.0 * path.packet) as u64;
+                let window = self.competition.map_or(0.0, |c| c.cubic.get()).max(2.0 * path.packet);
+                // A receiver of TCP acknowledges at once. Here packets wait for the next report, and count as in
+                // flight until then.
+                return (window * (1.0 + 0.5 * path.report_every / path.srtt.max(1e-3))) as u64;
             }
         };
         // The first rate may set the pace, but not the window. The first rate times a long measured
@@ -483,7 +492,7 @@ impl Fair {
         }
         match state {
             State::Up => self.probe.begin(self.path.bandwidth),
-            State::Cruise => self.probe.rest(&self.tuning),
+            State::Cruise => self.probe.rest(&self.path, &self.tuning),
             _ => {}
         }
         self.state = state;

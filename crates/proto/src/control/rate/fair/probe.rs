@@ -1,9 +1,19 @@
 //! Probes for more rate outside a competition: when the next probe is due, and at which gain.
 
 use super::super::{Report, Settled};
+use super::evidence::MORE_THAN_AQM;
 use super::path::PathState;
 use super::tuning::Tuning;
 use ripstop_base::Stream;
+
+/// Limit on the factor by which probes become rarer.
+///
+/// Half the value sends twice as many probes into a policer. Double the value follows a rate step later.
+const MOST_CALM: f64 = 8.0;
+/// Factor on the time between probes after a probe in front of an AQM that dropped packets.
+///
+/// Half the value lets CUBIC recover less between two probes. Double the value finds free capacity later.
+const AFTER_DROPS: f64 = 4.0;
 
 /// The cycle of probes.
 #[derive(Clone, Debug)]
@@ -18,6 +28,8 @@ pub(super) struct Probe {
     calm: f64,
     /// Datagrams settled during the present probe.
     pub(super) settled: Settled,
+    /// Packets lost in a long queue during and after the present probe.
+    drops: u32,
     /// Estimated rate when the last probe began, byte/s.
     from: f64,
     /// Set after a probe without excess loss. Cleared when the controller checks whether the probe
@@ -33,6 +45,7 @@ impl Probe {
             cruise_for: 0.0,
             calm: 1.0,
             settled: Settled::default(),
+            drops: 0,
             from: 0.0,
             unchecked: false,
         }
@@ -49,8 +62,21 @@ impl Probe {
         self.from = bandwidth;
     }
 
+    /// Counts packets lost in a long queue during the probe, or while its queue drains.
+    pub(super) fn count_drops(&mut self, lost: u32) {
+        self.drops += lost;
+    }
+
     /// Begins a cruise.
-    pub(super) fn rest(&mut self, tuning: &Tuning) {
+    pub(super) fn rest(&mut self, path: &PathState, tuning: &Tuning) {
+        // An AQM drops a few packets of a probe, also of other flows, and the reports come after the probe. Without this
+        // rule, probes in front of CoDel kept CUBIC at a tenth of the link. On a path with random loss, losses are no
+        // drops.
+        if std::mem::take(&mut self.drops) > 0 && path.losses.share.max(2.0 * path.erasure.get()) < MORE_THAN_AQM {
+            self.calm = (self.calm * AFTER_DROPS).min(MOST_CALM);
+            self.unchecked = false;
+            self.gain = tuning.probe_gain;
+        }
         self.cruise_for = tuning.probe_every + tuning.probe_spread * self.random.unit();
     }
 
@@ -78,7 +104,7 @@ impl Probe {
         let exceeded = path.exceeds(self.settled, 2.0, 0.02);
         let ends = spent > least && (full || queued || exceeded || spent > 2.5 * least);
         if ends {
-            self.calm = if exceeded { (self.calm * 2.0).min(8.0) } else { (self.calm / 2.0).max(1.0) };
+            self.calm = if exceeded { (self.calm * 2.0).min(MOST_CALM) } else { (self.calm / 2.0).max(1.0) };
             self.unchecked = !exceeded;
         }
         ends
