@@ -82,6 +82,8 @@ const NOISE: f64 = 4.0;
 pub(super) struct QueueTest {
     /// Queueing delay before the test, s.
     queue: f64,
+    /// By how much the queueing delay rose before the test, s.
+    rise: f64,
     /// Least queueing delay since, s.
     least: f64,
     /// Largest queueing delay since, s.
@@ -114,6 +116,7 @@ impl QueueTest {
         let queue = path.queue.delay();
         QueueTest {
             queue,
+            rise: path.queue_rise(),
             least: queue,
             most: queue,
             flight: kept.max(2.0 * path.packet),
@@ -137,7 +140,8 @@ impl QueueTest {
         let (shrunk, grown) = (self.queue - self.least, self.most - self.queue);
         let expected = self.queue.min(self.withheld / self.rate);
         let noise = tuning.path_delay * expected + NOISE * path.queue.jitter();
-        if shrunk.max(grown) < noise {
+        // A delay of the path does not rise steadily, but a queue of others may rise as fast as the test lowers it.
+        if shrunk.max(grown).max(self.rise) < noise {
             return Some(Owner::Path);
         }
         // If the others grow during the test, the queue may hardly shrink.

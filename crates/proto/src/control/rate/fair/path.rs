@@ -21,6 +21,11 @@ const RTT_RENEWED: f64 = 30.0;
 /// is forgotten between two events. With double the value, drops of a queue that has become shorter
 /// are ignored for longer.
 const LONGEST_QUEUE_NS: u64 = 10_000_000_000;
+/// Time constant of the mean with which a rise of the queue is found, smoothed round trips.
+///
+/// With half the value, the queue of a CUBIC flow rises too little to show. Double the value sees a rise long after the
+/// path has become longer at once.
+const QUEUE_MEAN: f64 = 2.0;
 /// The largest recent rate decays with this time constant, s.
 ///
 /// Half the value lets a starved sender forget its rate before it competes. Double the value
@@ -47,6 +52,8 @@ pub(super) struct PathState {
     /// Interval between the receiver's reports, s.
     pub(super) report_every: f64,
     pub(super) queue: QueueView,
+    /// A slow mean of the queueing delay, s: over [`QUEUE_MEAN`] smoothed round trips.
+    queue_mean: f64,
     /// The longest queueing delays of the last 10 s.
     longest: WindowedMax,
     /// Since when the queueing delay has been above the short queue and above a tenth of the
@@ -77,6 +84,7 @@ impl PathState {
             srtt: rtt,
             report_every: 0.0,
             queue: QueueView::new(),
+            queue_mean: 0.0,
             longest: WindowedMax::new(LONGEST_QUEUE_NS),
             long_since: None,
             rate_before: rate,
@@ -97,6 +105,8 @@ impl PathState {
         if let Some(delay) = report.one_way_delay {
             self.queue.offer(report.now, delay);
         }
+        let part = (dt / (QUEUE_MEAN * self.srtt).max(1e-3)).min(1.0);
+        self.queue_mean += (self.queue.delay() - self.queue_mean) * part;
         self.longest.offer(report.now.as_nanos(), self.queue.delay());
         let long = self.is_long(self.queue.delay(), tuning) && self.queue.delay() > 0.1 * self.longest_queue();
         if !long || self.long_since.is_none() {
@@ -152,6 +162,11 @@ impl PathState {
     /// part of the round trip.
     pub(super) fn is_long(&self, queue: f64, tuning: &Tuning) -> bool {
         queue > self.short_queue(tuning).max(tuning.long_queue * self.min_rtt)
+    }
+
+    /// By how much the queueing delay has risen during the last few round trips, s.
+    pub(super) fn queue_rise(&self) -> f64 {
+        (self.queue.delay() - self.queue_mean).max(0.0)
     }
 
     /// The longest queueing delay of the last 10 s.

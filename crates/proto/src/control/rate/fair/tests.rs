@@ -107,4 +107,15 @@ fn a_constant_delay_is_accepted_and_a_shared_queue_is_not() {
     }
     let view = driven.fair.view();
     assert!(view.competitions > 0, "{view:?}");
+
+    // Others let the queue rise by 100 ms in a second. During the test it stays as long as it is.
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 2.5e6, 0.0, 0, 0);
+    let mut queue = 0.0;
+    for _ in 0..300 {
+        queue += if driven.fair.view().state == "test" { 0.0 } else { 0.001 };
+        driven.reports(1, 2.5e6, queue, 0, 0);
+    }
+    let view = driven.fair.view();
+    assert_eq!((view.delays_accepted, view.competitions > 0), (0, true), "{view:?}");
 }
