@@ -193,9 +193,7 @@ impl Fair {
             self.path.top = self.path.top.max(self.path.bandwidth);
         }
         let short = self.path.is_short(&self.tuning);
-        if short {
-            self.scavenge.on_short_queue(report.now);
-        }
+        self.scavenge.observe(report.now, &self.path, self.path.short_queue(&self.tuning));
         if !starting && (short || self.loses_at_random()) {
             self.path.learn_erasures(report.now, &report.settled);
         }
@@ -253,7 +251,7 @@ impl Fair {
             State::Cruise if !self.rounds.standing => 1.0,
             State::Cruise => match self.mode {
                 Mode::Fair | Mode::Strict => 1.0 - self.excess_part().clamp(0.0, 0.3),
-                Mode::Scavenge => self.scavenge.gain(self.last, path),
+                Mode::Scavenge => self.scavenge.gain(self.last, path, path.short_queue(&self.tuning)),
             },
         }
     }

@@ -25,6 +25,13 @@ const BACK_OFF: u32 = 40;
 /// Half the value takes more beside a CUBIC flow. Double the value uses a free path later.
 const MOST_BACK_OFF: u32 = 160;
 
+/// A queue of this delay more than a short queue counts as short, s.
+///
+/// Bulk traffic leaves in quanta of up to 4 ms, and a receiver that pauses between its turns takes it up to 5 ms late. At
+/// the start, single packets have shown a lower delay. With half the value, a tunnel alone has .83 of a link of 20 Mbit/s
+/// instead of .91. Double the value takes more from a CUBIC flow in front of a short buffer.
+const NOISE: f64 = 0.005;
+
 /// The state of the mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scavenge {
@@ -41,9 +48,11 @@ impl Scavenge {
         Scavenge { last_short: now, until: now, length: 0 }
     }
 
-    /// Records that the queue is short.
-    pub(super) fn on_short_queue(&mut self, now: Time) {
-        self.last_short = now;
+    /// Takes the queue of a report. `short`: the longest delay of a short queue, s.
+    pub(super) fn observe(&mut self, now: Time, path: &PathState, short: f64) {
+        if path.queue.delay() <= short + NOISE {
+            self.last_short = now;
+        }
     }
 
     /// Backs off because the queue has dropped packets. `srtt`: the round-trip time, s.
@@ -59,11 +68,12 @@ impl Scavenge {
         now < self.until
     }
 
-    /// The pacing gain while a queue stands.
-    pub(super) fn gain(&self, now: Time, path: &PathState) -> f64 {
+    /// The pacing gain while a queue stands. `short`: the longest delay of a short queue, s.
+    pub(super) fn gain(&self, now: Time, path: &PathState, short: f64) -> f64 {
         if now.since(self.last_short).as_secs_f64() > LONG_FOR * path.srtt {
             return LEAST_GAIN;
         }
-        (1.0 - 3.0 * path.queue.delay() / path.min_rtt).clamp(0.25, 0.95)
+        let queue = (path.queue.delay() - short - NOISE).max(0.0);
+        (1.0 - 3.0 * queue / path.min_rtt).clamp(0.25, 1.0)
     }
 }
