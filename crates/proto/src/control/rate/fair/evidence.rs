@@ -39,6 +39,12 @@ const HALF_FULL: f64 = 0.5;
 /// instead of .63. With double the value, paths with 1 % loss and jitter are slow.
 pub(super) const MORE_THAN_AQM: f64 = 0.01;
 
+/// A longer queue than this share of the round trip is no jitter.
+///
+/// Half the value learns no random loss under jitter of 50 ms on a path of 100 ms. Double the value takes the drops of an
+/// AQM after slow start for random loss.
+const MOST_JITTER: f64 = 0.5;
+
 impl Fair {
     /// Whether no probe of this sender disturbed `round`.
     pub(super) fn is_calm(&self, round: &Round) -> bool {
@@ -63,6 +69,9 @@ impl Fair {
     /// more packets are lost than an AQM drops. Jitter makes such a queue.
     pub(super) fn loses_at_random(&self) -> bool {
         let path = &self.path;
-        path.queue.delay() <= HALF_FULL * path.longest_queue() && path.losses.share >= MORE_THAN_AQM
+        path.queue.delay() <= HALF_FULL * path.longest_queue()
+            && path.longest_queue() <= MOST_JITTER * path.min_rtt
+            && path.losses.share >= MORE_THAN_AQM
+            && path.loss_mean >= 0.75 * MORE_THAN_AQM
     }
 }

@@ -26,6 +26,11 @@ const LONGEST_QUEUE_NS: u64 = 10_000_000_000;
 /// With half the value, the queue of a CUBIC flow rises too little to show. Double the value sees a rise long after the
 /// path has become longer at once.
 const QUEUE_MEAN: f64 = 2.0;
+/// Number of packets in the slow mean of losses.
+///
+/// The mean covers several drops of an AQM and the time between them. Half the value takes a few such drops for random
+/// loss. Double the value learns random losses under jitter later.
+const LOSS_MEAN: f64 = 2000.0;
 /// The largest recent rate decays with this time constant, s.
 ///
 /// Half the value lets a starved sender forget its rate before it competes. Double the value
@@ -68,6 +73,8 @@ pub(super) struct PathState {
     dispersion: f64,
     /// Recent losses, from all causes.
     pub(super) losses: Losses,
+    /// Share of packets lost, over about [`LOSS_MEAN`] packets.
+    pub(super) loss_mean: f64,
     /// Number of standing queues that were accepted as a delay of the path.
     pub(super) delays_accepted: u64,
 }
@@ -91,6 +98,7 @@ impl PathState {
             erasure: ErasureFloor::default(),
             dispersion: 1.0,
             losses: Losses::default(),
+            loss_mean: 0.0,
             delays_accepted: 0,
         }
     }
@@ -100,6 +108,8 @@ impl PathState {
         self.srtt = report.srtt.as_secs_f64();
         self.report_every = report.report_every.as_secs_f64();
         self.losses = report.losses;
+        let Settled { packets, lost } = report.settled_total();
+        self.loss_mean += (f64::from(lost) - self.loss_mean * f64::from(packets)) / LOSS_MEAN;
         self.top *= (-dt / TOP_DECAY).exp();
         self.erasure.fade(dt, 1.5 + 6.0 * self.min_rtt);
         if let Some(delay) = report.one_way_delay {
