@@ -57,7 +57,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 25] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 26] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -72,6 +72,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 25] = [
     }),
     ("competitions_total", "Competitions with other traffic that keeps a queue", |s| s.competitions as f64),
     ("overloads_total", "Loss tests that found that losses grow with the rate", |s| s.overloads as f64),
+    ("forgiven_total", "Late packets that had been taken for drops of a queue", |s| s.forgiven as f64),
     ("delays_accepted_total", "Queueing delays that did not shrink and now count as the path's own delay", |s| {
         s.delays_accepted as f64
     }),

@@ -236,6 +236,8 @@ pub struct SessionStatus {
     pub competitions: u64,
     /// How many loss tests found that losses grow with the rate, as behind a policer.
     pub overloads: u64,
+    /// How many late packets had been taken for drops of a queue.
+    pub forgiven: u64,
     /// Loss rate that the controller attributes to the path, not to congestion.
     pub erasure_floor: f64,
     /// Mean length of a run of losses towards the peer, in packets.
@@ -357,6 +359,7 @@ impl SessionStatus {
             delays_accepted: status.path.delays_accepted,
             competitions: status.path.competitions,
             overloads: status.path.overloads,
+            forgiven: status.path.forgiven,
             erasure_floor: status.path.erasure_floor,
             mean_burst_packets: status.mean_burst,
             overhead: ratio(sent.repair_bytes, sent.source_bytes).filter(|_| sent.sources >= LEAST_SOURCES),

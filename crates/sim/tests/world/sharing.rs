@@ -99,6 +99,16 @@ fn random_losses_under_jitter_do_not_lower_the_rate() {
     }
 }
 
+/// A packet that overtakes others makes them look lost. Such losses must not start a competition with nobody.
+#[test]
+fn late_packets_are_no_drops() {
+    let late = "queue = \"250kB\", reorder = { probability = \"0.1%\", extra_delay = \"10ms\" }";
+    let report = report(&[&link(60, late), &tunnel("t", "")]);
+    let forgiven = report.tunnels[0].directions[0].forgiven.mean;
+    assert!(forgiven.is_some_and(|forgiven| forgiven > 0.0), "seed 5: no loss was taken back");
+    assert!(competitions(&report) == 0.0 && rates(&report)[0] > 18.0, "seed 5: {:.2?}", rates(&report));
+}
+
 /// The start-up must not hold bursts of slow start back, or CUBIC leaves slow start at a tenth of the rate.
 #[test]
 fn slow_start_fills_a_long_fast_path() {

@@ -66,6 +66,7 @@ impl Fixed {
             delays_accepted: 0,
             competitions: 0,
             overloads: 0,
+            forgiven: 0,
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct Report {
     pub acked_bytes: u64,
     /// Datagrams that this report settled, by their [`GainClass`].
     pub settled: [Settled; 3],
+    /// Number of datagrams that arrived although earlier reports had declared them lost.
+    pub spurious: u32,
     /// A delivery-rate sample. `None`: no sample could be taken.
     pub rate: Option<RateSample>,
     /// Highest datagram number acknowledged.
@@ -210,4 +212,6 @@ pub struct View {
     pub competitions: u64,
     /// Number of loss tests that found that losses grow with the rate.
     pub overloads: u64,
+    /// Number of losses in a long queue that proved spurious, so that the controller took them back.
+    pub forgiven: u64,
 }

@@ -405,6 +405,7 @@ impl SentHistory {
                 record.fate = Fate::Received;
                 if record.content != Content::Feedback {
                     self.spurious += 1;
+                    report.spurious += 1;
                     outcome(Outcome::Late(record.content));
                 }
                 let srtt = self.srtt.unwrap_or(self.initial_rtt).as_secs_f64();

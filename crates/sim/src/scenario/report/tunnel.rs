@@ -87,6 +87,8 @@ pub struct DirectionReport {
     pub competitions: Statistic,
     /// Loss tests that found that losses grow with the rate.
     pub overloads: Statistic,
+    /// Late packets that the rate controller had taken for drops of a queue.
+    pub forgiven: Statistic,
     /// Queueing delays that the rate controller accepted as a delay of the path.
     pub delays_accepted: Statistic,
 }
@@ -158,6 +160,7 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         repairs_spread: sent(&|s| s.repairs.spread),
         competitions: sent(&|s| s.path.competitions),
         overloads: sent(&|s| s.path.overloads),
+        forgiven: sent(&|s| s.path.forgiven),
         delays_accepted: sent(&|s| s.path.delays_accepted),
     }
 }

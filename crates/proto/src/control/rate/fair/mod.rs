@@ -144,6 +144,10 @@ pub struct Fair {
     disturbed: Time,
     /// When the rate was last cut for congestion.
     last_cut: Time,
+    /// The estimated rate before that cut, byte/s.
+    before_cut: f64,
+    /// Number of losses in a long queue so far that proved spurious.
+    forgiven: u64,
     /// Until then the rate does not rise, because of a mark Congestion Experienced.
     hold_until: Time,
 }
@@ -177,6 +181,8 @@ impl Fair {
             scavenge: Scavenge::new(now),
             disturbed: now,
             last_cut: now,
+            before_cut: 0.0,
+            forgiven: 0,
             hold_until: now,
         }
     }
@@ -215,6 +221,9 @@ impl Fair {
         }
         if report.ce > 0 {
             self.on_ce(report.now);
+        }
+        if report.spurious > 0 {
+            self.on_spurious(report);
         }
         if let Some(round) = self.rounds.ended(report, &self.tuning) {
             self.end_round(&round, report);
@@ -319,6 +328,7 @@ impl Fair {
             delays_accepted: self.path.delays_accepted,
             competitions: self.competitions,
             overloads: self.overloads,
+            forgiven: self.forgiven,
         }
     }
 
@@ -361,6 +371,7 @@ impl Fair {
         let due = now.since(self.last_cut).as_secs_f64() >= self.path.srtt;
         if due {
             self.last_cut = now;
+            self.before_cut = self.path.bandwidth;
             self.lower(rate);
         }
         due
@@ -418,7 +429,7 @@ impl Fair {
             self.on_queue_drops(report);
         }
         if self.queue_drops(round, CROWDING_DEVIATIONS) {
-            self.on_crowding(report, calm && !probing && self.is_lossless());
+            self.on_crowding(report, round.queued.lost, calm && !probing && self.is_lossless());
         }
     }
 

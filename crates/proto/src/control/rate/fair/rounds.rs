@@ -32,6 +32,15 @@ impl Round {
     };
 }
 
+/// Losses in a long queue within two round trips.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    /// When the event began.
+    began: Time,
+    /// Number of losses that have not proved spurious. 0: a mark Congestion Experienced.
+    lost: u32,
+}
+
 /// The present round, and what the last rounds showed.
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
@@ -44,8 +53,8 @@ pub(super) struct Rounds {
     pub(super) standing: bool,
     /// The share of recent rounds in which a queue stood: a mean over about 12 rounds.
     pub(super) crowded: f64,
-    /// When two events of losses in a long queue began, the newest first. `None`: no such event.
-    events: [Option<Time>; 2],
+    /// Two events of losses in a long queue, the newest first. `None`: no such event.
+    events: [Option<Event>; 2],
 }
 
 impl Rounds {
@@ -94,15 +103,34 @@ impl Rounds {
         self.events = [None; 2];
     }
 
-    /// Records losses in a long queue at `now`. Losses within two round trips (`srtt`, s) of the
+    /// Records `lost` losses in a long queue at `now`. Losses within two round trips (`srtt`, s) of the
     /// last event belong to this event. Returns whether a new event began within `window` seconds
     /// of the event before.
-    pub(super) fn crowding_event(&mut self, now: Time, srtt: f64, window: f64) -> bool {
-        let since = |at: Time| now.since(at).as_secs_f64();
-        if self.events[0].is_some_and(|last| since(last) < 2.0 * srtt) {
+    pub(super) fn crowding_event(&mut self, now: Time, lost: u32, srtt: f64, window: f64) -> bool {
+        let since = |event: &Event| now.since(event.began).as_secs_f64();
+        if let Some(last) = self.events[0].as_mut().filter(|last| since(last) < 2.0 * srtt) {
+            last.lost += lost;
             return false;
         }
-        self.events = [Some(now), self.events[0]];
-        self.events[1].is_some_and(|before| since(before) <= window)
+        self.events = [Some(Event { began: now, lost }), self.events[0]];
+        self.events[1].is_some_and(|before| since(&before) <= window)
+    }
+
+    /// Takes `arrived` losses back, because the packets have arrived: losses of the present round, and then of the last
+    /// event. Returns how many of them counted as losses in a long queue, and when an event began of which no loss
+    /// remains; such an event is forgotten.
+    pub(super) fn take_back(&mut self, arrived: u32) -> (u32, Option<Time>) {
+        let of_round = arrived.min(self.now.all.lost);
+        let queued = of_round.min(self.now.queued.lost);
+        self.now.all.lost -= of_round;
+        self.now.queued.lost -= queued;
+        let Some(event) = self.events[0].as_mut().filter(|event| event.lost > 0) else { return (queued, None) };
+        let of_event = event.lost.min(arrived - of_round);
+        event.lost -= of_event;
+        let undone = (event.lost == 0).then_some(event.began);
+        if undone.is_some() {
+            self.events = [self.events[1], None];
+        }
+        (queued + of_event, undone)
     }
 }

@@ -13,6 +13,12 @@ use ripstop_base::Time;
 /// lost 1 % of its goodput. Half the value competes by chance. Double the value misses most drops.
 pub(super) const CROWDING_DEVIATIONS: f64 = 3.0;
 
+/// What losses in a long queue have caused is undone within this number of round trips, if the losses prove spurious.
+///
+/// Reordered packets come within a round trip of the loss. Half the value misses the latest. Double the value may raise the
+/// rate after the path has changed.
+const FORGIVEN_FOR: u32 = 4;
+
 impl Fair {
     /// Handles marks Congestion Experienced. Random loss cannot produce a mark, so a mark counts in
     /// every state. The cut lasts for at least a round trip: samples of packets sent before the cut
@@ -28,9 +34,26 @@ impl Fair {
         if self.cut(now, self.tuning.cut * self.path.bandwidth) {
             self.hold_until = now + self.round_trip();
             let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
-            if self.rounds.crowding_event(now, self.path.srtt, window) && self.mode != Mode::Scavenge {
+            if self.rounds.crowding_event(now, 0, self.path.srtt, window) && self.mode != Mode::Scavenge {
                 self.compete(now, self.path.bandwidth * self.path.srtt);
             }
+        }
+    }
+
+    /// Undoes what losses in a long queue have caused, if they were spurious: the packets only came late. The path
+    /// reordered them, and no queue was full.
+    pub(super) fn on_spurious(&mut self, report: &Report) {
+        let (forgiven, undone) = self.rounds.take_back(report.spurious);
+        self.forgiven += u64::from(forgiven);
+        let Some(began) = undone.filter(|began| report.now.since(*began) <= FORGIVEN_FOR * self.round_trip()) else {
+            return;
+        };
+        if matches!(self.state, State::Compete) && self.competition.is_some_and(|competition| competition.managed) {
+            self.competition = None;
+            self.enter(State::Cruise);
+        }
+        if self.last_cut >= began {
+            self.set_bandwidth(self.path.bandwidth.max(self.before_cut));
         }
     }
 
@@ -51,13 +74,13 @@ impl Fair {
 
     /// Handles losses in a long queue, those after a probe included: competes if such losses come
     /// again soon on a crowded path. `unprovoked`: no probe caused the losses, and the path has no random loss.
-    pub(super) fn on_crowding(&mut self, report: &Report, unprovoked: bool) {
+    pub(super) fn on_crowding(&mut self, report: &Report, lost: u32, unprovoked: bool) {
         if self.mode == Mode::Scavenge {
             self.scavenge.back_off(report.now, self.path.srtt);
             return;
         }
         let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
-        let again = self.rounds.crowding_event(report.now, self.path.srtt, window);
+        let again = self.rounds.crowding_event(report.now, lost, self.path.srtt, window);
         let left = self.left.filter(|left| unprovoked && left.managed);
         if let Some(competition) = left.and_then(|left| left.again(report.now, &self.path, &self.tuning)) {
             self.start_competition(competition);

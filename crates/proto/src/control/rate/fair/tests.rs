@@ -51,6 +51,7 @@ impl Driven {
                 next_number: self.number + in_flight / 1500,
                 report_every: Duration::from_millis(10),
                 ce,
+                spurious: 0,
                 losses: Default::default(),
             });
         }
