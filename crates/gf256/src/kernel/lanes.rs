@@ -24,6 +24,9 @@ pub(super) trait Lanes {
     /// The largest number of outputs that a product computes at a time. Their sums (two vectors
     /// each) must fit into the registers together with the other operands.
     const OUTPUTS: usize;
+    /// The largest number of vectors of an only output that are computed at a time. The sums must fit into the registers
+    /// together with the other operands.
+    const ONLY: usize;
     /// Whether it is faster to process two sources at a time. True where an instruction XORs three
     /// operands.
     const PAIRS: bool;

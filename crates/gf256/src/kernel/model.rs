@@ -31,6 +31,7 @@ macro_rules! model {
             type Entry = u64;
             const WIDTH: usize = $width;
             const OUTPUTS: usize = $outputs;
+            const ONLY: usize = if $outputs >= 8 { 24 } else { 2 * $outputs };
             const PAIRS: bool = $pairs;
             const CHAINS: usize = 12;
 

@@ -234,6 +234,19 @@ fn large_products() {
     }
 }
 
+#[test]
+fn an_only_output_of_every_number_of_vectors() {
+    for under in all() {
+        for vectors in 1..=55 {
+            // The only output takes up to 24 vectors at a time. The sources are an odd number, and prefetched ahead.
+            let len = 32 * vectors;
+            check_product(&under, ProductMode::Overwrite, &[len], &[len; 7], len as u64);
+            check_product(&under, ProductMode::Accumulate, &[len], &[len, len, len / 2, 64, len + 5], len as u64);
+        }
+        check_product(&under, ProductMode::Overwrite, &[1408], &[1408; 131], 3);
+    }
+}
+
 /// Compares a sum with a product whose factors are all 1.
 fn check_sum(under: &Under, mode: ProductMode, len: usize, source_lens: &[usize], seed: usize) {
     let noisy: Vec<Vec<u8>> = source_lens.iter().enumerate().map(|(k, n)| noise(n + 64, (seed + k) as u64)).collect();

@@ -22,6 +22,8 @@ impl Lanes for Gfni512 {
     const WIDTH: usize = 64;
     // Of the 32 registers, 16 hold accumulators, 4 hold sources and 2 hold matrices.
     const OUTPUTS: usize = 8;
+    // 24 registers hold accumulators. A packet of 1400 bytes has 22 vectors, so each source is read one time.
+    const ONLY: usize = 24;
     const PAIRS: bool = true;
     const CHAINS: usize = 12;
 
@@ -103,6 +105,7 @@ impl Lanes for Gfni256 {
     const WIDTH: usize = 32;
     // Of the 16 registers, 12 hold accumulators, 2 hold sources, 1 holds a matrix and 1 a product.
     const OUTPUTS: usize = 6;
+    const ONLY: usize = 12;
     const PAIRS: bool = false;
     const CHAINS: usize = 12;
 
@@ -188,6 +191,7 @@ impl Lanes for Shuffle256 {
     // Of the 16 registers, 8 hold accumulators, 4 hold halves of sources, 2 hold tables and 2
     // products.
     const OUTPUTS: usize = 4;
+    const ONLY: usize = 8;
     const PAIRS: bool = false;
     const CHAINS: usize = 12;
 
