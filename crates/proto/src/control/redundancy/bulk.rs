@@ -74,8 +74,9 @@ pub enum Backlog {
 /// The question is asked for every packet that leaves, so the rule remembers earlier results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BulkRule {
-    all: Guard,
-    recent: Guard,
+    /// What is known of flights without and with runs of losses. A queue that fills and empties changes between the two
+    /// all the time.
+    guards: [Guards; 2],
     /// The losses that `steady` used last.
     losses: Losses,
 }
@@ -114,8 +115,9 @@ impl BulkRule {
         let losses = if in_runs { losses } else { Losses { burst: 1.0, ..losses } };
         let dither = if matches!(ahead, Backlog::Nothing) { 0.0 } else { dither };
         let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
-        !self.all.is_masked(Flight { sources, ..all }, losses, whole)
-            || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
+        let guards = &mut self.guards[usize::from(in_runs)];
+        !guards.all.is_masked(Flight { sources, ..all }, losses, whole)
+            || (all.sources >= LARGE_FLIGHT && !guards.recent.is_masked(recent, losses, newest))
     }
 
     /// The losses from which the probabilities are computed. If `losses` differ
@@ -185,7 +187,7 @@ fn relaxation(rounds: f64, rtt: Duration) -> f64 {
 /// Number of remembered results in a [`Guard`].
 ///
 /// While losses are repaired, the numbers of repairs and of missing symbols change from packet to packet, between few
-/// values. With half the number, results are computed again more often. Double the number takes 2.5 kB more for each
+/// values. With half the number, results are computed again more often. Double the number takes 5 kB more for each
 /// peer.
 const REMEMBERED: usize = 16;
 
@@ -198,6 +200,13 @@ const REMEMBERED: usize = 16;
 pub(super) struct Guard {
     /// The results, at an index that follows from the deficit and the number of repairs.
     results: [Known; REMEMBERED],
+}
+
+/// What [`BulkRule`] remembers of whole flights, and of the newest parts of flights.
+#[derive(Clone, Copy, Debug, Default)]
+struct Guards {
+    all: Guard,
+    recent: Guard,
 }
 
 /// What is known of flights with one deficit and one number of repairs.
