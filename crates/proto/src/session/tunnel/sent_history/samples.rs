@@ -25,7 +25,8 @@ impl SentHistory {
         let Some(record) = feedback.largest.checked_sub(self.first).and_then(|i| self.records.get(i as usize)) else {
             return;
         };
-        let base = record.base.or(self.origin);
+        let later = self.bases.partition_point(|(from, _)| *from <= feedback.largest);
+        let base = later.checked_sub(1).and_then(|at| self.bases.get(at)).map(|(_, base)| *base).or(self.origin);
         let app_limited = record.app_limited;
         let newest = Base {
             number: feedback.largest,
@@ -40,6 +41,11 @@ impl SentHistory {
         let rtt = is_valid.then(|| elapsed.saturating_sub(feedback.delay));
         self.limited = self.limited.filter(|last| *last > newest.number);
         self.largest = Some(newest);
+        let next = self.next();
+        match self.bases.back_mut() {
+            Some((from, base)) if *from == next => *base = newest,
+            _ => self.bases.push_back((next, newest)),
+        }
         self.origin = self.origin.or(Some(newest));
         if let Some(rtt) = rtt {
             self.smooth(rtt);
