@@ -218,8 +218,14 @@ impl LossEstimator {
     /// - For less than [`CLEAN_AFTER`] after a loss, the result is [`LossEstimator::expected`].
     /// - Later the result is 0.
     pub fn proactive(&self, now: Time) -> f64 {
+        self.proactive_of(now, self.losses())
+    }
+
+    /// [`LossEstimator::proactive`], with the present result of [`LossEstimator::losses`].
+    #[inline]
+    fn proactive_of(&self, now: Time, losses: Losses) -> f64 {
         match self.last_loss {
-            Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
+            Some(at) if now.since(at) < CLEAN_AFTER => losses.share,
             Some(_) => 0.0,
             None => self.ignorance() * self.presumed.share,
         }
@@ -231,13 +237,25 @@ impl LossEstimator {
     /// loss, the path counts as clean only after 3 expected losses have not come, or after 60 s. Before the first
     /// loss, single losses are expected: the largest share of which 3 losses would have shown.
     pub fn proactive_interactive(&self, now: Time) -> Losses {
+        self.proactive_interactive_of(now, self.losses())
+    }
+
+    /// The results of [`LossEstimator::losses`], [`LossEstimator::proactive`] and
+    /// [`LossEstimator::proactive_interactive`], for one estimate.
+    #[inline]
+    pub fn all(&self, now: Time) -> (Losses, f64, Losses) {
         let losses = self.losses();
+        (losses, self.proactive_of(now, losses), self.proactive_interactive_of(now, losses))
+    }
+
+    #[inline]
+    fn proactive_interactive_of(&self, now: Time, losses: Losses) -> Losses {
         match self.last_loss {
             Some(at) if now.since(at) < SPARSE_CLEAN && (self.since_loss as f64) * self.share_then < SPARSE_LOSSES => {
                 losses
             }
             None if self.ignorance() == 0.0 => Losses { share: SPARSE_LOSSES / self.packets.max(1) as f64, burst: 1.0 },
-            _ => Losses { share: self.proactive(now), ..losses },
+            _ => Losses { share: self.proactive_of(now, losses), ..losses },
         }
     }
 

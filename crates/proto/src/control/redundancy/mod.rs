@@ -236,7 +236,10 @@ impl Spread {
     /// The part of `flight` that one repair concerns: every `step`-th symbol.
     fn thin(self, flight: Flight) -> Flight {
         let Flight { deficit, sources, repairs } = flight;
-        Flight { deficit: deficit.div_ceil(self.step), sources: sources / self.step, repairs: repairs / self.step }
+        // The step is a power of two, so shifts divide by it.
+        let log = self.step.trailing_zeros();
+        let up = deficit >> log << log < deficit;
+        Flight { deficit: (deficit >> log) + u32::from(up), sources: sources >> log, repairs: repairs >> log }
     }
 }
 /// Number of repairs that should follow an interactive packet.

@@ -54,11 +54,13 @@ pub(super) struct Pacer {
     /// Whether the datagrams of the last quantum have left, and the next quantum has not begun.
     closed: bool,
     quantum: Duration,
+    /// The pacing rate, byte/s, and the round-trip time that `quantum` follows from.
+    quantum_of: (f64, Duration),
 }
 
 impl Pacer {
     pub(super) fn new(now: Time) -> Pacer {
-        Pacer { next: now, held: false, closed: false, quantum: LEAST }
+        Pacer { next: now, held: false, closed: false, quantum: LEAST, quantum_of: (0.0, Duration::MAX) }
     }
 
     /// Whether a datagram may leave now. Between two quanta, no datagram may leave until at least half a quantum is due.
@@ -86,8 +88,11 @@ impl Pacer {
     /// plus [`LATE_TIMER`]. If a datagram was waiting, the limit is half of the round-trip time `srtt` if this is more,
     /// but at most [`LATE`].
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
-        let longest = Duration::from_secs_f64((LARGEST / rate.max(1.0)).min(1.0));
-        self.quantum = (srtt / RTT_PARTS).min(MOST).min(longest).max(LEAST);
+        if (rate, srtt) != self.quantum_of {
+            let longest = Duration::from_secs_f64((LARGEST / rate.max(1.0)).min(1.0));
+            self.quantum = (srtt / RTT_PARTS).min(MOST).min(longest).max(LEAST);
+            self.quantum_of = (rate, srtt);
+        }
         // Unused sending time before `now - most` is not kept.
         let least = self.quantum + LATE_TIMER;
         let most = if self.held { (srtt / 2).clamp(least, LATE) } else { least };

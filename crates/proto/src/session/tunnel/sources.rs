@@ -12,6 +12,7 @@ use crate::wire::{Feedback, Gap};
 use ripstop_base::Time;
 use ripstop_codes::window::{Encoder, IdRanges};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 /// What the sender knows about a source symbol.
@@ -153,6 +154,19 @@ impl<P: InnerPacket> Sources<P> {
     /// Length of symbol `id`, bytes. 0: the symbol is not in the window.
     pub(super) fn bytes(&self, id: u64) -> u32 {
         self.get(id).map_or(0, |source| source.bytes)
+    }
+
+    /// Length of the longest symbol of `ids`, bytes. Symbols that are not in the window do not count.
+    pub(super) fn longest(&self, ids: Range<u64>) -> u32 {
+        let at = |id: u64| (id.clamp(self.first, self.next()) - self.first) as usize;
+        let ids = at(ids.start)..at(ids.end.max(ids.start));
+        let (mut longest, (front, back)) = (0, self.sources.as_slices());
+        let split = ids.start.min(front.len())..ids.end.min(front.len());
+        let rest = ids.start.saturating_sub(front.len())..ids.end.saturating_sub(front.len());
+        for source in front[split].iter().chain(&back[rest]) {
+            longest = longest.max(source.bytes);
+        }
+        longest
     }
 
     /// The encoder, which makes repairs.
@@ -369,6 +383,20 @@ mod tests {
     fn report(unseen: &[u64], deficit: u32, end: u64) -> Feedback {
         let unseen = unseen.iter().map(|id| *id..*id + 1).collect();
         Feedback { next_undecoded: 10, end, unseen, deficit, ..Feedback::default() }
+    }
+
+    #[test]
+    fn the_longest_of_a_range_is_found() {
+        let mut sources = Sources::new();
+        for len in [40, 90, 30, 60, 50] {
+            let meta = Meta { flow: 1, order: Order::InOrder, len, ack: None };
+            let payload = Symbol::from_slice(&vec![0; len as usize]);
+            let (class, since, repeated) = (Class::Bulk, Time::ZERO, false);
+            sources.push(Time::ZERO, Queued { payload, meta, class, since, repeated }, 0);
+        }
+        assert_eq!([0..5, 2..5, 2..3, 4..99, 7..99, 3..3].map(|ids| sources.longest(ids)), [90, 60, 30, 50, 0, 0]);
+        sources.drop_first();
+        assert_eq!([0..2, 0..1, 2..3].map(|ids| sources.longest(ids)), [90, 0, 30]);
     }
 
     #[test]

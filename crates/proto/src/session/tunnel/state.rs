@@ -33,8 +33,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     pub(super) fn path(&self, now: Time) -> PathView {
-        let (losses, proactive) = (self.loss.losses(), self.loss.proactive(now));
-        let (sparse, view) = (self.loss.proactive_interactive(now), self.rate.view());
+        let ((losses, proactive, sparse), view) = (self.loss.all(now), self.rate.view());
         let carried = (view.bandwidth * self.sent_history.srtt().as_secs_f64()).max(1.0);
         PathView {
             losses,

@@ -85,9 +85,12 @@ impl FlowRate {
 
     /// Counts `bytes` that arrived at `now`, and returns the new rate, byte/s.
     pub(super) fn count(&mut self, now: Time, bytes: usize) -> f64 {
-        let dt = now.since(self.last).as_secs_f64();
-        self.last = now;
-        self.rate *= (-dt / Self::TIME_CONSTANT).exp();
+        // Packets that come together need no decay: it would be a factor of 1.
+        if now != self.last {
+            let dt = now.since(self.last).as_secs_f64();
+            self.last = now;
+            self.rate *= (-dt / Self::TIME_CONSTANT).exp();
+        }
         self.rate += bytes as f64 / Self::TIME_CONSTANT;
         self.rate
     }

@@ -436,5 +436,6 @@ impl Repairs {
 
 /// Length of the longest member, bytes.
 fn longest<P: InnerPacket>(members: &Members, sources: &Sources<P>) -> u32 {
-    members.iter().map(|id| sources.bytes(id)).max().unwrap_or(0)
+    let single = members.singles().iter().map(|id| sources.bytes(*id)).max();
+    single.unwrap_or(0).max(sources.longest(members.tail()))
 }
