@@ -1,10 +1,11 @@
 //! How many runs of a scheme a campaign makes on a link.
 
+use super::measure::{GrowingRuns, MeasuredScheme};
 use super::scenes::CampaignStage;
-use super::simulate::MeasuredScheme;
 use super::unfitted::Unfitted;
 use crate::error::LabResult;
 use ripstop_model::plan::PlanScheme;
+use ripstop_sim::scenario::Scenario;
 
 /// Limits for the number of runs of a scheme on a link.
 #[derive(Clone, Copy, Debug)]
@@ -42,22 +43,23 @@ impl Effort {
         format!("{self:?} {KNOWN:?}")
     }
 
-    /// Calls `run` with a growing number of runs, until the mean is known ([`KNOWN`]) or the limits are
-    /// reached. `capacity` is C (1-p), the capacity of the link after losses, bit/s.
+    /// Simulates a growing number of runs of `scenario`, which must be one of the scenarios of `stage`. Stops when the mean
+    /// is known ([`KNOWN`]) or the limits are reached. `capacity` is C (1-p), the capacity of the link after losses, bit/s.
     ///
     /// # Errors
-    /// The error of `run`.
+    /// The simulator refuses the scenario.
     pub(super) fn until_known(
         &self,
         stage: &CampaignStage,
         capacity: f64,
-        run: impl Fn(u32) -> LabResult<MeasuredScheme>,
+        scenario: &Scenario,
+        threads: usize,
     ) -> LabResult<MeasuredScheme> {
         let (fewest, most) = self.runs;
         let most = ((self.bits / stage.bits()) as u32).clamp(fewest, most);
-        let mut runs = fewest;
+        let (mut growing, mut runs) = (GrowingRuns::new(stage, scenario), fewest);
         loop {
-            let measured = run(runs)?;
+            let measured = growing.up_to(runs, threads)?;
             let (error, enough) = (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
             // A few runs may agree by chance. With the minimum number of runs, the standard error must
             // therefore be ten times smaller.

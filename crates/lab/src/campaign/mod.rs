@@ -22,12 +22,12 @@ pub mod draw;
 mod effort;
 pub mod errors;
 pub mod judge;
+mod measure;
 pub mod page;
 mod scenes;
 mod simulate;
 pub mod unfitted;
 
+pub use measure::{MeasuredScheme, measure, measure_requests, measure_scenario};
 pub use scenes::CampaignStage;
-pub use simulate::{
-    CampaignDraw, MeasuredScheme, TakenResults, measure, measure_requests, measure_scenario, run_seed, simulate,
-};
+pub use simulate::{CampaignDraw, TakenResults, run_seed, simulate};

@@ -8,19 +8,17 @@
 use super::behaviour;
 use super::draw;
 use super::effort::{Effort, REQUEST_RUNS};
+use super::measure::{MeasuredScheme, measure_requests};
 use super::scenes::CampaignStage;
 use super::unfitted::Unfitted;
 use crate::cell::{SIMULATOR, hash_of};
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
-use ripstop_model::plan::campaign::{
-    CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
-};
+use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, RequestResult};
 use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, predict};
-use ripstop_sim::engine::Sample;
-use ripstop_sim::scenario::{self, Scenario, ScenarioError, ScenarioReport};
+use ripstop_sim::scenario::Scenario;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 /// Says which links a campaign draws.
 #[derive(Clone, Copy, Debug)]
@@ -44,20 +42,6 @@ pub struct TakenResults<'a> {
     pub results: &'a CampaignResults,
     /// The names of the schemes that are simulated. The results of all other schemes, and the requests, are taken over.
     pub simulated: &'a [String],
-}
-
-/// The simulated goodput and delays of a scheme on a link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct MeasuredScheme {
-    /// The goodput of each run, summed over all connections, bit/s.
-    pub each_bps: Vec<f64>,
-    /// The number of bytes that the link sent for each byte of payload that arrived. Packets that a
-    /// full queue drops do not count. `None` when nothing arrived.
-    pub sent_per_useful: Option<f64>,
-    /// The median packet delay, seconds.
-    pub delay_p50_s: Option<f64>,
-    /// The 99th percentile of packet delay, seconds.
-    pub delay_p99_s: Option<f64>,
 }
 
 /// Simulates the schemes on the links of `draw`.
@@ -130,96 +114,9 @@ fn check_taken(taken: TakenResults<'_>, now: &CampaignRecord, links: u64) -> Lab
     Ok(())
 }
 
-/// Simulates `runs` runs of `scheme` on `stage`.
-///
-/// # Errors
-/// The simulator refuses the link.
-pub fn measure(
-    stage: &CampaignStage,
-    scheme: PlanScheme,
-    runs: u32,
-    seed: u64,
-    threads: usize,
-) -> LabResult<MeasuredScheme> {
-    measure_scenario(stage, &stage.scenario(scheme, runs, seed), threads)
-}
-
-/// Simulates `scenario`, which must be one of the scenarios of `stage`.
-///
-/// # Errors
-/// The simulator refuses the link.
-pub fn measure_scenario(stage: &CampaignStage, scenario: &Scenario, threads: usize) -> LabResult<MeasuredScheme> {
-    let refused = |error: ScenarioError| LabError::Input(error.to_string());
-    let totals = scenario::run_all(scenario, threads, || {}).map_err(refused)?;
-    let all = ScenarioReport::new(scenario, &totals);
-    let flows = f64::from(stage.flows);
-    let each = |run| ScenarioReport::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
-    // The path's link is the last link, in the direction of the data.
-    let utilisation = all.links[all.links.len() - 2].utilisation.mean.unwrap_or(0.0);
-    let each_bps: Vec<f64> = totals.iter().map(each).collect();
-    let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;
-    let offered = utilisation * stage.forth.rate.bps() as f64;
-    Ok(MeasuredScheme {
-        sent_per_useful: (useful > 0.0).then(|| offered / useful),
-        each_bps,
-        delay_p50_s: all.flows[0].delay_s.p50,
-        delay_p99_s: all.flows[0].delay_s.p99,
-    })
-}
-
-/// Simulates requests. `scenario` must come from [`CampaignStage::requests`].
-///
-/// # Errors
-/// The simulator refuses the link.
-pub fn measure_requests(scenario: &Scenario, threads: usize) -> LabResult<RequestResult> {
-    let report = scenario::run(scenario, threads, || {}).map_err(|error| LabError::Input(error.to_string()))?;
-    let completion = report.flows[0].completion_s;
-    Ok(RequestResult { p50_s: completion.p50, p99_s: completion.p99 })
-}
-
 /// The seed of all simulations on link `number` of the campaign of `seed`.
 pub fn run_seed(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(1 << 32).wrapping_add(number)
-}
-
-impl MeasuredScheme {
-    /// The mean goodput, bit/s.
-    pub fn mean(&self) -> f64 {
-        self.each_bps.iter().sum::<f64>() / self.each_bps.len().max(1) as f64
-    }
-
-    /// The standard deviation of a run's goodput, bit/s. 0 when there is one run.
-    pub fn deviation(&self) -> f64 {
-        let mean = self.mean();
-        let squares: f64 = self.each_bps.iter().map(|run| (run - mean) * (run - mean)).sum();
-        (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
-    }
-
-    /// Half the width of the 95 % confidence interval of the mean, bit/s. `None` when there is one
-    /// run.
-    pub fn interval(&self) -> Option<f64> {
-        self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
-    }
-
-    /// The standard error of the mean, bit/s.
-    pub(super) fn standard_error(&self) -> f64 {
-        self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
-    }
-
-    /// The entry of this scheme in the campaign's data. The entry also has the predicted goodput,
-    /// bit/s.
-    fn into_result(self, predicted_bps: f64) -> SchemeResult {
-        SchemeResult {
-            predicted_bps,
-            mean_bps: self.mean(),
-            deviation_bps: self.deviation(),
-            runs: self.each_bps.len() as u32,
-            first_bps: self.each_bps.iter().copied().take(KEPT_RUNS).collect(),
-            sent_per_useful: self.sent_per_useful,
-            packet_p50_s: self.delay_p50_s,
-            packet_p99_s: self.delay_p99_s,
-        }
-    }
 }
 
 /// The settings that all links of a campaign share.
@@ -251,10 +148,10 @@ fn simulate_link(
             continue;
         }
         show(scheme.name());
-        let scenario = stage.scenario(scheme, Effort::of(scheme).most_runs(), seed);
-        let run = |runs| measure(&stage, scheme, runs, seed, threads);
-        let make = || Effort::of(scheme).until_known(&stage, path.capacity(), run);
-        let measured: MeasuredScheme = kept(store, &scenario, &Effort::of(scheme).rule(), make)?;
+        let effort = Effort::of(scheme);
+        let scenario = stage.scenario(scheme, effort.most_runs(), seed);
+        let make = || effort.until_known(&stage, path.capacity(), &scenario, threads);
+        let measured: MeasuredScheme = kept(store, &scenario, &effort.rule(), make)?;
         let predicted = predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
     }
@@ -264,10 +161,9 @@ fn simulate_link(
         let Some(predicted) = plan.goodput_bps() else { continue };
         show(scheme.name());
         let effort = Effort::of_unfitted(scheme);
-        let run = |runs| measure_scenario(&stage, &plan.scenario(&stage, runs, seed), threads);
-        let make = || effort.until_known(&stage, path.capacity(), run);
-        let measured: MeasuredScheme =
-            kept(store, &plan.scenario(&stage, effort.most_runs(), seed), &effort.rule(), make)?;
+        let scenario = plan.scenario(&stage, effort.most_runs(), seed);
+        let make = || effort.until_known(&stage, path.capacity(), &scenario, threads);
+        let measured: MeasuredScheme = kept(store, &scenario, &effort.rule(), make)?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted));
     }
     let requests = |scheme: PlanScheme| -> LabResult<RequestResult> {
@@ -311,6 +207,7 @@ fn kept<T: Serialize + DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::super::data;
+    use super::super::measure::{measure, measure_scenario};
     use super::*;
 
     /// The number of links of the report that are simulated again. The links that take the least
