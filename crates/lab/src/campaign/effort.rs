@@ -43,7 +43,7 @@ impl Effort {
         format!("{self:?} {KNOWN:?}")
     }
 
-    /// Simulates a growing number of runs of `scenario`, which must be one of the scenarios of `stage`. Stops when the mean
+    /// Simulates a growing number of runs of `scenario`, which must be one of the scenarios of `stage`. Ends when the mean
     /// is known ([`KNOWN`]) or the limits are reached. `capacity` is C (1-p), the capacity of the link after losses, bit/s.
     ///
     /// # Errors
@@ -53,13 +53,12 @@ impl Effort {
         stage: &CampaignStage,
         capacity: f64,
         scenario: &Scenario,
-        threads: usize,
     ) -> LabResult<MeasuredScheme> {
         let (fewest, most) = self.runs;
         let most = ((self.bits / stage.bits()) as u32).clamp(fewest, most);
         let (mut growing, mut runs) = (GrowingRuns::new(stage, scenario), fewest);
         loop {
-            let measured = growing.up_to(runs, threads)?;
+            let measured = growing.up_to(runs, 1)?;
             let (error, enough) = (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
             // A few runs may agree by chance. With the minimum number of runs, the standard error must
             // therefore be ten times smaller.

@@ -21,6 +21,7 @@ pub mod data;
 pub mod draw;
 mod effort;
 pub mod errors;
+mod jobs;
 pub mod judge;
 mod measure;
 pub mod page;
@@ -28,6 +29,7 @@ mod scenes;
 mod simulate;
 pub mod unfitted;
 
+pub use jobs::run_seed;
 pub use measure::{MeasuredScheme, measure, measure_requests, measure_scenario};
 pub use scenes::CampaignStage;
-pub use simulate::{CampaignDraw, TakenResults, run_seed, simulate};
+pub use simulate::{CampaignDraw, TakenResults, simulate};

@@ -7,18 +7,14 @@
 
 use super::behaviour;
 use super::draw;
-use super::effort::{Effort, REQUEST_RUNS};
-use super::measure::{MeasuredScheme, measure_requests};
-use super::scenes::CampaignStage;
+use super::jobs::{self, Done, Job, Task};
 use super::unfitted::Unfitted;
-use crate::cell::{SIMULATOR, hash_of};
+use crate::cell::SIMULATOR;
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
-use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, RequestResult};
-use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, predict};
-use ripstop_sim::scenario::Scenario;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights};
+use std::collections::BTreeMap;
 
 /// Says which links a campaign draws.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +40,7 @@ pub struct TakenResults<'a> {
     pub simulated: &'a [String],
 }
 
-/// Simulates the schemes on the links of `draw`.
+/// Simulates the schemes on the links of `draw`, on `threads` threads. The results do not depend on this number.
 ///
 /// Results that are already in the store are not simulated again. `show` is called with a progress
 /// message when a scheme begins on a link. With `taken`, only some schemes are simulated.
@@ -58,9 +54,8 @@ pub fn simulate(
     weights: &Weights,
     store: &ResultStore,
     threads: usize,
-    show: &dyn Fn(String),
+    show: &(dyn Fn(String) + Sync),
 ) -> LabResult<CampaignResults> {
-    let shared = Shared { seed: draw.seed, taken, weights, store, threads };
     let CampaignDraw { seed, links, plain_links, max_rate_bps } = draw;
     let most = links.max(plain_links);
     let campaign = CampaignRecord {
@@ -74,17 +69,46 @@ pub fn simulate(
     if let Some(taken) = taken {
         check_taken(taken, &campaign, most)?;
     }
-    let mut link = Vec::with_capacity(most as usize);
     let slow = |path: &NetworkPath| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
     let drawn = (0..).map(|number| (number, draw::link(seed, number))).filter(|(_, path)| slow(path));
-    for (done, (number, path)) in (0..most).zip(drawn) {
-        let all_schemes = done < links;
-        let scheme_begins = |scheme: &str| {
-            show(format!("seed {seed}, link {number} ({done} of {most} done): {scheme}"));
-        };
-        link.push(simulate_link(shared, number, &path, all_schemes, &scheme_begins)?);
+    let mut link = Vec::with_capacity(most as usize);
+    let mut jobs = Vec::new();
+    for (index, (number, path)) in (0..most as usize).zip(drawn) {
+        let before = taken.map(|taken| taken_link(taken, number, &path)).transpose()?;
+        for task in tasks((index as u64) < links, taken) {
+            jobs.push(Job { index, number, path, task });
+        }
+        let none = || LinkResult { number, path, plain_requests: None, tunnel_requests: None, scheme: BTreeMap::new() };
+        link.push(before.cloned().unwrap_or_else(none));
+    }
+    for (index, done) in jobs::simulate(jobs, seed, weights, store, threads, show)? {
+        add(&mut link[index], done);
     }
     Ok(CampaignResults { campaign, link })
+}
+
+/// What is simulated on a link. If `all_schemes` is false, only the plain TCPs are simulated.
+fn tasks(all_schemes: bool, taken: Option<TakenResults<'_>>) -> Vec<Task> {
+    let is_due = |name: &str| taken.is_none_or(|taken| taken.simulated.iter().any(|simulated| simulated == name));
+    let fitted = PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel());
+    let mut tasks: Vec<Task> = fitted.filter(|scheme| is_due(scheme.name())).map(Task::Fitted).collect();
+    if all_schemes {
+        tasks.extend(Unfitted::ALL.into_iter().filter(|scheme| is_due(scheme.name())).map(Task::Unfitted));
+    }
+    if all_schemes && taken.is_none() {
+        tasks.extend([PlanScheme::Cubic, PlanScheme::TunnelCubic].map(Task::Requests));
+    }
+    tasks
+}
+
+/// Adds a new result to those of its link.
+fn add(link: &mut LinkResult, done: Done) {
+    match done {
+        Done::Scheme(name, Some(result)) => drop(link.scheme.insert(name.to_owned(), result)),
+        Done::Scheme(name, None) => drop(link.scheme.remove(name)),
+        Done::Requests(scheme, result) if scheme.is_tunnel() => link.tunnel_requests = Some(result),
+        Done::Requests(_, result) => link.plain_requests = Some(result),
+    }
 }
 
 /// Checks that the results `taken` are of the campaign `now` with `links` links.
@@ -114,70 +138,6 @@ fn check_taken(taken: TakenResults<'_>, now: &CampaignRecord, links: u64) -> Lab
     Ok(())
 }
 
-/// The seed of all simulations on link `number` of the campaign of `seed`.
-pub fn run_seed(seed: u64, number: u64) -> u64 {
-    seed.wrapping_mul(1 << 32).wrapping_add(number)
-}
-
-/// The settings that all links of a campaign share.
-#[derive(Clone, Copy)]
-struct Shared<'a> {
-    seed: u64,
-    taken: Option<TakenResults<'a>>,
-    weights: &'a Weights,
-    store: &'a ResultStore,
-    threads: usize,
-}
-
-/// Simulates the schemes and the requests on link `number` of the draw. If `all_schemes` is false,
-/// only the plain TCPs are simulated.
-fn simulate_link(
-    shared: Shared<'_>,
-    number: u64,
-    path: &NetworkPath,
-    all_schemes: bool,
-    show: &dyn Fn(&str),
-) -> LabResult<LinkResult> {
-    let Shared { taken, weights, store, threads, .. } = shared;
-    let (stage, seed) = (CampaignStage::of(path), run_seed(shared.seed, number));
-    let before = taken.map(|taken| taken_link(taken, number, path)).transpose()?;
-    let mut found = before.map(|link| link.scheme.clone()).unwrap_or_default();
-    let is_due = |name: &str| taken.is_none_or(|taken| taken.simulated.iter().any(|simulated| simulated == name));
-    for scheme in PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
-        if !is_due(scheme.name()) {
-            continue;
-        }
-        show(scheme.name());
-        let effort = Effort::of(scheme);
-        let scenario = stage.scenario(scheme, effort.most_runs(), seed);
-        let make = || effort.until_known(&stage, path.capacity(), &scenario, threads);
-        let measured: MeasuredScheme = kept(store, &scenario, &effort.rule(), make)?;
-        let predicted = predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
-        found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
-    }
-    for scheme in Unfitted::ALL.into_iter().filter(|scheme| all_schemes && is_due(scheme.name())) {
-        found.remove(scheme.name());
-        let plan = scheme.plan(path, weights)?;
-        let Some(predicted) = plan.goodput_bps() else { continue };
-        show(scheme.name());
-        let effort = Effort::of_unfitted(scheme);
-        let scenario = plan.scenario(&stage, effort.most_runs(), seed);
-        let make = || effort.until_known(&stage, path.capacity(), &scenario, threads);
-        let measured: MeasuredScheme = kept(store, &scenario, &effort.rule(), make)?;
-        found.insert(scheme.name().to_owned(), measured.into_result(predicted));
-    }
-    let requests = |scheme: PlanScheme| -> LabResult<RequestResult> {
-        let scenario = stage.requests(scheme, REQUEST_RUNS, seed);
-        kept(store, &scenario, &format!("{REQUEST_RUNS}"), || measure_requests(&scenario, threads))
-    };
-    let [plain_requests, tunnel_requests] = match before {
-        Some(before) => [before.plain_requests, before.tunnel_requests],
-        None if all_schemes => [Some(requests(PlanScheme::Cubic)?), Some(requests(PlanScheme::TunnelCubic)?)],
-        None => [None, None],
-    };
-    Ok(LinkResult { number, path: *path, plain_requests, tunnel_requests, scheme: found })
-}
-
 /// The result on link `number` of the draw that is taken over.
 fn taken_link<'a>(taken: TakenResults<'a>, number: u64, path: &NetworkPath) -> LabResult<&'a LinkResult> {
     let link = taken.results.link.iter().find(|link| link.number == number && link.path == *path);
@@ -185,30 +145,11 @@ fn taken_link<'a>(taken: TakenResults<'a>, number: u64, path: &NetworkPath) -> L
     link.ok_or_else(missing)
 }
 
-/// The result of `scenario` from the store. If the store has no result, calls `make` and stores the
-/// new result. `rule` says what decides the number of runs, and is part of the key.
-fn kept<T: Serialize + DeserializeOwned>(
-    store: &ResultStore,
-    scenario: &Scenario,
-    rule: &str,
-    make: impl FnOnce() -> LabResult<T>,
-) -> LabResult<T> {
-    let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
-    let key = hash_of(&["plan", SIMULATOR, rule, &text]);
-    let unreadable = |error: serde_json::Error| LabError::work("the store", error);
-    if let Some(kept) = store.get(&key)? {
-        return serde_json::from_str(&kept).map_err(unreadable);
-    }
-    let new = make()?;
-    store.put(&key, SIMULATOR, &serde_json::to_string(&new).map_err(unreadable)?)?;
-    Ok(new)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::data;
-    use super::super::measure::{measure, measure_scenario};
+    use super::super::{CampaignStage, data, measure, measure_scenario, run_seed};
     use super::*;
+    use ripstop_model::plan::predict;
 
     /// The number of links of the report that are simulated again. The links that take the least
     /// time are chosen.
@@ -349,5 +290,24 @@ mod tests {
         ] {
             assert!(message.contains(words), "`{words}` is missing in: {message}");
         }
+    }
+
+    /// A campaign of two slow links, and one more for plain TCP.
+    fn slow_links(threads: usize) -> CampaignResults {
+        let store = ResultStore::in_memory().unwrap();
+        let draw = CampaignDraw { seed: 3, links: 2, plain_links: 3, max_rate_bps: Some(1_000_000) };
+        simulate(draw, None, &data::weights().unwrap(), &store, threads, &|_| ()).unwrap()
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_result() {
+        let results = slow_links(1);
+        assert_eq!(results, slow_links(3));
+        let schemes: Vec<usize> = results.link.iter().map(|link| link.scheme.len()).collect();
+        assert_eq!(results.link.len(), 3);
+        assert!(schemes[..2].iter().all(|count| *count > PlanScheme::FITTED.len()), "{schemes:?}");
+        assert_eq!(schemes[2], 3, "only the plain TCPs");
+        let requests: Vec<bool> = results.link.iter().map(|link| link.tunnel_requests.is_some()).collect();
+        assert_eq!(requests, [true, true, false]);
     }
 }
