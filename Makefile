@@ -53,7 +53,7 @@ papers: ## compute the papers' models and experiments again, and write pages and
 plan-report: ## fit the planner to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (two hours)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
+	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
 	cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null

@@ -32,6 +32,10 @@ pub(super) struct Flags {
     /// Leave out links above this rate. Links with high rates take the most time [default: leave out no link]
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
+    /// Simulate only plain TCP and TCP in the tunnel, whose weights are fitted. Leave out TCP/NC, the block code and TCP/LT,
+    /// which the fit of the weights does not need. The report then has no errors of these three
+    #[arg(long, conflicts_with_all = ["add", "page", "errors"])]
+    fitted_only: bool,
     /// The file that keeps the result of each simulation
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
@@ -81,6 +85,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         links: flags.links,
         plain_links: flags.plain_links.unwrap_or(flags.links).max(flags.links),
         max_rate_bps: flags.max_rate.map(Rate::bps),
+        fitted_only: flags.fitted_only,
     };
     let from = flags.from.as_deref().map(read_results).transpose()?;
     let taken = from.as_ref().zip(flags.add.as_deref());

@@ -16,7 +16,7 @@ use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult}
 use ripstop_model::plan::{NetworkPath, PlanScheme, Weights};
 use std::collections::BTreeMap;
 
-/// Says which links a campaign draws.
+/// Says which links a campaign draws, and which schemes it simulates.
 #[derive(Clone, Copy, Debug)]
 pub struct CampaignDraw {
     /// The seed of the draw.
@@ -29,6 +29,8 @@ pub struct CampaignDraw {
     /// The highest rate of a link, bit/s. Links with a higher rate are skipped. `None` skips no
     /// link.
     pub max_rate_bps: Option<u64>,
+    /// Whether only the fitted schemes are simulated. The fit of the weights needs no others.
+    pub fitted_only: bool,
 }
 
 /// Results of an earlier campaign that are taken over, so that only some schemes are simulated.
@@ -56,7 +58,7 @@ pub fn simulate(
     threads: usize,
     show: &(dyn Fn(String) + Sync),
 ) -> LabResult<CampaignResults> {
-    let CampaignDraw { seed, links, plain_links, max_rate_bps } = draw;
+    let CampaignDraw { seed, links, plain_links, max_rate_bps, .. } = draw;
     let most = links.max(plain_links);
     let campaign = CampaignRecord {
         seed,
@@ -75,7 +77,7 @@ pub fn simulate(
     let mut jobs = Vec::new();
     for (index, (number, path)) in (0..most as usize).zip(drawn) {
         let before = taken.map(|taken| taken_link(taken, number, &path)).transpose()?;
-        for task in tasks((index as u64) < links, taken) {
+        for task in tasks(draw, (index as u64) < links, taken) {
             jobs.push(Job { index, number, path, task });
         }
         let none = || LinkResult { number, path, plain_requests: None, tunnel_requests: None, scheme: BTreeMap::new() };
@@ -88,11 +90,11 @@ pub fn simulate(
 }
 
 /// What is simulated on a link. If `all_schemes` is false, only the plain TCPs are simulated.
-fn tasks(all_schemes: bool, taken: Option<TakenResults<'_>>) -> Vec<Task> {
+fn tasks(draw: CampaignDraw, all_schemes: bool, taken: Option<TakenResults<'_>>) -> Vec<Task> {
     let is_due = |name: &str| taken.is_none_or(|taken| taken.simulated.iter().any(|simulated| simulated == name));
     let fitted = PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel());
     let mut tasks: Vec<Task> = fitted.filter(|scheme| is_due(scheme.name())).map(Task::Fitted).collect();
-    if all_schemes {
+    if all_schemes && !draw.fitted_only {
         tasks.extend(Unfitted::ALL.into_iter().filter(|scheme| is_due(scheme.name())).map(Task::Unfitted));
     }
     if all_schemes && taken.is_none() {
@@ -147,7 +149,7 @@ fn taken_link<'a>(taken: TakenResults<'a>, number: u64, path: &NetworkPath) -> L
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CampaignStage, data, measure, measure_scenario, run_seed};
+    use super::super::{CampaignStage, data, judge, measure, measure_scenario, page, run_seed};
     use super::*;
     use ripstop_model::plan::predict;
 
@@ -249,7 +251,7 @@ mod tests {
     fn add_lt(results: &CampaignResults, seed: u64, simulated: &[&str]) -> LabResult<CampaignResults> {
         let folder = tempfile::tempdir().unwrap();
         let store = ResultStore::open_or_create(&folder.path().join("plan.redb")).unwrap();
-        let draw = CampaignDraw { seed, links: 1, plain_links: 1, max_rate_bps: None };
+        let draw = CampaignDraw { seed, links: 1, plain_links: 1, max_rate_bps: None, fitted_only: false };
         let names: Vec<String> = simulated.iter().map(|name| (*name).to_owned()).collect();
         let taken = TakenResults { results, simulated: &names };
         simulate(draw, Some(taken), &data::weights().unwrap(), &store, 1, &|_| ())
@@ -293,21 +295,39 @@ mod tests {
     }
 
     /// A campaign of two slow links, and one more for plain TCP.
-    fn slow_links(threads: usize) -> CampaignResults {
+    fn slow_links(fitted_only: bool, threads: usize) -> CampaignResults {
         let store = ResultStore::in_memory().unwrap();
-        let draw = CampaignDraw { seed: 3, links: 2, plain_links: 3, max_rate_bps: Some(1_000_000) };
+        let draw = CampaignDraw { seed: 3, links: 2, plain_links: 3, max_rate_bps: Some(1_000_000), fitted_only };
         simulate(draw, None, &data::weights().unwrap(), &store, threads, &|_| ()).unwrap()
     }
 
     #[test]
     fn the_number_of_threads_changes_no_result() {
-        let results = slow_links(1);
-        assert_eq!(results, slow_links(3));
+        let results = slow_links(false, 1);
+        assert_eq!(results, slow_links(false, 3));
         let schemes: Vec<usize> = results.link.iter().map(|link| link.scheme.len()).collect();
         assert_eq!(results.link.len(), 3);
         assert!(schemes[..2].iter().all(|count| *count > PlanScheme::FITTED.len()), "{schemes:?}");
         assert_eq!(schemes[2], 3, "only the plain TCPs");
         let requests: Vec<bool> = results.link.iter().map(|link| link.tunnel_requests.is_some()).collect();
         assert_eq!(requests, [true, true, false]);
+    }
+
+    #[test]
+    fn a_campaign_of_fitted_schemes_has_the_same_results_without_the_others() {
+        let weights = data::weights().unwrap();
+        let has_unfitted = |results: &CampaignResults| {
+            let page = page::page(&results.campaign, &judge::judge(results, &weights).unwrap(), &weights);
+            page.contains("| lt | all |")
+        };
+        let (mut all, fitted) = (slow_links(false, 2), slow_links(true, 2));
+        assert!(
+            has_unfitted(&all) && !has_unfitted(&fitted),
+            "the report has schemes that were not simulated, or misses some"
+        );
+        for link in &mut all.link {
+            link.scheme.retain(|name, _| PlanScheme::FITTED.iter().any(|scheme| scheme.name() == name));
+        }
+        assert_eq!(fitted, all);
     }
 }

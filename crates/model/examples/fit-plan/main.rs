@@ -1,7 +1,7 @@
 //! Fits the planner's weights to a campaign. `make plan-report` runs this program.
 //!
 //! ```sh
-//! ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store plan.redb --data links.toml
+//! ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --store plan.redb --data links.toml
 //! cargo run --release -p ripstop-model --example fit-plan -- links.toml crates/model/data/plan-weights.toml
 //! ```
 //!
