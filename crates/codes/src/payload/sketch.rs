@@ -1,7 +1,7 @@
 //! Payloads for simulations: a length without bytes, or a length with 16 bytes.
 
 use super::{Matrix, Payload, lengths};
-use ripstop_gf256::mul;
+use ripstop_gf256::POLYNOMIAL;
 
 /// A payload that is only a length in bytes. [`Payload::CONTENT`] says what this saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +60,17 @@ impl Payload for Sketch {
     fn combine_into(coefficients: &Matrix, sources: &[&Sketch], outputs: &mut Vec<Sketch>) {
         let lengths = lengths(coefficients, sources, |source| source.len);
         let combination = |(m, len)| {
-            let mut content = [0; 16];
-            for (c, source) in coefficients.row(m).iter().zip(sources).filter(|(c, _)| **c != 0) {
-                for (sum, byte) in content.iter_mut().zip(source.content) {
-                    *sum ^= mul(*c, byte);
+            // planes[b] is the sum of the sources whose coefficient has bit b. So a row takes seven multiplications by 2,
+            // and no product for each byte of each source.
+            let mut planes = [0u128; 8];
+            for (c, source) in coefficients.row(m).iter().zip(sources) {
+                let content = u128::from_le_bytes(source.content);
+                for (bit, plane) in planes.iter_mut().enumerate() {
+                    *plane ^= content & 0u128.wrapping_sub(u128::from(c >> bit & 1));
                 }
             }
-            Sketch { len, content }
+            let content = planes.into_iter().rev().fold(0, |sum, plane| double(sum) ^ plane);
+            Sketch { len, content: content.to_le_bytes() }
         };
         outputs.extend(lengths.enumerate().map(combination));
     }
@@ -84,9 +88,18 @@ impl Payload for Sketch {
     }
 }
 
+/// Each of the 16 bytes of `bytes` times 2 in GF(256).
+fn double(bytes: u128) -> u128 {
+    const TOP: u128 = u128::from_le_bytes([0x80; 16]);
+    let top = bytes & TOP;
+    // A byte that loses its top bit in the shift gets the low byte of the polynomial.
+    (bytes ^ top) << 1 ^ (top >> 7) * (POLYNOMIAL as u128 & 0xff)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ripstop_gf256::mul;
 
     #[test]
     fn lengths_follow_the_longest_source_taken() {
@@ -102,5 +115,23 @@ mod tests {
         let m = Matrix::from_bytes(1, 2, vec![2, 7]).unwrap();
         let sum = Sketch::combine(&m, &[&a, &b]);
         assert_eq!(sum, [Sketch::new(20, [mul(2, 3) ^ mul(7, 5); 16])]);
+    }
+
+    #[test]
+    fn sketches_are_combined_as_single_bytes_are() {
+        let mut random = ripstop_base::Seed::new(5).stream("sketches");
+        let mut byte = || random.below(256) as u8;
+        for columns in [1, 2, 7, 40] {
+            let sources: Vec<Sketch> = (0..columns).map(|k| Sketch::new(k, std::array::from_fn(|_| byte()))).collect();
+            let m = Matrix::from_bytes(3, columns, (0..3 * columns).map(|_| byte()).collect()).unwrap();
+            let combined = Sketch::combine(&m, &sources.iter().collect::<Vec<_>>());
+            for (row, sum) in combined.iter().enumerate() {
+                let byte_at = |at: usize| {
+                    let products = m.row(row).iter().zip(&sources).map(|(c, source)| mul(*c, source.content[at]));
+                    products.fold(0, |sum, product| sum ^ product)
+                };
+                assert_eq!(sum.content, std::array::from_fn(byte_at), "{columns} sources, seed 5");
+            }
+        }
     }
 }
