@@ -94,10 +94,11 @@ impl Gilbert {
         let good_before = 1.0 - self.loss;
         let chain = Chain { p, q: self.stay_bad };
         if blocks == 1 {
-            let (from_good, from_bad) = (chain.after_good(n - k, k), chain.after_bad(n - k, k));
             if spacing == PacketSpacing::Independent {
-                return Ok(good_before * from_good.is + self.loss * from_bad.is);
+                let (from_good, from_bad) = (chain.longer(n - k, k, 0), chain.longer(n - k + 1, k - 1, 1));
+                return Ok(good_before * from_good + self.loss * from_bad);
             }
+            let (from_good, from_bad) = (chain.after_good(n - k, k), chain.after_bad(n - k, k));
             // T is the mean number of good packets in a row. T is the share of good packets divided
             // by the share of good packets that a lost packet follows. The chain is reversible. So
             // the last unit of a good packet has the same distribution as its first.
@@ -208,44 +209,75 @@ impl Chain {
     /// probability 1-q. Count how many of `spare` lost units are the last unit of a burst. The
     /// result is the probability that this count is less than the number of bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
-        let (n, r) = (f64::from(gaps), f64::from(spare));
-        let mean = n * self.p;
-        // `first..=last` are the numbers of bursts whose weight is not 0 as a double.
-        let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
-        let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
-        let last = libm::ceil((mean + width + 400.0).min(n)) as u32;
-        // P(Bin(spare, 1-q) < bursts + sure) for the smallest number of bursts, `first`. For each
-        // further burst, the loop below adds one term.
-        let fewest = match first + sure {
-            0 => Tail { is: 0.0, is_not: 1.0 },
-            all if all > spare => Tail { is: 1.0, is_not: 0.0 },
-            all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q),
-        };
-        let ends = binomial_terms(spare, 1.0 - self.q, first + sure..(last + sure).min(spare) + 1);
-        let weights = binomial_terms(gaps, self.p, first..last + 1);
-        let mut sum = Tail { is: 0.0, is_not: 0.0 };
-        let mut longer = fewest.is;
+        Tail { is: self.longer(spare, gaps, sure), is_not: self.not_longer(spare, gaps, sure) }
+    }
+
+    /// The probability of [`mixture`](Chain::mixture) alone, without its complement.
+    fn longer(self, spare: u32, gaps: u32, sure: u32) -> f64 {
+        let (_, last) = self.bursts(gaps);
+        let mean = f64::from(gaps) * self.p;
+        let near = libm::ceil(mean + 10.0 * (mean * (1.0 - self.p)).sqrt() + 30.0).min(f64::from(last)) as u32;
+        let (sum, weight) = self.longer_up_to(near, spare, gaps, sure);
+        // Beyond the mean, each weight is smaller than the weight before. A term that is smaller than half a unit in the
+        // last place of the sum does not change the sum.
+        let all =
+            if weight <= sum * (0.125 * f64::EPSILON) { sum } else { self.longer_up_to(last, spare, gaps, sure).0 };
+        all.min(1.0)
+    }
+
+    /// The part of [`longer`](Chain::longer) with up to `most` bursts, and the weight of `most` bursts.
+    fn longer_up_to(self, most: u32, spare: u32, gaps: u32, sure: u32) -> (f64, f64) {
+        let (first, last) = self.bursts(gaps);
+        let ends = self.ends(spare, first + sure, last + sure);
+        let weights = binomial_terms(gaps, self.p, first..most + 1);
+        // For each further burst, the loop below adds one term.
+        let (mut sum, mut longer) = (0.0, self.fewer_ends(spare, first + sure).is);
         for (k, weight) in weights.iter().enumerate() {
-            sum.is += weight * longer;
+            sum += weight * longer;
             longer = ends.get(k).map_or(1.0, |end| longer + end);
         }
-        // Compute the complement from the largest number of bursts down, because the complement of
-        // the largest number is smallest. Then the loop only adds terms.
-        let most = last + sure;
-        let mut shorter = match most {
-            all if all > spare => 0.0,
-            0 => 1.0,
-            all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q).is_not,
-        };
+        (sum, weights.last().copied().unwrap_or(0.0))
+    }
+
+    /// The complement of [`longer`](Chain::longer). It is computed from the largest number of bursts down, because the
+    /// complement of the largest number is smallest. Then the loop only adds terms.
+    fn not_longer(self, spare: u32, gaps: u32, sure: u32) -> f64 {
+        let (first, last) = self.bursts(gaps);
+        let ends = self.ends(spare, first + sure, last + sure);
+        let weights = binomial_terms(gaps, self.p, first..last + 1);
+        let (mut sum, mut shorter) = (0.0, self.fewer_ends(spare, last + sure).is_not);
         for (k, weight) in weights.iter().enumerate().rev() {
             // `shorter` holds the complement for one more burst. Add the term for this step, so
             // that it belongs to `first + k` bursts.
             if k + 1 < weights.len() {
                 shorter += ends.get(k).copied().unwrap_or(0.0);
             }
-            sum.is_not += weight * shorter;
+            sum += weight * shorter;
         }
-        Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
+        sum.min(1.0)
+    }
+
+    /// The least and the largest number of bursts before `gaps` good units whose weight is not 0 as a double.
+    fn bursts(self, gaps: u32) -> (u32, u32) {
+        let n = f64::from(gaps);
+        let mean = n * self.p;
+        let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
+        let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
+        (first, libm::ceil((mean + width + 400.0).min(n)) as u32)
+    }
+
+    /// P(Bin(spare, 1-q) < bursts) and its complement.
+    fn fewer_ends(self, spare: u32, bursts: u32) -> Tail {
+        match bursts {
+            0 => Tail { is: 0.0, is_not: 1.0 },
+            all if all > spare => Tail { is: 1.0, is_not: 0.0 },
+            all => incomplete_beta(f64::from(spare) - f64::from(all) + 1.0, f64::from(all), self.q),
+        }
+    }
+
+    /// The terms of Bin(spare, 1-q) from `least` to `most`, but not beyond `spare`.
+    fn ends(self, spare: u32, least: u32, most: u32) -> Vec<f64> {
+        binomial_terms(spare, 1.0 - self.q, least..most.min(spare) + 1)
     }
 
     /// The probability that `blocks` blocks in a row are good. The first index is the state before
@@ -330,6 +362,27 @@ mod tests {
             want += binomial(5.0, f64::from(bursts), 1e-12) * longer;
         }
         assert!((got / want - 1.0).abs() < 1e-12, "{got}, not {want}");
+    }
+
+    #[test]
+    fn terms_far_above_the_mean_are_left_out_only_if_they_change_nothing() {
+        let (mut short, mut whole) = (0, 0);
+        for p in [1e-6, 1e-3, 0.02, 0.3] {
+            for q in [0.05, 0.5, 0.95] {
+                for spare in [0, 1, 5, 40, 200] {
+                    for gaps in [1, 10, 150, 500, 3000] {
+                        for sure in [0, 1] {
+                            let chain = Chain { p, q };
+                            let all = chain.longer_up_to(chain.bursts(gaps).1, spare, gaps, sure).0.min(1.0);
+                            let got = chain.longer(spare, gaps, sure);
+                            assert!(got == all, "p {p}, q {q}, {spare} spare, {gaps} gaps: {got} is not {all}");
+                            *(if all > 1e-30 { &mut short } else { &mut whole }) += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(short > 100 && whole > 10, "{short} probable and {whole} improbable cases");
     }
 
     /// [`Chain::mixture`], with each term computed separately.
