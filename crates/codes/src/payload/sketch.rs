@@ -93,7 +93,7 @@ fn double(bytes: u128) -> u128 {
     const TOP: u128 = u128::from_le_bytes([0x80; 16]);
     let top = bytes & TOP;
     // A byte that loses its top bit in the shift gets the low byte of the polynomial.
-    (bytes ^ top) << 1 ^ (top >> 7) * (POLYNOMIAL as u128 & 0xff)
+    ((bytes ^ top) << 1) ^ ((top >> 7) * u128::from(POLYNOMIAL & 0xff))
 }
 
 #[cfg(test)]
