@@ -58,6 +58,7 @@ impl Fixed {
         let min_rtt = if self.min_rtt.is_finite() { self.min_rtt } else { self.srtt };
         View {
             state: "fixed",
+            starting: false,
             bandwidth: self.rate,
             min_rtt,
             queue: (self.srtt - min_rtt).max(0.0),

@@ -193,6 +193,8 @@ impl RateControl {
 pub struct View {
     /// Name of the controller's state, for people.
     pub state: &'static str,
+    /// Whether the start-up lasts: nothing shows yet that the path is full.
+    pub starting: bool,
     /// Estimated rate of the bottleneck, byte/s.
     pub bandwidth: f64,
     /// Recent minimum of the round-trip time, s.

@@ -6,9 +6,26 @@ use super::repair::PathView;
 use super::silence::TailProbe;
 use super::{Tunnel, TunnelEvent};
 use crate::control::loss::Losses;
+use crate::control::rate::View;
 use crate::wire::{HEADER_LEN, TAG_LEN};
 use ripstop_base::Time;
 use std::time::Duration;
+
+/// Number of source symbols at the beginning of a session that the start-up protects without regard to the backlog.
+///
+/// With half the value, only half of the first megabyte is protected. Double the value protects two megabytes, and costs
+/// up to twice as many repairs.
+const STARTING: u64 = 1000;
+/// Longest round-trip time of a path on which the start-up does so, s.
+///
+/// On longer paths this sender's own start-up holds the inner TCP back, and repairs displace packets. With no limit, CUBIC
+/// inside has .88 of the rate at 600 ms and 5 % loss instead of .91. Half the value leaves paths of 100 ms out.
+const STARTING_RTT: f64 = 0.2;
+/// Largest share of losses at which the start-up does so.
+///
+/// A policer drops more in a start-up, and repairs then add to the overload. Half the value leaves out paths with 20 % of
+/// random loss. Double the value wastes 5 % of the bytes behind a policer.
+const STARTING_LOSS: f64 = 0.25;
 
 impl<P: InnerPacket> Tunnel<P> {
     /// Reports what the fates of datagrams say of the path's MTU.
@@ -42,9 +59,15 @@ impl<P: InnerPacket> Tunnel<P> {
             srtt: self.sent_history.srtt(),
             deadline: self.deadline(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
-            waiting: self.ingress.backlog().1 as f64 / carried,
+            waiting: if self.protects_start(&view, losses) { 0.0 } else { self.ingress.backlog().1 as f64 / carried },
             packets: carried / f64::from(self.config.path_mtu),
         }
+    }
+
+    /// Whether repairs displace nothing that waits, because the session begins and the path is not full. A loss would delay
+    /// the inner TCP, which then leaves its slow start.
+    fn protects_start(&self, view: &View, losses: Losses) -> bool {
+        view.starting && self.sources.next() < STARTING && view.min_rtt <= STARTING_RTT && losses.share <= STARTING_LOSS
     }
 
     /// Whether the rate controller's window allows one more full datagram in flight.

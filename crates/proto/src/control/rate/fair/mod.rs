@@ -314,6 +314,7 @@ impl Fair {
                 State::LossTest(_) => "loss test",
                 State::Compete => "compete",
             },
+            starting: matches!(self.state, State::Startup),
             bandwidth: match (self.state, &self.competition) {
                 (State::Compete, Some(competition)) => competition.cubic.get() / self.path.srtt.max(1e-3),
                 _ => self.path.bandwidth,
