@@ -1,6 +1,7 @@
 //! Others on the path: when the controller yields, tests to whom a queue belongs, and begins and ends a competition.
 
 use super::compete::{Competition, Left, Owner, QueueTest, Turn};
+use super::evidence::MORE_THAN_AQM;
 use super::rounds::Round;
 use super::{Fair, Mode, State};
 use crate::control::rate::{GainClass, Report};
@@ -43,6 +44,10 @@ impl Fair {
     /// Undoes what losses in a long queue have caused, if they were spurious: the packets only came late. The path
     /// reordered them, and no queue was full.
     pub(super) fn on_spurious(&mut self, report: &Report) {
+        // Where many packets are lost, late packets do not show that the losses of this round were late packets too.
+        if self.path.losses.share >= MORE_THAN_AQM {
+            return;
+        }
         let (forgiven, undone) = self.rounds.take_back(report.spurious);
         self.forgiven += u64::from(forgiven);
         let Some(began) = undone.filter(|began| report.now.since(*began) <= FORGIVEN_FOR * self.round_trip()) else {
