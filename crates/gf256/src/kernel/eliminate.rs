@@ -10,7 +10,7 @@
 //! plus 1 has this effect. Without the 1, the code would have to write a 0 first, and a single byte
 //! that is written delays the load of the vector around it.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, WIDEST};
 use super::{Isa, Kernel, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{lanes::Engine, x86};
@@ -22,9 +22,6 @@ use std::ops::Range;
 /// fit into 16 registers. With half the value, rows are loaded and stored twice as often. With
 /// double the value, the factors do not fit into the registers of AVX2.
 const GROUP: usize = 4;
-
-/// The widest vector, in bytes.
-const WIDEST: usize = 64;
 
 impl Kernel {
     /// Solves a system of linear equations for the unknowns of `columns`. Returns whether there is a

@@ -12,7 +12,7 @@
 //! from long to short. The sources that are long enough to reach a given column are therefore
 //! always the first sources of the tile.
 
-use super::lanes::{Engine, Lanes, Rectangle};
+use super::lanes::{Engine, Lanes, Rectangle, WIDEST};
 use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
@@ -29,9 +29,6 @@ pub(super) const MOST_OUTPUTS: usize = 8;
 /// come from the third-level cache come late. Double the number takes twice the room in the first-level cache: 4 sources
 /// of 1400 bytes take a sixth of it, and a product of 256 sources then takes 3 to 7 % more time.
 const SOURCES_AHEAD: usize = 2;
-/// The widest vector, in bytes.
-const WIDEST: usize = 64;
-
 /// The inputs of a product, and where to write its outputs.
 pub(super) struct Product<'a> {
     /// The factor of source k in output m is `coefficients[m * sources.len() + k]`.

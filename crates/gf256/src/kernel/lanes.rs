@@ -3,6 +3,9 @@
 //! An [`Engine`] consists of these algorithms, compiled for one instruction set. The tests also run
 //! the algorithms on a software model of the instructions.
 
+/// The widest vector, in bytes: the largest [`Lanes::WIDTH`].
+pub(super) const WIDEST: usize = 64;
+
 /// Field arithmetic on one vector register.
 ///
 /// Methods are `unsafe` because they may execute instructions that some processors lack, and

@@ -6,7 +6,7 @@
 //! short. Sources may have any length and count as padded with zeros.
 
 use super::fused::{Room, TILE, Tile};
-use super::lanes::{Engine, Lanes, Summation};
+use super::lanes::{Engine, Lanes, Summation, WIDEST};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{Isa, Kernel, ProductMode, portable};
@@ -16,9 +16,6 @@ use std::mem::MaybeUninit;
 /// The largest number of vectors that [`sum`] adds up together. Half the value reads the list of
 /// sources twice as often. Double the value does not fit into the sixteen registers of AVX2.
 const UNROLL: usize = 8;
-/// The widest vector, in bytes.
-const WIDEST: usize = 64;
-
 impl Kernel {
     /// The XOR of all `sources`. `mode` says whether this sum replaces the output or is added to
     /// it.

@@ -89,7 +89,7 @@ const BLOCK: Effort = Effort { runs: (4, 64), bits: 32e9 };
 const LT: Effort = Effort { runs: (4, 64), bits: 64e9 };
 /// The effort for the tunnel and TCP/NC.
 ///
-/// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Some links
+/// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes .16 s of CPU time. Some links
 /// reach the limits before the mean is known. With half of the limits, the means on such links are
 /// less exact. With double the limits, such links take up to twice the CPU time.
 const CODED: Effort = Effort { runs: (2, 32), bits: 32e9 };

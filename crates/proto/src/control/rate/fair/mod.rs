@@ -208,14 +208,11 @@ impl Fair {
         if let Some(rate) = report.rate {
             self.take_sample(&rate);
         }
+        if !short && matches!(self.state, State::Up | State::Down) {
+            self.probe.count_drops(report.settled_total().lost);
+        }
         match self.state {
-            State::Up => {
-                self.probe.settled += report.settled_total();
-                if !short {
-                    self.probe.count_drops(report.settled_total().lost);
-                }
-            }
-            State::Down if !short => self.probe.count_drops(report.settled_total().lost),
+            State::Up => self.probe.settled += report.settled_total(),
             State::Startup => self.startup.grow(report),
             _ => {}
         }

@@ -34,8 +34,7 @@ impl Fair {
         }
         if self.cut(now, self.tuning.cut * self.path.bandwidth) {
             self.hold_until = now + self.round_trip();
-            let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
-            if self.rounds.crowding_event(now, 0, self.path.srtt, window) && self.mode != Mode::Scavenge {
+            if self.comes_again(now, 0) && self.mode != Mode::Scavenge {
                 self.compete(now, self.path.bandwidth * self.path.srtt);
             }
         }
@@ -84,8 +83,7 @@ impl Fair {
             self.scavenge.back_off(report.now, self.path.srtt);
             return;
         }
-        let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
-        let again = self.rounds.crowding_event(report.now, lost, self.path.srtt, window);
+        let again = self.comes_again(report.now, lost);
         let left = self.left.filter(|left| unprovoked && left.managed);
         if let Some(competition) = left.and_then(|left| left.again(report.now, &self.path, &self.tuning)) {
             self.start_competition(competition);
@@ -95,6 +93,12 @@ impl Fair {
                 competition.managed = unprovoked;
             }
         }
+    }
+
+    /// Records `lost` losses in a long queue, or a mark if `lost` is 0. Returns whether such an event comes again soon.
+    fn comes_again(&mut self, now: Time, lost: u32) -> bool {
+        let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
+        self.rounds.crowding_event(now, lost, self.path.srtt, window)
     }
 
     /// Begins a competition with a window of at least `window` bytes.
