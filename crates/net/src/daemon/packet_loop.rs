@@ -254,7 +254,7 @@ impl PacketLoop {
             });
             match result {
                 Ok(received) => {
-                    self.moderation.count(received.datagrams);
+                    self.moderation.count(received.datagrams, received.bytes);
                     if !received.full {
                         return Ok(false);
                     }
@@ -274,13 +274,13 @@ impl PacketLoop {
         let mut unsent = 0;
         for _ in 0..MAX_READS {
             let (endpoint, device) = (&mut self.endpoint, &mut self.device);
-            let before = device.packets_in;
+            let before = (device.packets_in, device.bytes_in);
             let result = self.tun.read_packets(&mut self.scratch, |parts| {
                 device.packets_in += 1;
                 device.bytes_in += parts.iter().map(|part| part.len() as u64).sum::<u64>();
                 endpoint.handle_inner_parts(now, parts);
             });
-            self.moderation.count((device.packets_in - before) as usize);
+            self.moderation.count(device.packets_in - before.0, device.bytes_in - before.1);
             match result {
                 Ok(len) => {
                     device.reads += 1;

@@ -74,7 +74,9 @@ pub struct ReceiveBuffers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Number of datagrams.
-    pub datagrams: usize,
+    pub datagrams: u64,
+    /// Their bytes.
+    pub bytes: u64,
     /// Whether the call filled all buffers. If not, no further datagram was waiting.
     pub full: bool,
 }
@@ -177,7 +179,7 @@ impl Udp {
             self.state.recv((&self.socket).into(), &mut slices, &mut buffers.meta)?
         };
         self.counters.receive_calls += 1;
-        let mut count = 0;
+        let (mut count, before) = (0, self.counters.received_bytes);
         for (memory, meta) in buffers.memory.iter_mut().zip(&buffers.meta).take(calls) {
             let from = unmapped(meta.addr);
             let ce = meta.ecn == Some(EcnCodepoint::Ce);
@@ -190,8 +192,9 @@ impl Udp {
                 take(from, datagram, ce);
             }
         }
-        self.counters.received += count as u64;
-        Ok(Received { datagrams: count, full: calls == RECEIVE_BUFFERS })
+        self.counters.received += count;
+        let bytes = self.counters.received_bytes - before;
+        Ok(Received { datagrams: count, bytes, full: calls == RECEIVE_BUFFERS })
     }
 
     /// Sends the collected datagrams. A datagram that did not fit begins the next batch, which is
@@ -418,7 +421,7 @@ mod tests {
         // The answer goes to the IPv4 address that the dual-stack socket showed.
         batch.push(from, 5, false, 1);
         assert_eq!(dual.send(&mut batch), SendOutcome::All);
-        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, full: false });
+        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, bytes: 5, full: false });
     }
 
     #[test]
