@@ -17,6 +17,7 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::inner::Inner;
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
+use ripstop_proto::session::Reception;
 use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::net::SocketAddr;
@@ -116,7 +117,12 @@ impl World {
                 }
             }
             // A stranger's datagram.
-            10 => self.endpoint.handle_datagram(now, address(200), &mut bytes.to_vec(), first % 2 == 0),
+            10 => self.endpoint.handle_datagram(
+                now,
+                address(200),
+                &mut bytes.to_vec(),
+                Reception { ce: first % 2 == 0, ..Reception::default() },
+            ),
             // Time passes. The clock may also jump beyond the life of the keys.
             11 => {
                 let (small, large) = (4 * u64::from(first), 20_000 * u64::from(first % 16));
@@ -139,7 +145,12 @@ impl World {
                 if peer.peers.seal(now, id, epoch, peer.number, kind, &mut datagram).is_ok() {
                     // With the bit 0x20, the peer sends from another port, where nobody answers a challenge.
                     let from = SocketAddr::new(peer.address.ip(), peer.address.port() + u16::from(event >> 5 & 1));
-                    self.endpoint.handle_datagram(now, from, &mut datagram, first % 16 == 0);
+                    self.endpoint.handle_datagram(
+                        now,
+                        from,
+                        &mut datagram,
+                        Reception { ce: first % 16 == 0, waited: Duration::from_millis(u64::from(first) % 8) },
+                    );
                 }
             }
         }
@@ -160,7 +171,7 @@ impl World {
                 while let Some(out) = peer.peers.poll_transmit() {
                     moved = true;
                     let mut contents = out.contents.to_vec();
-                    self.endpoint.handle_datagram(self.now, peer.address, &mut contents, false);
+                    self.endpoint.handle_datagram(self.now, peer.address, &mut contents, Reception::default());
                 }
                 while let Some(event) = peer.peers.poll_event() {
                     let SecureEvent::Established { epoch, .. } = event else { continue };
@@ -169,7 +180,7 @@ impl World {
                     let mut datagram = vec![0; HEADER_LEN + TAG_LEN];
                     let id = PeerId::from_index(0);
                     if peer.peers.seal(self.now, id, epoch, peer.number, Kind::Probe, &mut datagram).is_ok() {
-                        self.endpoint.handle_datagram(self.now, peer.address, &mut datagram, false);
+                        self.endpoint.handle_datagram(self.now, peer.address, &mut datagram, Reception::default());
                     }
                 }
             }

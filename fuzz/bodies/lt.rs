@@ -18,7 +18,7 @@ use ripstop_codes::lt::{LtCode, RobustSoliton};
 use ripstop_proto::session::lt::{
     Accepted, BlockCode, BlockSize, LtConfig, LtDelivered, LtInner, LtMode, LtReceiver, LtSender, Segment, TcpAck,
 };
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 use ripstop_proto::wire::{emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
 use std::time::Duration;
 
@@ -93,14 +93,14 @@ impl Ends {
                 if let Ok(packet) = parse_lt_ack(bytes, &self.sender.context()) {
                     assert_eq!(emit_lt_ack(&packet, &mut buffer), Ok(bytes.len()));
                     assert_eq!(buffer, bytes);
-                    self.sender.handle_datagram(now, Received { packet, bytes: 60, ce: false });
+                    self.sender.handle_datagram(now, Received { packet, bytes: 60, reception: Reception::default() });
                 }
             }
             3 => {
                 if let Ok(packet) = parse_lt_packet(bytes, &self.receiver.context()) {
                     assert_eq!(emit_lt_packet(&packet, &mut buffer), Ok(bytes.len()));
                     assert_eq!(buffer, bytes);
-                    self.receiver.handle_datagram(now, Received { packet, bytes: 60, ce: false });
+                    self.receiver.handle_datagram(now, Received { packet, bytes: 60, reception: Reception::default() });
                 }
             }
             4 => self.receiver.handle_inner(now, Accepted),
@@ -111,7 +111,7 @@ impl Ends {
                 let sent: Vec<_> =
                     std::iter::from_fn(|| self.sender.poll_transmit(now)).take(1 + bytes.len()).collect();
                 for sent in sent {
-                    let received = Received { packet: sent.packet, bytes: sent.bytes, ce: false };
+                    let received = Received { packet: sent.packet, bytes: sent.bytes, reception: Reception::default() };
                     self.receiver.handle_datagram(now, received);
                 }
             }
@@ -128,7 +128,10 @@ impl Ends {
         assert!(acks.len() < ENDLESS);
         for sent in acks.into_iter().take(usize::from(arrives)) {
             assert_eq!(emit_lt_ack(&sent.packet, &mut buffer), Ok(sent.packet.wire_len()));
-            self.sender.handle_datagram(now, Received { packet: sent.packet, bytes: sent.bytes, ce: false });
+            self.sender.handle_datagram(
+                now,
+                Received { packet: sent.packet, bytes: sent.bytes, reception: Reception::default() },
+            );
         }
         let sent: Vec<_> = std::iter::from_fn(|| self.sender.poll_transmit(now)).take(ENDLESS).collect();
         assert!(sent.len() < ENDLESS);

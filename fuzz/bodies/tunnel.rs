@@ -16,7 +16,7 @@
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Tunnel, TunnelConfig};
-use ripstop_proto::session::{Received, Session, Transmit};
+use ripstop_proto::session::{Received, Reception, Session, Transmit};
 use ripstop_proto::wire::{Datagram, Kind, emit_body, parse_body};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -120,9 +120,10 @@ impl World {
                 let Ok(kind) = Kind::from_byte(if kind == 7 { 0x19 } else { 0x10 + kind }) else { return };
                 if let Ok(packet) = parse_body(kind, bytes, &self.tunnel.expand()) {
                     self.number += 1 + u64::from(event >> 4 == 15) * 20_000;
-                    let ce = event & 0x20 != 0;
+                    let reception =
+                        Reception { ce: event & 0x20 != 0, waited: Duration::from_millis(u64::from(first) % 8) };
                     let datagram = received(Datagram { number: self.number, packet });
-                    self.tunnel.handle_datagram(now, Received { ce, ..datagram });
+                    self.tunnel.handle_datagram(now, Received { reception, ..datagram });
                 }
             }
         }
@@ -175,7 +176,7 @@ fn deliver(to: &mut Tunnel<Symbol>, now: Time, datagram: Datagram<Symbol>) {
 
 fn received(packet: Datagram<Symbol>) -> Received<Datagram<Symbol>> {
     let bytes = 28 + packet.packet.wire_len() as u32;
-    Received { packet, bytes, ce: false }
+    Received { packet, bytes, reception: Reception::default() }
 }
 
 /// A UDP packet of `len` bytes, as a symbol.

@@ -8,6 +8,7 @@
 
 use crate::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use crate::secure::{Key, PrivateKey, Suite};
+use crate::session::Reception;
 use crate::session::tunnel::RateMode;
 use crate::wire::HEADER_LEN;
 use ripstop_base::{Seed, Stream, Time};
@@ -145,7 +146,7 @@ impl BenchSession {
     fn sending(&mut self, packets: usize) -> u64 {
         self.now += STEP;
         let from = self.receiver_address;
-        self.back.arriving.each(|datagram| self.sender.handle_datagram(self.now, from, datagram, false));
+        self.back.arriving.each(|datagram| self.sender.handle_datagram(self.now, from, datagram, Reception::default()));
         self.sender.handle_timeout(self.now);
         for _ in 0..packets {
             self.sender.handle_inner(self.now, &self.packet);
@@ -171,7 +172,9 @@ impl BenchSession {
     /// inner packets, bytes.
     pub fn receive(&mut self) -> u64 {
         let from = self.sender_address;
-        self.forth.arriving.each(|datagram| self.receiver.handle_datagram(self.now, from, datagram, false));
+        self.forth
+            .arriving
+            .each(|datagram| self.receiver.handle_datagram(self.now, from, datagram, Reception::default()));
         self.receiver.handle_timeout(self.now);
         self.back.leaving.fill(|room| Some(self.receiver.poll_transmit(self.now, room)?.len));
         let mut bytes = 0;

@@ -5,7 +5,7 @@ use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::control::loss::Losses;
 use ripstop_proto::session::tunnel::*;
-use ripstop_proto::session::{Received, Session, Transmit};
+use ripstop_proto::session::{Received, Reception, Session, Transmit};
 use ripstop_proto::wire::{Datagram, Packet};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -84,7 +84,8 @@ impl World {
             while let Some(first) = self.flying.first_entry().filter(|first| first.key().0 <= self.now) {
                 let (to, Transmit { packet, bytes, .. }) = first.remove();
                 if !(self.is_old && matches!(packet.packet, Packet::BlockRepair { .. })) {
-                    self.ends[to].handle_datagram(self.now, Received { packet, bytes, ce: false });
+                    self.ends[to]
+                        .handle_datagram(self.now, Received { packet, bytes, reception: Reception::default() });
                 }
             }
             self.ends.iter_mut().for_each(|end| end.handle_timeout(self.now));

@@ -6,6 +6,7 @@
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
 use ripstop_proto::secure::PrivateKey;
+use ripstop_proto::session::Reception;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -126,7 +127,7 @@ impl World {
             self.now += Duration::from_millis(1);
             while self.in_flight.front().is_some_and(|(at, ..)| *at <= self.now) {
                 let (_, from, to, mut datagram) = self.in_flight.pop_front().unwrap();
-                self.step(to, |end, now| end.handle_datagram(now, outside(from), &mut datagram, false));
+                self.step(to, |end, now| end.handle_datagram(now, outside(from), &mut datagram, Reception::default()));
             }
             for number in 0..self.ends.len() {
                 if self.ends[number].poll_timeout().is_some_and(|at| at <= self.now) {

@@ -30,7 +30,7 @@ use ripstop_model::codes::block::residual;
 use ripstop_proto::session::lt::{Accepted, BlockSize, LtConfig, LtInner, LtMode, LtReceiver, LtSender};
 use ripstop_proto::session::nc::{Factor, NcConfig, NcReceiver, NcSender};
 use ripstop_proto::session::tunnel::{InnerPacket, Meta, Tunnel, TunnelConfig};
-use ripstop_proto::session::{Received, Session, lt, nc};
+use ripstop_proto::session::{Received, Reception, Session, lt, nc};
 use ripstop_proto::wire::Gap;
 use ripstop_proto::wire::symbol::frame;
 use std::cell::Cell;
@@ -210,13 +210,19 @@ where
         for transmit in sent {
             measured.sent_bytes += u64::from(transmit.bytes);
             if let Some(arrival) = forth.offer(now, transmit.bytes as usize).arrival() {
-                to_b.insert((arrival, order), Received { packet: transmit.packet, bytes: transmit.bytes, ce: false });
+                to_b.insert(
+                    (arrival, order),
+                    Received { packet: transmit.packet, bytes: transmit.bytes, reception: Reception::default() },
+                );
                 order += 1;
             }
         }
         for transmit in answers {
             if let Some(arrival) = back.offer(now, transmit.bytes as usize).arrival() {
-                to_a.insert((arrival, order), Received { packet: transmit.packet, bytes: transmit.bytes, ce: false });
+                to_a.insert(
+                    (arrival, order),
+                    Received { packet: transmit.packet, bytes: transmit.bytes, reception: Reception::default() },
+                );
                 order += 1;
             }
         }
@@ -279,11 +285,17 @@ fn gateway(loss: f64, config: LtConfig) -> Measured {
     let mut receiver = LtReceiver::<Timed>::new(config).expect("valid settings");
     sender.handle_inner(Time::ZERO, LtInner::Open);
     while let Some(open) = sender.poll_transmit(Time::ZERO) {
-        receiver.handle_datagram(Time::ZERO, Received { packet: open.packet, bytes: open.bytes, ce: false });
+        receiver.handle_datagram(
+            Time::ZERO,
+            Received { packet: open.packet, bytes: open.bytes, reception: Reception::default() },
+        );
     }
     receiver.handle_inner(Time::ZERO, Accepted);
     while let Some(opened) = receiver.poll_transmit(Time::ZERO) {
-        sender.handle_datagram(Time::ZERO, Received { packet: opened.packet, bytes: opened.bytes, ce: false });
+        sender.handle_datagram(
+            Time::ZERO,
+            Received { packet: opened.packet, bytes: opened.bytes, reception: Reception::default() },
+        );
     }
     let enter = |number| LtInner::Segment(lt::Segment { number, payload: Timed(Symbol::from_slice(&content(number))) });
     carry(loss, sender, receiver, enter, count)

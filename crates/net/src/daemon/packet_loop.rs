@@ -222,7 +222,7 @@ impl PacketLoop {
             }
             let mut more = false;
             if readable.socket {
-                more |= self.read_datagrams(now)?;
+                more |= self.read_datagrams()?;
             }
             if readable.device {
                 more |= self.read_device(now)?;
@@ -246,11 +246,11 @@ impl PacketLoop {
     }
 
     /// Reads datagrams from peers. Returns whether there may be more.
-    fn read_datagrams(&mut self, now: Time) -> io::Result<bool> {
+    fn read_datagrams(&mut self) -> io::Result<bool> {
         for _ in 0..MAX_READS {
-            let endpoint = &mut self.endpoint;
-            let result = self.udp.receive(&mut self.receive_buffers, |from, datagram, ce| {
-                endpoint.handle_datagram(now, from, datagram, ce);
+            let (now, endpoint) = (self.shared.worker.now(), &mut self.endpoint);
+            let result = self.udp.receive(&mut self.receive_buffers, |from, datagram, reception| {
+                endpoint.handle_datagram(now, from, datagram, reception);
             });
             match result {
                 Ok(received) => {

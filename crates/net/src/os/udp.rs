@@ -9,10 +9,12 @@
 
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use ripstop_proto::session::Reception;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, SystemTime};
 
 /// The largest datagram that is sent or received, in bytes.
 pub const MAX_DATAGRAM: usize = 65_535;
@@ -28,6 +30,10 @@ const RECEIVE_BUFFERS: usize = 8;
 /// MiB is more than four times as much. A buffer that is too small loses datagrams in such a pause.
 /// A larger buffer has no effect.
 const SOCKET_BUFFER: usize = 16 << 20;
+/// The longest believable wait of a datagram in the socket, 1 s. The kernel stamps arrivals with the wall clock. After a
+/// jump of the wall clock, the stamps of datagrams that wait are wrong by the jump. A longer wait counts as none. Half or
+/// double the value has no effect, unless the process is not scheduled for such a time.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// A non-blocking UDP socket.
 #[derive(Debug)]
@@ -61,6 +67,8 @@ pub struct UdpCounters {
     pub received_bytes: u64,
     /// Datagrams received together with others in one buffer (GRO).
     pub coalesced: u64,
+    /// Datagrams received with the kernel's stamp of the arrival.
+    pub stamped: u64,
 }
 
 /// Buffers for received datagrams.
@@ -164,15 +172,14 @@ impl Udp {
         self.counters
     }
 
-    /// Receives once and calls `take(from, datagram, ce)` for each datagram. `ce` tells whether the datagram was marked
-    /// with Congestion Experienced (RFC 3168).
+    /// Receives once and calls `take(from, datagram, reception)` for each datagram.
     ///
     /// # Errors [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's
     /// error.
     pub fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
-        mut take: impl FnMut(SocketAddr, &mut [u8], bool),
+        mut take: impl FnMut(SocketAddr, &mut [u8], Reception),
     ) -> io::Result<Received> {
         let calls = {
             let mut slices = buffers.memory.each_mut().map(|memory| IoSliceMut::new(memory));
@@ -180,16 +187,19 @@ impl Udp {
         };
         self.counters.receive_calls += 1;
         let (mut count, before) = (0, self.counters.received_bytes);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         for (memory, meta) in buffers.memory.iter_mut().zip(&buffers.meta).take(calls) {
             let from = unmapped(meta.addr);
             let ce = meta.ecn == Some(EcnCodepoint::Ce);
+            let reception = Reception { ce, waited: waited(now, meta.timestamp) };
             let bytes = memory.get_mut(..meta.len).unwrap_or_default();
             self.counters.received_bytes += bytes.len() as u64;
             // The stride of an empty datagram is 0; `chunks_mut` needs 1.
             for datagram in bytes.chunks_mut(meta.stride.max(1)) {
                 self.counters.coalesced += u64::from(meta.stride < meta.len);
+                self.counters.stamped += u64::from(meta.timestamp.is_some());
                 count += 1;
-                take(from, datagram, ce);
+                take(from, datagram, reception);
             }
         }
         self.counters.received += count;
@@ -359,6 +369,13 @@ fn enlarge_buffers(socket: &Socket) {
     }
 }
 
+/// How long a datagram has waited in the socket at the wall-clock time `now`. The kernel stamped its arrival with
+/// `stamp`. Zero without a stamp, or after a jump of the clock.
+fn waited(now: Duration, stamp: Option<Duration>) -> Duration {
+    let wait = stamp.and_then(|stamp| now.checked_sub(stamp));
+    wait.filter(|wait| *wait <= LONGEST_WAIT).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,8 +398,8 @@ mod tests {
         let (mut got, mut buffers) = (Vec::new(), ReceiveBuffers::default());
         let here = from.local_addr().unwrap();
         while to
-            .receive(&mut buffers, |sender, bytes, ce| {
-                assert_eq!((sender, ce), (here, false));
+            .receive(&mut buffers, |sender, bytes, reception| {
+                assert_eq!((sender, reception.ce), (here, false));
                 got.push(bytes.to_vec());
             })
             .is_ok()
@@ -422,6 +439,30 @@ mod tests {
         batch.push(from, 5, false, 1);
         assert_eq!(dual.send(&mut batch), SendOutcome::All);
         assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, bytes: 5, full: false });
+    }
+
+    #[test]
+    fn the_kernel_stamps_arrivals() {
+        let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (mut batch, mut buffers) = (DatagramBatch::default(), ReceiveBuffers::default());
+        batch.push(to.local_addr().unwrap(), 5, false, 1);
+        assert_eq!(from.send(&mut batch), SendOutcome::All);
+        let wait = Duration::from_millis(20);
+        std::thread::sleep(wait);
+        let mut measured = Duration::ZERO;
+        to.receive(&mut buffers, |_, _, reception| measured = reception.waited).unwrap();
+        assert!(measured >= wait, "{measured:?}");
+        assert_eq!(to.counters().stamped, 1);
+    }
+
+    #[test]
+    fn a_stamp_from_another_time_counts_as_no_wait() {
+        let now = Duration::from_secs(1_000);
+        assert_eq!(waited(now, Some(now - Duration::from_millis(7))), Duration::from_millis(7));
+        for stamp in [None, Some(Duration::ZERO), Some(now + Duration::from_millis(1))] {
+            assert_eq!(waited(now, stamp), Duration::ZERO, "{stamp:?}");
+        }
     }
 
     #[test]

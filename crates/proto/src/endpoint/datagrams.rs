@@ -3,6 +3,7 @@
 
 use super::{Endpoint, Outgoing, get};
 use crate::secure::{PeerId, SecureTransmit};
+use crate::session::Reception;
 use crate::session::Transmit;
 use crate::session::tunnel::PathPacket;
 use crate::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
@@ -21,7 +22,7 @@ impl Endpoint {
         kind: Kind,
         body: &[u8],
         bytes: u32,
-        ce: bool,
+        reception: Reception,
     ) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         if path.epoch != Some(epoch) {
@@ -38,7 +39,7 @@ impl Endpoint {
                 if !is_allowed {
                     path.over_work += 1;
                     self.counters.over_work += 1;
-                    path.refuse_packet(now, number, &packet, bytes, ce);
+                    path.refuse_packet(now, number, &packet, bytes, reception);
                     return;
                 }
                 match packet {
@@ -46,7 +47,7 @@ impl Endpoint {
                     Packet::Answer { token } => self.secure.handle_answer(peer, token),
                     _ => {}
                 }
-                path.handle_packet(now, number, packet, bytes, ce);
+                path.handle_packet(now, number, packet, bytes, reception);
                 path.charge(now, &mut self.work);
             }
             // The datagram is authentic, so the peer itself made the malformed body.

@@ -40,6 +40,7 @@ pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss, too_big};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
+use crate::session::Reception;
 use crate::session::tunnel::{Delivered, InnerPacket};
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
@@ -251,9 +252,8 @@ impl Endpoint {
         self.mark_ready(peer);
     }
 
-    /// Processes a datagram from the outside, and decrypts it in place. `ce` says whether the
-    /// datagram carried the mark Congestion Experienced (RFC 3168).
-    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], ce: bool) {
+    /// Processes a datagram from the outside, and decrypts it in place.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], reception: Reception) {
         let bytes = datagram.len() as u32 + ip_udp_len(&from);
         self.counters.datagrams_received += 1;
         match self.secure.handle_datagram(now, from, datagram) {
@@ -261,7 +261,7 @@ impl Endpoint {
                 // The datagram may be the first under new keys. So the session for these keys
                 // starts first, and then takes the datagram.
                 self.handle_secure_events(now);
-                self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, ce);
+                self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, reception);
                 self.handle_secure_events(now);
                 self.account(peer);
                 self.mark_ready(peer);

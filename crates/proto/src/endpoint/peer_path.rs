@@ -8,7 +8,7 @@ use super::mtu::MtuSearch;
 use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
 use crate::session::tunnel::{Delivered, InnerPacket, PathPacket, Tunnel, TunnelConfig, TunnelEvent};
-use crate::session::{Received, Session, Transmit};
+use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
 use ripstop_base::Time;
@@ -219,20 +219,34 @@ impl PeerPath {
     }
 
     /// Passes a packet of the peer to the tunnel.
-    pub(super) fn handle_packet(&mut self, now: Time, number: u64, packet: Packet<Symbol>, bytes: u32, ce: bool) {
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Time,
+        number: u64,
+        packet: Packet<Symbol>,
+        bytes: u32,
+        reception: Reception,
+    ) {
         let Some(tunnel) = &mut self.tunnel else { return };
         if let (Some(early), Packet::Feedback(feedback)) = (&mut self.early_acks, &packet) {
             early.given_up(tunnel.window_base());
             early.report(now, feedback);
         }
-        tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
+        tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, reception });
         self.tell_early_acks(now);
     }
 
     /// Notes that a packet has arrived, although it is not taken in for the work that it causes.
-    pub(super) fn refuse_packet(&mut self, now: Time, number: u64, packet: &Packet<Symbol>, bytes: u32, ce: bool) {
+    pub(super) fn refuse_packet(
+        &mut self,
+        now: Time,
+        number: u64,
+        packet: &Packet<Symbol>,
+        bytes: u32,
+        reception: Reception,
+    ) {
         if let Some(tunnel) = &mut self.tunnel {
-            tunnel.note_refused(now, number, packet, bytes, ce);
+            tunnel.note_refused(now, number, packet, bytes, reception);
         }
     }
 

@@ -23,6 +23,7 @@ pub mod nc;
 pub mod tunnel;
 
 use ripstop_base::Time;
+use std::time::Duration;
 
 /// One end of a session.
 ///
@@ -103,8 +104,18 @@ pub struct Received<T> {
     pub packet: T,
     /// Size of the packet on the link, bytes. IP and UDP headers are included.
     pub bytes: u32,
+    /// How the packet arrived.
+    pub reception: Reception,
+}
+
+/// What the receiving host knows about the arrival of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reception {
     /// Whether the packet was marked Congestion Experienced (RFC 3168).
     pub ce: bool,
+    /// How long the packet has waited in this host until the session took it. The estimates of delays and rates
+    /// do not count this time as a delay of the path.
+    pub waited: Duration,
 }
 
 /// A packet that leaves for the peer.

@@ -5,6 +5,7 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::inner::Inner;
 use ripstop_proto::secure::{PeerId, Peers, SecureConfig, SecureEvent};
+use ripstop_proto::session::Reception;
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ fn server(mtus: &[u16]) -> Endpoint {
         let mut epoch = None;
         for _ in 0..10 {
             while let Some(out) = peers.poll_transmit() {
-                server.handle_datagram(Time::ZERO, address(n), &mut out.contents.to_vec(), false);
+                server.handle_datagram(Time::ZERO, address(n), &mut out.contents.to_vec(), Reception::default());
             }
             while let Some(out) = server.poll_transmit(Time::ZERO, &mut buffer) {
                 if out.to == address(n) {
@@ -48,7 +49,7 @@ fn server(mtus: &[u16]) -> Endpoint {
         }
         let mut datagram = vec![0; HEADER_LEN + TAG_LEN];
         peers.seal(Time::ZERO, PEER, epoch.expect("a session"), 0, Kind::Probe, &mut datagram).unwrap();
-        server.handle_datagram(Time::ZERO, address(n), &mut datagram, false);
+        server.handle_datagram(Time::ZERO, address(n), &mut datagram, Reception::default());
     }
     while server.poll_event().is_some() {}
     server

@@ -9,6 +9,7 @@ use ripstop_base::{Rate, Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointCounters, PeerConfig, PeerStatus};
 use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
+use ripstop_proto::session::Reception;
 use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
 use ripstop_proto::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body};
 use std::collections::{BTreeMap, VecDeque};
@@ -230,7 +231,7 @@ impl World {
                 self.serve();
             }
             Event::AtHonest(mut datagram) => {
-                self.honest.handle_datagram(self.now, address(1), &mut datagram, false);
+                self.honest.handle_datagram(self.now, address(1), &mut datagram, Reception::default());
                 self.drain_honest();
             }
             Event::AtAttacker(mut datagram) => {
@@ -261,7 +262,7 @@ impl World {
         if let Some((from, mut datagram)) = self.socket.pop_front() {
             self.socket_bytes -= datagram.len();
             let before = self.work();
-            self.server.handle_datagram(now, from, &mut datagram, false);
+            self.server.handle_datagram(now, from, &mut datagram, Reception::default());
             let work = self.work().saturating_sub(before) as f64 / CORE;
             self.busy_until = now + DATAGRAM + Duration::from_secs_f64(work);
             self.at(self.busy_until.since(now), Event::Wake);

@@ -5,6 +5,7 @@ use ripstop_base::{Seed, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
 use ripstop_proto::secure::{Incoming, Peers, SecureConfig, SecureEvent};
+use ripstop_proto::session::Reception;
 use ripstop_proto::wire::{Feedback, HEADER_LEN, Kind, Packet, TAG_LEN, WireContext, emit_body, parse_body};
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ fn sent_until_found(beyond: bool) -> (Endpoint, u64) {
     for tick in 0..20_000u64 {
         let now = Time::from_millis(tick);
         while let Some(mut out) = liar.peers.poll_transmit() {
-            victim.handle_datagram(now, address(0), &mut out.contents, false);
+            victim.handle_datagram(now, address(0), &mut out.contents, Reception::default());
         }
         victim.handle_timeout(now);
         victim.handle_inner(now, &inner(1, 300));
@@ -90,12 +91,12 @@ fn sent_until_found(beyond: bool) -> (Endpoint, u64) {
         }
         if liar.epoch > 0 && liar.end == 0 && tick % 100 == 50 {
             let mut greeting = liar.seal(now, &Packet::Probe { padding: 0 });
-            victim.handle_datagram(now, address(0), &mut greeting, false);
+            victim.handle_datagram(now, address(0), &mut greeting, Reception::default());
         }
         if liar.end > 0 && tick % 10 == 0 {
             let largest = liar.largest + u64::from(beyond && tick > 100);
             let mut report = liar.report(now, largest);
-            victim.handle_datagram(now, address(0), &mut report, false);
+            victim.handle_datagram(now, address(0), &mut report, Reception::default());
             while let Some(out) = victim.poll_transmit(now, &mut buffer) {
                 sent += u64::from(liar.take(now, buffer[..out.len].to_vec()));
             }
@@ -145,7 +146,7 @@ fn a_peer_that_answers_no_challenge_keeps_no_timeout_due() {
     for tick in 0..3_000u64 {
         let now = Time::from_millis(tick);
         while let Some(mut out) = liar.peers.poll_transmit() {
-            victim.handle_datagram(now, address(0), &mut out.contents, false);
+            victim.handle_datagram(now, address(0), &mut out.contents, Reception::default());
         }
         victim.handle_timeout(now);
         while let Some(out) = victim.poll_transmit(now, &mut buffer) {
@@ -153,7 +154,7 @@ fn a_peer_that_answers_no_challenge_keeps_no_timeout_due() {
         }
         if liar.epoch > 0 && !std::mem::replace(&mut greeted, true) {
             let mut greeting = liar.seal(now, &Packet::Probe { padding: 0 });
-            victim.handle_datagram(now, address(0), &mut greeting, false);
+            victim.handle_datagram(now, address(0), &mut greeting, Reception::default());
             while let Some(out) = victim.poll_transmit(now, &mut buffer) {
                 liar.take(now, buffer[..out.len].to_vec());
             }

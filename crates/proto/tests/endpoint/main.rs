@@ -9,6 +9,7 @@ mod world;
 use ripstop_base::Seed;
 use ripstop_proto::endpoint::{EndpointConfig, EndpointEvent, PeerConfig};
 use ripstop_proto::secure::{Peers, SecureConfig};
+use ripstop_proto::session::Reception;
 use std::net::SocketAddr;
 use std::time::Duration;
 use world::*;
@@ -55,6 +56,23 @@ fn a_stream_follows_only_a_proven_address() {
 }
 
 #[test]
+fn a_wait_in_the_host_is_no_delay_of_the_path() {
+    let mut world = World::new(Seed::new(8));
+    let view = |world: &World| {
+        let status = world.ends[0].endpoint.peer_status(PEER).unwrap().tunnel.unwrap();
+        (status.srtt, status.path.queue, status.path.bandwidth)
+    };
+    world.run(secs(5), TRAFFIC);
+    let before = view(&world);
+    // The packet threads of both hosts take datagrams every 7 ms.
+    world.turn = ms(7);
+    world.run(secs(5), TRAFFIC);
+    let after = view(&world);
+    let quick = (after.0.abs_diff(2 * DELAY) < ms(1), after.1 < 0.0005);
+    assert_eq!(quick, (true, true), "without waits {before:?}, with waits {after:?}");
+}
+
+#[test]
 fn the_mtu_follows_the_address_family() {
     let mut world = World::new(Seed::new(7));
     let v6 = |n: u16| SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, n], 5182));
@@ -94,7 +112,7 @@ fn answers_to_a_flood_wait_for_data() {
     world.ends[1].blocked = true;
     for n in 0..20_000u32 {
         let from = SocketAddr::from(([172, 16 + (n >> 16) as u8, (n >> 8) as u8, n as u8], 9));
-        world.ends[1].endpoint.handle_datagram(world.now, from, &mut initiation.clone(), false);
+        world.ends[1].endpoint.handle_datagram(world.now, from, &mut initiation.clone(), Reception::default());
         if n % 16 == 0 {
             world.run(ms(8), TRAFFIC);
         }

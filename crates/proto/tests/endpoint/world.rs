@@ -4,6 +4,8 @@ pub(crate) use crate::network::{Flying, InFlight, ms, private, secs};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
 use ripstop_proto::secure::PeerId;
+use ripstop_proto::session::Reception;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -29,6 +31,10 @@ pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) ends: [End; 2],
     in_flight: InFlight,
+    /// When the datagrams in flight arrive, in the same order.
+    arrivals: VecDeque<Time>,
+    /// The hosts take datagrams only at multiples of this time. Zero: at once.
+    pub(crate) turn: Duration,
     /// All datagrams sent.
     pub(crate) sent: Vec<Flying>,
     /// The share of datagrams that the network loses.
@@ -83,6 +89,8 @@ impl World {
             now: Time::ZERO,
             ends,
             in_flight: InFlight::default(),
+            arrivals: VecDeque::new(),
+            turn: Duration::ZERO,
             sent: Vec::new(),
             loss: 0.0,
             random: seed.stream("world"),
@@ -125,8 +133,8 @@ impl World {
                     self.ends[n].endpoint.handle_inner(now, &inner(n, len));
                 });
             } else if arrival <= next {
-                if let Some(flying) = self.in_flight.take() {
-                    self.arrive(flying);
+                if let (Some(flying), Some(arrival)) = (self.in_flight.take(), self.arrivals.pop_front()) {
+                    self.take(flying, self.now.since(arrival));
                 }
             } else {
                 (0..2).for_each(|n| {
@@ -139,10 +147,14 @@ impl World {
     }
 
     /// Hands a datagram to the end with its destination address.
-    pub(crate) fn arrive(&mut self, mut flying: Flying) {
+    pub(crate) fn arrive(&mut self, flying: Flying) {
+        self.take(flying, Duration::ZERO);
+    }
+
+    fn take(&mut self, mut flying: Flying, waited: Duration) {
         let Some(n) = self.ends.iter().position(|end| end.address == flying.to) else { return };
         let now = self.clock(n);
-        self.ends[n].endpoint.handle_datagram(now, flying.from, &mut flying.bytes, false);
+        self.ends[n].endpoint.handle_datagram(now, flying.from, &mut flying.bytes, Reception { ce: false, waited });
     }
 
     /// Takes all outputs of both ends.
@@ -159,7 +171,10 @@ impl World {
                 if self.random.chance(self.loss) {
                     continue;
                 }
-                self.in_flight.add(self.now + DELAY, flying);
+                let arrival = self.now + DELAY;
+                let turn = self.turn.as_nanos().max(1) as u64;
+                self.arrivals.push_back(arrival);
+                self.in_flight.add(Time::from_nanos(arrival.as_nanos().div_ceil(turn) * turn), flying);
             }
             while end.endpoint.poll_deliver().is_some() {
                 end.delivered += 1;

@@ -6,7 +6,7 @@ use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_codes::lt::LtCode;
 use ripstop_proto::session::lt::*;
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 use std::time::Duration;
 
 fn path() -> impl Strategy<Value = Path> {
@@ -79,7 +79,7 @@ proptest! {
             let number = number as u64;
             sender.handle_inner(now, LtInner::Segment(Segment { number, payload: content(number) }));
             let packet = LtAck { session: 1, report, rate };
-            sender.handle_datagram(now, Received { packet, bytes: 60, ce: false });
+            sender.handle_datagram(now, Received { packet, bytes: 60, reception: Reception::default() });
             sender.handle_timeout(now);
             let sent = std::iter::from_fn(|| sender.poll_transmit(now)).take(10_000).count();
             prop_assert!(sent < 10_000);
@@ -97,12 +97,12 @@ proptest! {
         symbols in prop::collection::vec((0u64..80, any::<u8>(), any::<u32>(), any::<u32>(), any::<u64>(), any::<bool>()), 0..60),
     ) {
         let mut receiver = LtReceiver::<Symbol>::new(config).unwrap();
-        receiver.handle_datagram(Time::ZERO, Received { packet: LtPacket::Open { session: 1 }, bytes: 45, ce: false });
+        receiver.handle_datagram(Time::ZERO, Received { packet: LtPacket::Open { session: 1 }, bytes: 45, reception: Reception::default() });
         receiver.handle_inner(Time::ZERO, Accepted);
         for (block, k, symbol, index, number, request) in symbols {
             let payload = content(number % 50);
             let symbol = LtSymbol { session: 1, number, oldest: 0, block, k, symbol: symbol % 200, index, request, payload };
-            receiver.handle_datagram(Time::ZERO, Received { packet: LtPacket::Symbol(symbol), bytes: 900, ce: false });
+            receiver.handle_datagram(Time::ZERO, Received { packet: LtPacket::Symbol(symbol), bytes: 900, reception: Reception::default() });
             receiver.handle_timeout(Time::from_millis(500));
             while receiver.poll_transmit(Time::ZERO).is_some() {}
         }

@@ -12,7 +12,7 @@ use ripstop_codes::Symbol;
 use ripstop_codes::lt::{LtCode, RobustSoliton};
 use ripstop_proto::session::lt::*;
 use ripstop_proto::session::nc::Factor;
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 use ripstop_proto::wire::{MAX_RATE, emit_lt_ack};
 use std::time::Duration;
 use world::{Path, World, content, mesh};
@@ -39,7 +39,7 @@ fn open(config: LtConfig) -> LtSender<Symbol> {
     sender.handle_inner(Time::ZERO, LtInner::Open);
     assert!(matches!(sender.poll_transmit(Time::ZERO).unwrap().packet, LtPacket::Open { session: 1 }));
     let packet = LtAck { session: 1, report: LtReport::Opened, rate: None };
-    sender.handle_datagram(Time::ZERO, Received { packet, bytes: 45, ce: false });
+    sender.handle_datagram(Time::ZERO, Received { packet, bytes: 45, reception: Reception::default() });
     assert_eq!(sender.poll_deliver(), Some(TcpAck { next: 0, room: Some(config.buffer) }));
     sender
 }
@@ -202,7 +202,10 @@ fn a_window_of_a_small_buffer_opens_again() {
 fn a_rate_is_not_larger_than_an_lt_ack_can_carry() {
     let mut receiver = LtReceiver::<Symbol>::new(LtConfig::new(LtMode::Improved)).unwrap();
     receiver.set_rate(u64::MAX);
-    receiver.handle_datagram(Time::ZERO, Received { packet: LtPacket::Open { session: 1 }, bytes: 45, ce: false });
+    receiver.handle_datagram(
+        Time::ZERO,
+        Received { packet: LtPacket::Open { session: 1 }, bytes: 45, reception: Reception::default() },
+    );
     receiver.handle_inner(Time::ZERO, Accepted);
     let ack = receiver.poll_transmit(Time::ZERO).unwrap().packet;
     assert_eq!(ack.rate, Some(MAX_RATE));

@@ -5,11 +5,11 @@ use super::{open, seconds};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::session::lt::*;
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 
 /// Gives the receiver a packet, and returns the reports of its LT-ACKs, with their sessions.
 fn take(receiver: &mut LtReceiver<Symbol>, packet: LtPacket<Symbol>) -> Vec<(u32, LtReport)> {
-    receiver.handle_datagram(Time::ZERO, Received { packet, bytes: 500, ce: false });
+    receiver.handle_datagram(Time::ZERO, Received { packet, bytes: 500, reception: Reception::default() });
     while let Some(delivered) = receiver.poll_deliver() {
         if delivered == LtDelivered::Open {
             receiver.handle_inner(Time::ZERO, Accepted);
@@ -30,7 +30,7 @@ fn symbol(session: u32, block: u64, oldest: u64) -> LtPacket<Symbol> {
 /// Gives the sender a report, and returns what it reports to its caller.
 fn answer(sender: &mut LtSender<Symbol>, report: LtReport) -> Option<LtEvent> {
     let packet = LtAck { session: 1, report, rate: None };
-    sender.handle_datagram(Time::ZERO, Received { packet, bytes: 60, ce: false });
+    sender.handle_datagram(Time::ZERO, Received { packet, bytes: 60, reception: Reception::default() });
     sender.poll_event()
 }
 
@@ -69,7 +69,10 @@ fn a_restart_of_the_sender_ends_the_session_with_an_event() {
             other.handle_inner(world.now, LtInner::Segment(Segment { number, payload: content(number) }));
         }
         let first = other.poll_transmit(world.now).unwrap();
-        world.receiver.handle_datagram(world.now, Received { packet: first.packet, bytes: first.bytes, ce: false });
+        world.receiver.handle_datagram(
+            world.now,
+            Received { packet: first.packet, bytes: first.bytes, reception: Reception::default() },
+        );
         assert_eq!(world.receiver.poll_event(), Some(LtEvent::PeerRestarted), "{mode:?}");
     }
 }
@@ -84,7 +87,8 @@ fn a_late_request_after_a_restart_does_not_hide_the_restart() {
     assert_eq!((receiver.counts().unknown, receiver.counts().delivered), (1, 0));
     // The same for the repaired mode, where the first symbols open the session.
     let mut receiver = LtReceiver::new(LtConfig::new(LtMode::Repaired)).unwrap();
-    receiver.handle_datagram(Time::ZERO, Received { packet: symbol(1, 1, 0), bytes: 500, ce: false });
+    receiver
+        .handle_datagram(Time::ZERO, Received { packet: symbol(1, 1, 0), bytes: 500, reception: Reception::default() });
     assert_eq!(take(&mut receiver, symbol(1, 3, 3)), [(1, LtReport::Unknown)]);
 }
 

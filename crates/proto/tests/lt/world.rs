@@ -6,7 +6,7 @@
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::session::lt::*;
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 use ripstop_proto::wire::{LtContext, emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -66,7 +66,8 @@ impl<T: Clone> Wire<T> {
         let copies = 1 + usize::from(self.draws.chance(self.path.repeat));
         for _ in 0..copies {
             let arrival = self.free_at + self.path.delay + self.path.jitter.mul_f64(self.draws.unit());
-            self.on_the_way.push((arrival, Received { packet: packet.clone(), bytes, ce: false }));
+            self.on_the_way
+                .push((arrival, Received { packet: packet.clone(), bytes, reception: Reception::default() }));
         }
     }
 

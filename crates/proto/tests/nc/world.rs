@@ -4,14 +4,14 @@
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::{Length, Payload, Symbol};
 use ripstop_proto::session::nc::{Factor, NcAck, NcConfig, NcPacket, NcReceiver, NcRelay, NcSender, Segment};
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 use std::collections::BTreeMap;
 
 /// Calls of [`Session`] with fewer arguments, for tests.
 pub(crate) trait Drive: Session {
     /// Hands over a packet of the peer. The packet's size does not matter here.
     fn take(&mut self, now: Time, packet: Self::Incoming) {
-        self.handle_datagram(now, Received { packet, bytes: 0, ce: false });
+        self.handle_datagram(now, Received { packet, bytes: 0, reception: Reception::default() });
     }
 
     /// The next packet that leaves. These sessions ignore the time.

@@ -26,7 +26,7 @@ use super::session::{
     NcSenderNode, Packed, SessionNode, TunnelNode,
 };
 use ripstop_base::Time;
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 
 /// Calls a generic method of [`World`] with the node type of a session.
 macro_rules! for_session {
@@ -176,7 +176,8 @@ impl World {
         match input {
             None => {}
             Some(Input::Peer(packet)) => {
-                let received = Received { packet, bytes, ce };
+                let reception = Reception { ce, ..Reception::default() };
+                let received = Received { packet, bytes, reception };
                 if N::BATCHES {
                     end.inbox.push_back(received);
                     self.make_ready(session);

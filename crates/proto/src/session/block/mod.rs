@@ -111,7 +111,7 @@ pub const BLOCK_HEADER: u32 = 7;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Received, Session};
+    use crate::session::{Received, Reception, Session};
     use proptest::prelude::*;
     use ripstop_base::Time;
     use ripstop_codes::Sketch;
@@ -146,7 +146,10 @@ mod tests {
                 while let Some(out) = sender.poll_transmit(now) {
                     assert!(out.bytes >= BLOCK_HEADER + 100);
                     if !lost(sent) {
-                        receiver.handle_datagram(now, Received { packet: out.packet, bytes: out.bytes, ce: false });
+                        receiver.handle_datagram(
+                            now,
+                            Received { packet: out.packet, bytes: out.bytes, reception: Reception::default() },
+                        );
                     }
                     sent += 1;
                 }
@@ -202,7 +205,7 @@ mod tests {
         ];
         for (at, symbol) in symbols.into_iter().enumerate() {
             let packet = BlockPacket { block: 0, symbol, payload: packet(0) };
-            receiver.handle_datagram(Time::ZERO, Received { packet, bytes: 100, ce: false });
+            receiver.handle_datagram(Time::ZERO, Received { packet, bytes: 100, reception: Reception::default() });
             assert_eq!(receiver.counts().refused, at as u64 + 1, "{symbol:?}");
         }
         assert!(receiver.poll_deliver().is_none());

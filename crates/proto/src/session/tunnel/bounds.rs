@@ -3,6 +3,7 @@
 
 use super::inner::InnerPacket;
 use super::{Tunnel, sent_history};
+use crate::session::Reception;
 use crate::wire::Packet;
 use ripstop_base::Time;
 
@@ -52,9 +53,9 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Notes that a datagram of the peer has arrived, and drops its packet, because the peer's packets have caused too much
     /// work. If the datagram counted as lost, the peer would take the path to be worse than it is, and slow down.
-    pub fn note_refused(&mut self, now: Time, number: u64, packet: &Packet<P>, bytes: u32, ce: bool) {
+    pub fn note_refused(&mut self, now: Time, number: u64, packet: &Packet<P>, bytes: u32, reception: Reception) {
         let now = self.tick(now);
-        self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting());
+        self.receiver.arrive(now, number, bytes, reception, packet.is_eliciting());
     }
 
     /// Puts decoding off until `at`, because the peer's packets have caused too much work. Only rows

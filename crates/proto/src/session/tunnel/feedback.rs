@@ -32,8 +32,8 @@ const REPEAT_SHARE: f64 = 0.2;
 const FEW_PACKETS: f64 = 4.0;
 
 impl<P: InnerPacket> Tunnel<P> {
-    /// Takes in `feedback`, which datagram `number` of the peer carried.
-    pub(super) fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
+    /// Takes in `feedback`, which datagram `number` of the peer carried. The datagram has `waited` in this host.
+    pub(super) fn on_feedback(&mut self, now: Time, waited: Duration, number: u64, feedback: &Feedback) {
         if feedback.largest >= self.sent_history.next() || self.skips.are_acknowledged(feedback) {
             self.counts.false_reports += 1;
             self.events.push_back(TunnelEvent::FalseReport);
@@ -49,6 +49,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let mut evidence = Evidence::None;
         let mut report = self.sent_history.take(
             now,
+            waited,
             feedback,
             |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks),
             |lost, bytes| {

@@ -372,13 +372,13 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     /// Takes an authenticated datagram of the peer. A duplicate is counted and dropped.
     fn handle_datagram(&mut self, now: Time, received: Received<Datagram<P>>) {
         let now = self.tick(now);
-        let Received { packet: Datagram { number, packet }, bytes, ce } = received;
+        let Received { packet: Datagram { number, packet }, bytes, reception } = received;
         debug_assert_eq!(
             packet.check_carried(Some(&self.expand())),
             Ok(()),
             "the wire format would change this packet"
         );
-        if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
+        if !self.receiver.arrive(now, number, bytes, reception, packet.is_eliciting()) {
             return;
         }
         let (lost, sent, bursts) = self.receiver.losses();
@@ -391,7 +391,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Packet::BlockRepair { first, k, number, payload } => {
                 self.on_block_repair(now, first, k, number, payload);
             }
-            Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
+            Packet::Feedback(feedback) => self.on_feedback(now, reception.waited, number, &feedback),
             Packet::Window(window) => self.receiver.window(now, &window),
             Packet::Probe { .. } | Packet::Challenge { .. } | Packet::Answer { .. } => {}
             Packet::Close => self.events.push_back(TunnelEvent::Closed),

@@ -9,6 +9,7 @@ use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::received_numbers::ReceivedNumbers;
 use super::report_timer::ReportTimer;
+use crate::session::Reception;
 use crate::wire::{Feedback, Gap, Window};
 use ripstop_base::Time;
 use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
@@ -181,18 +182,18 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Records that datagram `number`, of `bytes` bytes, has arrived.
     ///
-    /// `ce`: the datagram was marked Congestion Experienced. `eliciting`: the datagram asks for a
-    /// report. Returns false if the number has arrived before, or is older than all remembered
-    /// numbers.
-    pub(super) fn arrive(&mut self, now: Time, number: u64, bytes: u32, ce: bool, eliciting: bool) -> bool {
+    /// `eliciting`: the datagram asks for a report. Returns false if the number has arrived before, or is older than all
+    /// remembered numbers.
+    pub(super) fn arrive(&mut self, now: Time, number: u64, bytes: u32, reception: Reception, eliciting: bool) -> bool {
         if !self.numbers.insert(number) {
             self.counts.duplicates += 1;
             return false;
         }
         self.counts.datagrams += 1;
         self.received_bytes += u64::from(bytes);
-        self.counts.marked += u64::from(ce);
-        self.reporter.arrive(now, number, self.numbers.largest == Some(number), eliciting, self.counts.datagrams);
+        self.counts.marked += u64::from(reception.ce);
+        let (arrived, largest) = (now - reception.waited, self.numbers.largest == Some(number));
+        self.reporter.arrive(now, arrived, number, largest, eliciting, self.counts.datagrams);
         true
     }
 

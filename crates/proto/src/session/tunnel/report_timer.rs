@@ -91,23 +91,23 @@ impl ReportTimer {
         }
     }
 
-    /// Records that datagram `number` has arrived.
+    /// Records that datagram `number` has arrived at `arrived`, and was taken at `now`.
     ///
     /// `largest`: no larger number has arrived. `eliciting`: the datagram asks for a report.
     /// `total`: number of datagrams received in the session so far.
-    pub(super) fn arrive(&mut self, now: Time, number: u64, largest: bool, eliciting: bool, total: u64) {
+    pub(super) fn arrive(&mut self, now: Time, arrived: Time, number: u64, largest: bool, eliciting: bool, total: u64) {
         if largest {
-            self.largest_at = now;
+            self.largest_at = arrived;
         }
         if self.count == 0 {
-            self.first = now;
+            self.first = arrived;
             self.sum = 0.0;
-            self.lowest = (number, now);
+            self.lowest = (number, arrived);
         } else if number < self.lowest.0 {
-            self.lowest = (number, now);
+            self.lowest = (number, arrived);
         }
         self.count += 1;
-        self.sum += now.since(self.first).as_secs_f64();
+        self.sum += arrived.signed_since(self.first) as f64 / 1e9;
         if eliciting {
             let early = total <= EARLY && total % EARLY_EVERY == 1;
             let due = if early { now } else { now + self.interval };
@@ -175,9 +175,9 @@ mod tests {
     fn a_batch_is_described_relative_to_the_highest_number() {
         let mut r = ReportTimer::new();
         let us = Time::from_micros;
-        r.arrive(us(1_000), 8, true, true, 100);
-        r.arrive(us(1_400), 10, true, true, 101);
-        r.arrive(us(1_600), 7, false, true, 102);
+        r.arrive(us(1_000), us(1_000), 8, true, true, 100);
+        r.arrive(us(1_400), us(1_400), 10, true, true, 101);
+        r.arrive(us(1_600), us(1_600), 7, false, true, 102);
         assert_eq!(r.due, Some(us(11_000)));
         let batch = r.take_batch(us(11_000), 10);
         assert_eq!(batch, Batch { count: 3, lowest: 7, mean_before_us: 67, lowest_before_us: -200 });
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(r.marks, [10], "a repetition must not add a mark");
         // A larger number of repetitions takes the same time in total.
         r.most_repeats = 30;
-        (11..14).for_each(|number| r.arrive(us(60_000), number, true, true, 102));
+        (11..14).for_each(|number| r.arrive(us(60_000), us(60_000), number, true, true, 102));
         r.take_batch(us(70_000), 13);
         while let Some(due) = r.due {
             r.take_batch(due, 13);

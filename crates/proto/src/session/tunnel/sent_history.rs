@@ -261,22 +261,23 @@ impl SentHistory {
         });
     }
 
-    /// Takes in a report and returns the data that the rate controller needs. All numbers in the report were sent.
+    /// Takes in a report, which has `waited` in this host until `now`. Returns the data that the rate controller needs.
+    /// All numbers in the report were sent.
     ///
-    /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` is called when something
-    /// has become known about a datagram. The calls for received datagrams come first, in order of number. The calls
-    /// for lost datagrams follow, in order of number. `settle` is called one time for each datagram, in order of
-    /// number. This call is made as soon as the fates of the datagram and of all earlier datagrams are known. Its
-    /// arguments are whether the datagram is lost, and its size in bytes.
+    /// `outcome` and `settle` are called only for datagrams that ask for a report. `outcome` takes what became known of
+    /// a datagram: first the received datagrams, then the lost ones, each in order of number. `settle` is called once for
+    /// each datagram, in order of number, when the fates of it and of all earlier ones are known. Its arguments: is the
+    /// datagram lost, and its size in bytes.
     pub(super) fn take(
         &mut self,
         now: Time,
+        waited: Duration,
         feedback: &Feedback,
         mut outcome: impl FnMut(Outcome),
         settle: impl FnMut(bool, u32),
     ) -> Report {
-        let mut report = Report { now, in_flight_before: self.in_flight, ..Report::default() };
-        report.ce = feedback.ce.saturating_sub(self.ce);
+        let ce = feedback.ce.saturating_sub(self.ce);
+        let mut report = Report { now, ce, in_flight_before: self.in_flight, ..Report::default() };
         self.ce = self.ce.max(feedback.ce);
         // The report lists ranges from high to low. Outcomes are passed on in ascending order.
         for range in feedback.acked.iter().rev() {
@@ -284,7 +285,7 @@ impl SentHistory {
                 news.for_each(|number| self.receive(number, &mut report, &mut outcome));
             }
         }
-        self.take_largest(now, feedback, &mut report);
+        self.take_largest(now - waited, feedback, &mut report);
         report.one_way_delay = self.one_way_delay(feedback);
         self.detect_losses(&mut report, &mut outcome);
         self.settle(settle);
@@ -297,8 +298,7 @@ impl SentHistory {
         report
     }
 
-    /// Declares everything in flight lost, because no report has come for too long. `outcome` and `settle` are called
-    /// as in [`SentHistory::take`].
+    /// Declares everything in flight lost after a silence. `outcome` and `settle` are called as in [`SentHistory::take`].
     pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool, u32)) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
         for record in self.records.iter_mut().skip(from) {
@@ -347,8 +347,7 @@ impl SentHistory {
         self.last_eliciting = pause;
     }
 
-    /// Time from the last datagram that asks for a report until the tail probe is due. This time follows the model of
-    /// RFC 8985, section 7.2.
+    /// Time from the last datagram that asks for a report until the tail probe is due (RFC 8985, section 7.2).
     pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
@@ -417,9 +416,8 @@ impl SentHistory {
 
     /// Marks datagrams as lost (RFC 9002, section 6.1).
     ///
-    /// A datagram counts as lost if a later datagram has arrived, and two conditions hold. The later datagram's
-    /// number is higher by at least [`PACKET_THRESHOLD`]. The later datagram left later by at least the reordering
-    /// window. The reordering window is the larger of `reordering` and min(srtt / 16, 10 ms).
+    /// A datagram is lost if a datagram has arrived whose number is higher by at least [`PACKET_THRESHOLD`], and that left
+    /// later by at least the reordering window: the larger of `reordering` and min(srtt / 16, 10 ms).
     fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();

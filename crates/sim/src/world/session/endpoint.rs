@@ -11,7 +11,7 @@ use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{AddPeerError, Endpoint, EndpointConfig, EndpointEvent, PeerConfig, PeerStatus};
 use ripstop_proto::secure::{PeerId, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::Delivered;
-use ripstop_proto::session::{Received, Session, Transmit};
+use ripstop_proto::session::{Received, Reception, Session, Transmit};
 use ripstop_proto::wire::handshake::INITIATION;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -109,7 +109,7 @@ impl Session for EndpointSession {
     fn handle_datagram(&mut self, now: Time, received: Received<SealedDatagram>) {
         let SealedDatagram { from, to, mut bytes } = received.packet;
         if to == self.address {
-            self.endpoint.handle_datagram(now + self.ahead, from, &mut bytes, received.ce);
+            self.endpoint.handle_datagram(now + self.ahead, from, &mut bytes, received.reception);
         }
     }
 
@@ -266,7 +266,7 @@ impl EndpointNode {
     /// Gives the endpoint a datagram from outside the world.
     pub(in crate::world) fn inject(&mut self, now: Time, from: SocketAddr, bytes: &mut [u8]) {
         let session = &mut self.end.session;
-        session.endpoint.handle_datagram(now + session.ahead, from, bytes, false);
+        session.endpoint.handle_datagram(now + session.ahead, from, bytes, Reception::default());
     }
 
     /// Removes and returns the oldest datagram to a host outside the world, with its destination.
@@ -320,10 +320,10 @@ impl EndpointNode {
         random.fill(&mut bytes);
         let now = now + self.end.session.ahead;
         let endpoint = &mut self.end.session.endpoint;
-        endpoint.handle_datagram(now, from, &mut bytes, false);
+        endpoint.handle_datagram(now, from, &mut bytes, Reception::default());
         let last = self.last_datagram.as_ref().map(|last| &last.bytes);
         for mut replay in self.initiations.iter().chain(last).cloned() {
-            endpoint.handle_datagram(now, from, &mut replay, false);
+            endpoint.handle_datagram(now, from, &mut replay, Reception::default());
         }
     }
 }

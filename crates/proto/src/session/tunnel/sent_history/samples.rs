@@ -17,8 +17,9 @@ impl SentHistory {
         self.resumed = now;
     }
 
-    /// Takes the round-trip time and the rate sample from a report with a new highest number.
-    pub(super) fn take_largest(&mut self, now: Time, feedback: &Feedback, report: &mut Report) {
+    /// Takes the round-trip time and the rate sample from a report with a new highest number, which arrived at
+    /// `arrived`.
+    pub(super) fn take_largest(&mut self, arrived: Time, feedback: &Feedback, report: &mut Report) {
         if self.largest.is_some_and(|l| feedback.largest <= l.number) {
             return;
         }
@@ -35,7 +36,7 @@ impl SentHistory {
             arrived_us: feedback.largest_at_us,
             received_bytes: feedback.received_bytes,
         };
-        let elapsed = now.since(record.sent);
+        let elapsed = arrived.since(record.sent);
         // A clock that has jumped, here or at the peer, makes a sample meaningless.
         let is_valid = record.sent >= self.resumed && feedback.delay <= elapsed + CLOCK_TOLERANCE;
         let rtt = is_valid.then(|| elapsed.saturating_sub(feedback.delay));

@@ -12,7 +12,7 @@ use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_link::LinkConfigError;
 use ripstop_proto::session::lt::*;
-use ripstop_proto::session::{Received, Session};
+use ripstop_proto::session::{Received, Reception, Session};
 use ripstop_proto::wire::{emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
 use ripstop_sim::engine::{Alarm, Scheduler};
 
@@ -206,7 +206,8 @@ impl LtWorld {
         });
         match parsed {
             Ok(packet) if arrived.is_whole && survives => {
-                receiver.handle_datagram(now, Received { packet, bytes: arrived.size, ce: false });
+                receiver
+                    .handle_datagram(now, Received { packet, bytes: arrived.size, reception: Reception::default() });
             }
             parsed => self.reject(arrived, parsed.is_ok(), survives),
         }
@@ -221,7 +222,7 @@ impl LtWorld {
             .is_ok_and(|ack| emit_lt_ack(ack, &mut again) == Ok(arrived.bytes.len()) && again == arrived.bytes);
         match parsed {
             Ok(packet) if arrived.is_whole && survives => {
-                sender.handle_datagram(now, Received { packet, bytes: arrived.size, ce: false });
+                sender.handle_datagram(now, Received { packet, bytes: arrived.size, reception: Reception::default() });
             }
             parsed => self.reject(arrived, parsed.is_ok(), survives),
         }
