@@ -65,8 +65,8 @@ fn cells() -> Vec<Cell> {
         slow("2 Mbit/s, 800 ms, 10 %", 0.10, 0.86),
         slow("2 Mbit/s, 800 ms, 18.5 %", 0.185, 0.82),
         Cell {
-            name: "50 Mbit/s, 5 % in bursts of 4",
-            path: Path { burst: 4.0, ..Path::new(50_000_000, 100, 0.05) },
+            name: "50 Mbit/s, 30 ms, 5 % in bursts of 4",
+            path: Path { burst: 4.0, ..Path::new(50_000_000, 30, 0.05) },
             share: 0.86,
             waste: Some(1.02),
             first_1mb: None,
