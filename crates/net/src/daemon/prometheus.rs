@@ -3,6 +3,7 @@
 //! The session already keeps all figures. A separate registry of counters would have to be updated for every packet. So
 //! the text is made from a snapshot when a client asks for it.
 
+use super::redundancy::ClassRedundancy;
 use super::status::{DaemonPeerStatus, DaemonStatus, SessionStatus};
 use std::fmt::{Display, Write};
 
@@ -114,6 +115,18 @@ const SESSION_GAUGES: [Figure<SessionStatus>; 11] = [
     ("queue_packets", "Packets in the send queue", |s| s.queue_packets as f64),
     ("queue_bytes", "Bytes in the send queue", |s| s.queue_bytes as f64),
 ];
+/// Counters of a session's class. They start at zero with each new session.
+const CLASS_COUNTERS: [Figure<ClassRedundancy>; 5] = [
+    ("packets_total", "Source symbols sent, by class", |c| c.packets as f64),
+    ("packet_bytes_total", "Bytes of the source symbols sent, by class", |c| c.packet_bytes as f64),
+    ("repairs_total", "Proactive repairs sent, by class", |c| c.repairs as f64),
+    ("repair_bytes_total", "Bytes of the proactive repairs sent, by class", |c| c.repair_bytes as f64),
+    ("over_budget_total", "Repairs not sent because of max-overhead, by class", |c| c.over_budget as f64),
+];
+const CLASS_GAUGES: [Figure<ClassRedundancy>; 2] = [
+    ("redundancy_ratio", "R: packets sent for each source packet, exact repairs excluded, by class", |c| c.r),
+    ("expected_loss_ratio", "Loss that the repairs expect, congestion excluded, by class", |c| c.expected_loss),
+];
 
 impl Page {
     fn totals(&mut self, status: &DaemonStatus) {
@@ -200,6 +213,18 @@ impl Page {
                 self.head(&format!("peer_{name}"), help, kind);
                 for (peer, session) in sessions() {
                     self.line(&format!("peer_{name}"), &[("peer", &peer.name)], value(session));
+                }
+            }
+        }
+        for (figures, kind) in [(&CLASS_COUNTERS[..], "counter"), (&CLASS_GAUGES[..], "gauge")] {
+            for (name, help, value) in figures {
+                self.head(&format!("peer_class_{name}"), help, kind);
+                for (peer, session) in sessions() {
+                    let to_peer = &session.redundancy.to_peer;
+                    for (class, redundancy) in [("interactive", &to_peer.interactive), ("bulk", &to_peer.bulk)] {
+                        let labels = [("peer", peer.name.as_str()), ("class", class)];
+                        self.line(&format!("peer_class_{name}"), &labels, value(redundancy));
+                    }
                 }
             }
         }

@@ -39,6 +39,10 @@ fn metrics_are_well_formed_and_say_what_happened() {
             "peer_loss_to_peer_ratio{peer=\"host2\"}",
             "peer_loss_from_peer_ratio{peer=\"host2\"}",
             "peer_repairs_total{peer=\"host2\",purpose=\"bulk\"}",
+            "peer_class_packets_total{peer=\"host2\",class=\"bulk\"}",
+            "peer_class_repair_bytes_total{peer=\"host2\",class=\"bulk\"}",
+            "peer_class_redundancy_ratio{peer=\"host2\",class=\"interactive\"}",
+            "peer_class_expected_loss_ratio{peer=\"host2\",class=\"bulk\"}",
         ] {
             assert!(samples.get(name).is_some_and(|value| *value > 0.0), "{name} in:\n{body}");
         }
