@@ -45,11 +45,12 @@ mod startup;
 #[cfg(test)]
 mod tests;
 mod tuning;
+mod view;
 
 pub use tuning::{Tuning, TuningField};
 
 use super::super::filter::WindowedMax;
-use super::{RateSample, Report, View};
+use super::{RateSample, Report};
 use compete::{Competition, Left, QueueTest};
 use loss_test::LossTest;
 use path::PathState;
@@ -295,39 +296,6 @@ impl Fair {
             window = window.max(self.startup.window);
         }
         window.max(5.0 * path.packet) as u64
-    }
-
-    /// What the controller knows about the path.
-    pub fn view(&self) -> View {
-        let floor = self.path.erasure.get();
-        View {
-            state: match self.state {
-                State::Startup => "startup",
-                State::Drain => "drain",
-                State::Down => "down",
-                State::Cruise => "cruise",
-                State::Up => "up",
-                State::Test(_) => "test",
-                State::LossTest(_) => "loss test",
-                State::Compete => "compete",
-            },
-            starting: matches!(self.state, State::Startup),
-            bandwidth: match (self.state, &self.competition) {
-                (State::Compete, Some(competition)) => competition.cubic.get() / self.path.srtt.max(1e-3),
-                _ => self.path.bandwidth,
-            },
-            min_rtt: self.path.min_rtt,
-            queue: self.path.queue.delay(),
-            erasure_floor: floor,
-            codable: match self.state {
-                State::Startup if self.path.is_short(&self.tuning) => self.tuning.codable_at_first,
-                _ => 1.5 * floor + 0.01,
-            },
-            delays_accepted: self.path.delays_accepted,
-            competitions: self.competitions,
-            overloads: self.overloads,
-            forgiven: self.forgiven,
-        }
     }
 
     /// The rate that the bottleneck has carried, byte/s: min(passed, delivered / (1 - p_e)).
