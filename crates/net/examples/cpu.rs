@@ -15,7 +15,7 @@
 
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{Emulator, EmulatorConfig, EmulatorSide};
+use ripstop_net::emulate::{Emulator, EmulatorConfig};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::{Namespace, gain_privilege};
 use ripstop_net::workload::{Route, bulk::Bulk};
@@ -260,19 +260,8 @@ fn veth(hub: &Namespace, end: &Namespace, index: usize) -> Outcome<()> {
 /// Connects two namespaces by an emulated link.
 fn emulated(hub: &Namespace, end: &Namespace) -> Outcome<Emulator> {
     let path = LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), Fraction::ZERO);
-    let side = |last: u8| EmulatorSide {
-        device: "wire0".into(),
-        addresses: vec![ipnet::IpNet::new_assert([198, 18, 0, last].into(), 24)],
-    };
-    let config = EmulatorConfig {
-        left: side(1),
-        right: side(2),
-        left_to_right: path.clone(),
-        right_to_left: path,
-        mtu: 1500,
-        seed: Seed::new(1),
-        fates: false,
-    };
+    let addresses = [1, 2].map(|last| [198, 18, 0, last].into());
+    let config = EmulatorConfig::new(addresses, path.clone(), path, Seed::new(1));
     Ok(Emulator::start(&config, hub, end)?)
 }
 

@@ -2,12 +2,11 @@
 
 use crate::common::{json, ripstop, stdout};
 use crate::private;
-use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{Emulator, EmulatorConfig, EmulatorSide};
+use ripstop_net::emulate::{Emulator, EmulatorConfig};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use serde_json::Value;
@@ -48,19 +47,8 @@ impl Site {
         let hosts = ["left", "right"].map(|name| Namespace::create(name).unwrap());
         let path =
             LinkConfig::path(Rate::from_bps(50_000_000), Duration::from_millis(10), Fraction::new(0.02).unwrap());
-        let side = |n: u8| EmulatorSide {
-            device: "wire0".into(),
-            addresses: vec![IpNet::new_assert([198, 18, 0, n].into(), 24)],
-        };
-        let config = EmulatorConfig {
-            left: side(1),
-            right: side(2),
-            left_to_right: path.clone(),
-            right_to_left: path,
-            mtu: 1500,
-            seed: Seed::new(7),
-            fates: false,
-        };
+        let addresses = [1, 2].map(|last| [198, 18, 0, last].into());
+        let config = EmulatorConfig::new(addresses, path.clone(), path, Seed::new(7));
         let link = Emulator::start(&config, &hosts[LEFT], &hosts[RIGHT]).unwrap();
         let site = Site { directory, hosts, _link: link };
         let public = ["left", "right"].map(|name| {

@@ -4,7 +4,7 @@ use super::Outcome;
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Stream};
 use ripstop_link::{Change, LinkConfig, Loss};
 use ripstop_net::daemon::DaemonStatus;
-use ripstop_net::emulate::{Emulator, EmulatorConfig, EmulatorSide};
+use ripstop_net::emulate::{Emulator, EmulatorConfig};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use std::collections::BTreeMap;
@@ -76,19 +76,7 @@ impl Hosts {
     /// Makes the hosts and the link, and starts the daemons.
     pub(crate) fn set_up(program: &str, seed: Seed) -> Outcome<Hosts> {
         let namespaces = [Namespace::create("left")?, Namespace::create("right")?];
-        let side = |host: usize| EmulatorSide {
-            device: "wire0".into(),
-            addresses: vec![ipnet::IpNet::new_assert([198, 18, 0, HOME[host]].into(), 24)],
-        };
-        let config = EmulatorConfig {
-            left: side(0),
-            right: side(1),
-            left_to_right: path()?,
-            right_to_left: path()?,
-            mtu: 1500,
-            seed,
-            fates: false,
-        };
+        let config = EmulatorConfig::new(HOME.map(|last| [198, 18, 0, last].into()), path()?, path()?, seed);
         let link = Emulator::start(&config, &namespaces[0], &namespaces[1])?;
         let directory = tempfile::tempdir()?;
         write_configurations(program, &directory)?;

@@ -37,6 +37,7 @@ use ripstop_base::{Seed, Time};
 use ripstop_codes::block::BlockError;
 use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -77,6 +78,18 @@ pub struct EmulatorSide {
     /// The device's addresses, each with the prefix reached through the device; at most one IPv4 address. Either both
     /// sides share the prefix or the caller sets routes.
     pub addresses: Vec<IpNet>,
+}
+
+impl EmulatorConfig {
+    /// A link with an MTU of 1500 bytes between the devices `wire0` of two namespaces. `addresses` are the devices'
+    /// addresses, left and right, in a common prefix of 24 bits. The fates of packets are not kept.
+    pub fn new(addresses: [Ipv4Addr; 2], left_to_right: LinkConfig, right_to_left: LinkConfig, seed: Seed) -> Self {
+        let [left, right] = addresses.map(|address| EmulatorSide {
+            device: "wire0".to_owned(),
+            addresses: vec![IpNet::new_assert(address.into(), 24)],
+        });
+        EmulatorConfig { left, right, left_to_right, right_to_left, mtu: 1500, seed, fates: false }
+    }
 }
 
 /// Why the emulator could not be started.

@@ -10,7 +10,7 @@ mod tunnel;
 
 pub use other::{Ends, OtherCarrier, OtherPrograms, Program};
 
-use crate::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
+use crate::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSnapshot};
 use crate::os::netns::{Namespace, NetnsError};
 use crate::workload::{Route, WorkloadError};
 use ripstop_base::{Rate, Seed};
@@ -111,9 +111,9 @@ pub struct Testbed {
 }
 
 /// Address of the sending host on the link, from the range for benchmarks (RFC 2544).
-const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+const SENDER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// Address of the receiving host on the link, from the same range.
-const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
 /// MTU of the link, in bytes.
 pub const MTU: u16 = 1500;
@@ -148,21 +148,13 @@ impl Testbed {
         for host in [&client, &server] {
             host.run(|| prepare(path))?;
         }
-        let side = |address| EmulatorSide {
-            device: "wire0".to_owned(),
-            addresses: vec![ipnet::IpNet::new_assert(address, 24)],
-        };
         let config = EmulatorConfig {
-            left: side(SENDER),
-            right: side(RECEIVER),
-            left_to_right: path.forth.clone(),
-            right_to_left: path.back.clone(),
             mtu: MTU,
-            seed,
             fates,
+            ..EmulatorConfig::new([SENDER, RECEIVER], path.forth.clone(), path.back.clone(), seed)
         };
         let emulator = Emulator::start(&config, &client, &server)?;
-        let route = Route { client, server, address: RECEIVER, congestion: "cubic" };
+        let route = Route { client, server, address: RECEIVER.into(), congestion: "cubic" };
         Ok(Testbed { route, tunnels: Vec::new(), other: None, connect_limit: connect_limit(path), emulator })
     }
 
@@ -182,7 +174,7 @@ impl Testbed {
 
     /// The route to the receiving host over the link alone, beside all tunnels.
     pub fn plain_route(&self, congestion: &'static str) -> Route {
-        Route { address: RECEIVER, congestion, ..self.route.clone() }
+        Route { address: RECEIVER.into(), congestion, ..self.route.clone() }
     }
 
     /// The route to an address that [`Testbed::add_tunnel`] returned.
@@ -206,8 +198,8 @@ impl Testbed {
         Ends {
             sender: &self.route.client,
             receiver: &self.route.server,
-            sender_address: SENDER,
-            receiver_address: RECEIVER,
+            sender_address: SENDER.into(),
+            receiver_address: RECEIVER.into(),
             limit: self.connect_limit,
         }
     }
