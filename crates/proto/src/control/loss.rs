@@ -99,6 +99,16 @@ pub struct Losses {
     pub burst: f64,
 }
 
+impl Losses {
+    /// How much more the number of losses varies than that of independent losses: the ratio of the variances, at least 1.
+    ///
+    /// In a Gilbert model with the share p and runs of b packets, the fates of neighbouring packets have the correlation
+    /// r = 1 - 1 / (b (1 - p)). The ratio is (1 + r) / (1 - r) = 2 b (1 - p) - 1.
+    pub fn dispersion(&self) -> f64 {
+        (2.0 * self.burst * (1.0 - self.share) - 1.0).max(1.0)
+    }
+}
+
 /// Estimates the losses of one direction of a path from the fates of the datagrams. Callers pass
 /// the fates in the order of the datagram numbers.
 ///
@@ -285,6 +295,14 @@ mod tests {
         for _ in 0..n {
             estimator.settle(at, random.chance(p));
         }
+    }
+
+    #[test]
+    fn losses_in_runs_vary_more() {
+        let dispersion = |share, burst| Losses { share, burst }.dispersion();
+        // Independent losses come in runs of 1 / (1 - p).
+        assert!((dispersion(0.3, 1.0 / 0.7) - 1.0).abs() < 1e-9);
+        assert_eq!((dispersion(0.0, 0.0), dispersion(0.5, 8.0)), (1.0, 7.0));
     }
 
     #[test]

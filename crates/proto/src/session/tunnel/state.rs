@@ -26,6 +26,13 @@ const STARTING_RTT: f64 = 0.2;
 /// A policer drops more in a start-up, and repairs then add to the overload. Half the value leaves out paths with 20 % of
 /// random loss. Double the value wastes 5 % of the bytes behind a policer.
 const STARTING_LOSS: f64 = 0.25;
+/// Largest share of losses times [`Losses::dispersion`] at which the start-up does so.
+///
+/// Losses in long runs need so many repairs that the packets of the inner TCP wait for them, and CUBIC inside leaves its
+/// slow start for the delay. At 910 Mbit/s, 95 ms and 12 % of losses in runs of 8, CUBIC inside has 150 Mbit/s from 2 to
+/// 4 s, and 84 without the limit. Half the value leaves out links with single losses that chance puts in a row: the first
+/// megabyte takes 1.03 s instead of 1.00 s at 5 %. Double the value protects such starts in runs of 16.
+const STARTING_RUNS: f64 = 0.5;
 
 impl<P: InnerPacket> Tunnel<P> {
     /// Reports what the fates of datagrams say of the path's MTU.
@@ -67,7 +74,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Whether repairs displace nothing that waits, because the session begins and the path is not full. A loss would delay
     /// the inner TCP, which then leaves its slow start.
     fn protects_start(&self, view: &View, losses: Losses) -> bool {
-        view.starting && self.sources.next() < STARTING && view.min_rtt <= STARTING_RTT && losses.share <= STARTING_LOSS
+        let few = losses.share <= STARTING_LOSS && losses.share * losses.dispersion() <= STARTING_RUNS;
+        view.starting && self.sources.next() < STARTING && view.min_rtt <= STARTING_RTT && few
     }
 
     /// Whether the rate controller's window allows one more full datagram in flight.

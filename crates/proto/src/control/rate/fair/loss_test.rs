@@ -25,6 +25,11 @@ const FROM: f64 = 0.05;
 /// With half the excess over 1, chance starts tests. With double the excess, a policer that begins on a path with 10 %
 /// random loss is noticed above 20 % only.
 const AGAIN: f64 = 1.5;
+/// Time constant with which the confirmed floor follows a lower floor, s.
+///
+/// Losses in runs make the floor vary by half of its value. With half the value, such a path is tested twice as often. With
+/// double the value, a policer that begins after the random losses have ended is noticed a minute later.
+const CONFIRMED: f64 = 60.0;
 /// For this time after a test that found an overload, s, the erasure floor is learned only from packets sent below the
 /// estimated rate.
 ///
@@ -87,10 +92,11 @@ impl LossTest {
     pub(super) fn observe(&mut self, report: &Report, spent: f64, srtt: f64) -> Option<Cause> {
         let [below, at, _] = report.settled;
         let over = spent > LONGEST_S.max(LONGEST * srtt);
+        let spread = report.losses.dispersion();
         let Some(lowered) = self.lowered else {
             self.at += at;
             let share = lost_share(self.at);
-            if needed(share) <= f64::from(self.at.packets) {
+            if needed(share, spread) <= f64::from(self.at.packets) {
                 self.lowered = Some(spent);
                 self.received = report.rate.map_or(0.0, |rate| rate.received);
             }
@@ -100,7 +106,7 @@ impl LossTest {
             self.below += below;
         }
         let share = lost_share(self.at);
-        let enough = f64::from(self.below.packets) >= needed(share) && self.received > 0.0;
+        let enough = f64::from(self.below.packets) >= needed(share, spread) && self.received > 0.0;
         if !enough && !over {
             return None;
         }
@@ -118,23 +124,30 @@ fn at_lower_rate(share: f64) -> f64 {
     (1.0 - (1.0 - share) / GAIN).max(0.0)
 }
 
-/// The number of packets that tells the two causes apart in each phase.
-fn needed(share: f64) -> f64 {
+/// The number of packets that tells the two causes apart in each phase. `spread`: see [`Losses::dispersion`].
+///
+/// [`Losses::dispersion`]: crate::control::loss::Losses::dispersion
+fn needed(share: f64, spread: f64) -> f64 {
     let difference = share - at_lower_rate(share);
-    (share * (1.0 - share) * (DEVIATIONS / difference.max(1e-3)).powi(2)).max(LEAST)
+    (share * (1.0 - share) * spread * (DEVIATIONS / difference.max(1e-3)).powi(2)).max(LEAST)
 }
 
 impl Fair {
     /// Begins a loss test if one is due.
     pub(super) fn begin_loss_test(&mut self, report: &Report) -> bool {
         let floor = self.path.erasure.get();
-        self.confirmed = self.confirmed.min(floor);
         let due = LossTest::is_due(floor, self.confirmed) && self.rounds.count >= self.started_up_round + 4;
         let begins = due && report.rate.is_some_and(|rate| !rate.app_limited);
         if begins {
             self.enter(State::LossTest(LossTest::default()));
         }
         begins
+    }
+
+    /// Lets the confirmed floor follow a lower floor. `dt`: time since the last report, s.
+    pub(super) fn forget_confirmed(&mut self, dt: f64) {
+        let fall = (self.confirmed - self.path.erasure.get()).max(0.0);
+        self.confirmed -= fall * (dt / CONFIRMED).min(1.0);
     }
 
     pub(super) fn end_loss_test(&mut self, received: f64, cause: Cause) {
@@ -154,6 +167,7 @@ impl Fair {
 mod tests {
     use super::super::super::RateSample;
     use super::*;
+    use crate::control::loss::Losses;
 
     fn verdict(lost_at: u32, lost_below: u32) -> Option<Cause> {
         let mut test = LossTest::default();
@@ -178,6 +192,12 @@ mod tests {
     fn random_loss_stays_the_same() {
         assert_eq!(verdict(20, 20), Some(Cause::Random));
         assert_eq!(verdict(60, 60), Some(Cause::Random));
+    }
+
+    #[test]
+    fn losses_in_runs_need_more_packets() {
+        let runs = Losses { share: 0.2, burst: 8.0 };
+        assert!(needed(0.2, runs.dispersion()) > 11.0 * needed(0.2, 1.0));
     }
 
     #[test]

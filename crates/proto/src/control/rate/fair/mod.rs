@@ -135,7 +135,7 @@ pub struct Fair {
     left: Option<Left>,
     /// Number of competitions so far.
     competitions: u64,
-    /// The erasure floor that the last loss test confirmed, or a later lower one.
+    /// The erasure floor that the last loss test confirmed. It slowly follows a lower floor.
     confirmed: f64,
     /// Number of loss tests so far that found an overload.
     overloads: u64,
@@ -193,6 +193,7 @@ impl Fair {
         let dt = report.now.since(self.last).as_secs_f64();
         self.last = report.now;
         self.path.observe(report, dt, &self.tuning);
+        self.forget_confirmed(dt);
         self.excess = report.in_flight as f64 - self.path.bdp() - EXCESS_SLACK * self.path.packet;
         let starting = matches!(self.state, State::Startup);
         if !starting {
