@@ -50,7 +50,7 @@ papers: ## compute the papers' models and experiments again, and write pages and
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(ARGS)
 	$(TARGET)/release/ripstop papers check --dir papers --pages docs/papers > /dev/null
 
-plan-report: ## fit the planner to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (30 minutes on two idle cores)
+plan-report: ## fit the planner to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (an hour on two idle cores)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
