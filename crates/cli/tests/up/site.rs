@@ -132,6 +132,14 @@ impl Site {
     }
 }
 
+/// The kernel ends a daemon with the test's process, but not a daemon that has changed its user.
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Up {
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
