@@ -28,8 +28,8 @@ const STARTING_RTT: f64 = 0.2;
 const STARTING_LOSS: f64 = 0.25;
 /// Largest share of losses times [`Losses::dispersion`] at which the start-up does so.
 ///
-/// Losses in long runs need so many repairs that the packets of the inner TCP wait for them, and CUBIC inside leaves its
-/// slow start for the delay. At 910 Mbit/s, 95 ms and 12 % of losses in runs of 8, CUBIC inside has 150 Mbit/s from 2 to
+/// Losses in long runs need many repairs. Packets of the inner TCP wait behind these repairs, and the longer delay ends
+/// CUBIC's slow start. At 910 Mbit/s, 95 ms and 12 % of losses in runs of 8, CUBIC inside has 150 Mbit/s from 2 to
 /// 4 s, and 84 without the limit. Half the value leaves out links with single losses that chance puts in a row: the first
 /// megabyte takes 1.03 s instead of 1.00 s at 5 %. Double the value protects such starts in runs of 16.
 const STARTING_RUNS: f64 = 0.5;
