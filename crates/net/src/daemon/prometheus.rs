@@ -199,35 +199,20 @@ impl Page {
     }
 
     fn peers(&mut self, status: &DaemonStatus) {
-        for (figures, kind) in [(&PEER_COUNTERS[..], "counter"), (&PEER_GAUGES[..], "gauge")] {
-            for (name, help, value) in figures {
-                self.head(&format!("peer_{name}"), help, kind);
-                for peer in &status.peers {
-                    self.line(&format!("peer_{name}"), &[("peer", &peer.name)], value(peer));
-                }
-            }
-        }
+        let label = |peer: &DaemonPeerStatus| vec![("peer", peer.name.clone())];
+        let peers: Vec<_> = status.peers.iter().map(|peer| (label(peer), peer)).collect();
+        self.figures("peer", &PEER_COUNTERS, &PEER_GAUGES, &peers);
         let sessions = || status.peers.iter().filter_map(|peer| Some((peer, peer.session.as_ref()?)));
-        for (figures, kind) in [(&SESSION_COUNTERS[..], "counter"), (&SESSION_GAUGES[..], "gauge")] {
-            for (name, help, value) in figures {
-                self.head(&format!("peer_{name}"), help, kind);
-                for (peer, session) in sessions() {
-                    self.line(&format!("peer_{name}"), &[("peer", &peer.name)], value(session));
-                }
-            }
-        }
-        for (figures, kind) in [(&CLASS_COUNTERS[..], "counter"), (&CLASS_GAUGES[..], "gauge")] {
-            for (name, help, value) in figures {
-                self.head(&format!("peer_class_{name}"), help, kind);
-                for (peer, session) in sessions() {
-                    let to_peer = &session.redundancy.to_peer;
-                    for (class, redundancy) in [("interactive", &to_peer.interactive), ("bulk", &to_peer.bulk)] {
-                        let labels = [("peer", peer.name.as_str()), ("class", class)];
-                        self.line(&format!("peer_class_{name}"), &labels, value(redundancy));
-                    }
-                }
-            }
-        }
+        let by_peer: Vec<_> = sessions().map(|(peer, session)| (label(peer), session)).collect();
+        self.figures("peer", &SESSION_COUNTERS, &SESSION_GAUGES, &by_peer);
+        let by_class: Vec<_> = sessions()
+            .flat_map(|(peer, session)| {
+                let classes = &session.redundancy.to_peer;
+                [("interactive", &classes.interactive), ("bulk", &classes.bulk)]
+                    .map(|(class, redundancy)| ([label(peer), vec![("class", class.to_owned())]].concat(), redundancy))
+            })
+            .collect();
+        self.figures("peer_class", &CLASS_COUNTERS, &CLASS_GAUGES, &by_class);
         self.head("peer_repairs_total", "Repairs sent, by purpose", "counter");
         for (peer, session) in sessions() {
             for (purpose, count) in &session.repairs_sent {
@@ -238,6 +223,26 @@ impl Page {
         for (peer, session) in sessions() {
             for (reason, count) in &session.queue_drops {
                 self.line("peer_queue_drops_total", &[("peer", &peer.name), ("reason", reason.as_ref())], count);
+            }
+        }
+    }
+
+    /// Counters and gauges with one line for each of `sources`, which are given with their labels.
+    fn figures<T>(
+        &mut self,
+        prefix: &str,
+        counters: &[Figure<T>],
+        gauges: &[Figure<T>],
+        sources: &[(Vec<(&str, String)>, &T)],
+    ) {
+        for (figures, kind) in [(counters, "counter"), (gauges, "gauge")] {
+            for (name, help, value) in figures {
+                let name = format!("{prefix}_{name}");
+                self.head(&name, help, kind);
+                for (labels, source) in sources {
+                    let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, value.as_str())).collect();
+                    self.line(&name, &labels, value(source));
+                }
             }
         }
     }
