@@ -9,13 +9,14 @@
 //! cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]
 //! ```
 //!
-//! Environment: RUNS=N repeats each loss with other seeds. JITTER=20ms adds jitter. QUEUE=15 sets
-//! the queue. TRACE=1 prints the sender's state every 25 ms.
+//! Environment: RUNS=N repeats each loss with other seeds. BURST=4 loses packets in runs of that mean
+//! length. JITTER=20ms adds jitter. QUEUE=15 sets the queue. TRACE=1 prints the sender's state every
+//! 25 ms.
 //!
 //! For TCP connections inside the tunnel, use `ripstop sim tandem --hops 1 --tunnel`.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
-use ripstop_link::LinkConfig;
+use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig, World};
 use std::time::Duration;
@@ -38,6 +39,10 @@ fn main() {
         let loss: Fraction = word.parse().expect("LOSS must be a share, such as 5%");
         for run in 0..runs {
             let mut link = LinkConfig::path(rate, rtt.duration(), loss);
+            if let Ok(burst) = std::env::var("BURST") {
+                let burst = burst.parse().expect("BURST must be a number of packets, such as 4");
+                link.loss = Loss::Gilbert { mean: loss, burst };
+            }
             if let Ok(jitter) = std::env::var("JITTER") {
                 link.jitter = jitter.parse().expect("JITTER must be a time, such as 20ms");
             }
