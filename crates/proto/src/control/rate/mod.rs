@@ -60,6 +60,8 @@ pub struct Report {
     pub ce: u64,
     /// Recent losses of the path, from all causes.
     pub losses: Losses,
+    /// Recent losses of the direction in which the reports come.
+    pub losses_back: Losses,
 }
 
 impl Report {

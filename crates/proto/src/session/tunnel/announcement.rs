@@ -21,6 +21,17 @@ const REPORT_SHARE: f64 = 0.004;
 /// reports. With double the value, reports on slow paths are half as frequent. With half the value,
 /// they are twice as frequent.
 pub(super) const REPORT_BYTES: f64 = 110.0;
+/// If reports are lost in runs, there are more reports on slow paths, by this number times the mean length of a run.
+///
+/// A run of lost reports makes the sender blind: it neither repairs losses nor sends more than a window. More frequent
+/// reports make a run shorter. With half the value, the tunnel has .68 of a path of 3 Mbit/s and 458 ms that loses 20 % in
+/// runs of 7 in both directions, instead of .75. Double the value gains nothing more.
+const REPORTS_OF_RUN: f64 = 0.5;
+/// Limit on this increase. See [`REPORTS_OF_RUN`].
+///
+/// Half the value leaves longer blind times in runs of more than 4 reports. Double the value costs 3 % of what the path
+/// carries in the reported direction.
+const MOST_OFTEN: f64 = 4.0;
 
 impl<P: InnerPacket> Tunnel<P> {
     /// Whether a new announcement must be sent to the receiver.
@@ -65,7 +76,8 @@ impl<P: InnerPacket> Tunnel<P> {
             Some(rate) => (rate.min(self.rate.view().bandwidth), srtt.max(ms(100))),
             None => (self.rate.view().bandwidth, (srtt / 4).max(ms(20))),
         };
-        let cheap = REPORT_BYTES / (REPORT_SHARE * carried.max(1_000.0));
+        let often = (REPORTS_OF_RUN * self.receiver.recent_losses().burst).clamp(1.0, MOST_OFTEN);
+        let cheap = REPORT_BYTES / (often * REPORT_SHARE * carried.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min(most);
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         Window {

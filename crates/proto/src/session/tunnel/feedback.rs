@@ -60,6 +60,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.take_evidence(evidence);
         report.report_every = self.announced.report_every;
         report.losses = self.loss.losses();
+        report.losses_back = self.receiver.recent_losses();
         self.rate.on_report(&report);
         self.balance.update(now, self.counts.bytes, self.receiver.received_bytes(), self.sent_history.srtt());
         self.update_deadline();

@@ -5,12 +5,16 @@
 //! is decoded when all *unseen* symbols in that repair are known. So reports ask only for repairs
 //! of unseen symbols. See `mod.rs` for the other terms.
 
+mod peer_losses;
+
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::received_numbers::ReceivedNumbers;
 use super::report_timer::ReportTimer;
+use crate::control::loss::Losses;
 use crate::session::Reception;
 use crate::wire::{Feedback, Gap, Window};
+use peer_losses::PeerLosses;
 use ripstop_base::Time;
 use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
 use std::time::Duration;
@@ -116,6 +120,7 @@ pub struct ReceiveCounts {
 #[derive(Debug)]
 pub(super) struct Receiver<P: InnerPacket> {
     numbers: ReceivedNumbers,
+    peer_losses: PeerLosses,
     received_bytes: u64,
     decoder: Decoder<P>,
     /// Symbols before `end` that are not received, not recovered and not given up.
@@ -149,6 +154,7 @@ impl<P: InnerPacket> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
             numbers: ReceivedNumbers::new(),
+            peer_losses: PeerLosses::default(),
             received_bytes: 0,
             // Each stored repair makes one of its missing symbols seen: the pivot. With the highest
             // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for these
@@ -192,6 +198,8 @@ impl<P: InnerPacket> Receiver<P> {
         self.counts.datagrams += 1;
         self.received_bytes += u64::from(bytes);
         self.counts.marked += u64::from(reception.ce);
+        let (lost, sent, runs) = self.losses();
+        self.peer_losses.update(lost, sent, runs);
         let (arrived, largest) = (now - reception.waited, self.numbers.largest == Some(number));
         self.reporter.arrive(now, arrived, number, largest, eliciting, self.counts.datagrams);
         true
@@ -343,6 +351,11 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn losses(&self) -> (u64, u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
         (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)
+    }
+
+    /// The recent losses of the peer's direction.
+    pub(super) fn recent_losses(&self) -> Losses {
+        self.peer_losses.get()
     }
 
     /// Three numbers: missing symbols, repairs held for missing symbols, and packets that wait for

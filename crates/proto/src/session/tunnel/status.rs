@@ -167,7 +167,6 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let measured = (tunnel.loss.proactive(tunnel.now), tunnel.loss.proactive_interactive(tunnel.now).share);
     let [bulk, interactive] = tunnel.repairs.explain(tunnel.now, &path, measured);
     let (counts, repairs) = (tunnel.counts, tunnel.repairs.counts());
-    let (lost, sent, bursts) = tunnel.receiver.losses();
     Status {
         path: tunnel.rate.view(),
         pacing_rate: tunnel.rate.pacing_rate(tunnel.ingress.backlog().1),
@@ -188,10 +187,7 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
             max_overhead: tunnel.config.max_overhead_interactive,
             over_budget: repairs.over_budget_interactive,
         },
-        losses_from_peer: Losses {
-            share: lost as f64 / sent.max(1) as f64,
-            burst: (lost as f64 / bursts.max(1) as f64).max(1.0),
-        },
+        losses_from_peer: tunnel.receiver.recent_losses(),
         settled: tunnel.loss.totals(),
         spurious: tunnel.sent_history.losses().1,
         backlog: tunnel.ingress.backlog(),

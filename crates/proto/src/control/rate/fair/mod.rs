@@ -290,8 +290,8 @@ impl Fair {
             State::Startup => self.rates.get().unwrap_or(0.0),
             _ => path.bandwidth,
         };
-        // The slack lets the sender continue when the next one or two reports are lost.
-        let slack = 4.0 * path.packet + 2.5 * path.report_every * bandwidth;
+        // The slack lets the sender continue when the next reports are lost.
+        let slack = 4.0 * path.packet + path.blind_time() * bandwidth;
         let mut window = gain * bandwidth * path.min_rtt + slack;
         if matches!(self.state, State::Startup) {
             window = window.max(self.startup.window);

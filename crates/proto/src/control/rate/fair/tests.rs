@@ -52,7 +52,8 @@ impl Driven {
                 report_every: Duration::from_millis(10),
                 ce,
                 spurious: 0,
-                losses: Default::default(),
+                losses: Losses { share: f64::from(lost) / 100.0, burst: 1.0 },
+                losses_back: Losses::default(),
             });
         }
     }
