@@ -54,14 +54,17 @@ pub(super) struct ErasureFloor {
     at: Count,
     /// The present estimate.
     floor: f64,
-    /// Until then, only packets of the class [`GainClass::Below`] count.
+    /// Until then, only packets of the class [`GainClass::Below`] count, and packets sent at a rate below `wary_below`.
     wary_until: Time,
+    /// See `wary_until`, byte/s.
+    wary_below: f64,
 }
 
 impl ErasureFloor {
-    /// An estimator without packets, which counts only packets sent below the estimated rate until `until`.
-    pub(super) fn wary(until: Time) -> ErasureFloor {
-        ErasureFloor { wary_until: until, ..ErasureFloor::default() }
+    /// An estimator without packets. Until `until`, the estimator counts only packets sent below the estimated rate, or
+    /// at an estimated rate below `rate`, byte/s.
+    pub(super) fn wary(until: Time, rate: f64) -> ErasureFloor {
+        ErasureFloor { wary_until: until, wary_below: rate, ..ErasureFloor::default() }
     }
 
     /// Forgets a part of the counts after `dt` seconds, with the time constant `tau` seconds, but
@@ -75,11 +78,13 @@ impl ErasureFloor {
 
     /// Counts packets of `class`. The caller knows that the path was not full: the queue was short,
     /// or the rate has grown since (in start-up). Packets of the class `Above` are ignored. The
-    /// estimate does not change while fewer than 30 packets are remembered. `now` is the time of the report.
-    pub(super) fn add(&mut self, now: Time, class: GainClass, settled: Settled) {
+    /// estimate does not change while fewer than 30 packets are remembered. `now` is the time of the report, and `rate`
+    /// the estimated rate, byte/s.
+    pub(super) fn add(&mut self, now: Time, class: GainClass, settled: Settled, rate: f64) {
         match class {
             GainClass::Below => self.below.add(settled),
             GainClass::At if now >= self.wary_until => self.at.add(settled),
+            GainClass::At if rate < self.wary_below => self.below.add(settled),
             GainClass::At | GainClass::Above => return,
         }
         let packets = self.below.packets + self.at.packets;
@@ -114,8 +119,8 @@ mod tests {
     fn a_policer_does_not_raise_the_floor() {
         let mut e = ErasureFloor::default();
         for _ in 0..20 {
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 });
-            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 0 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6);
+            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 0 }, 1e6);
         }
         assert!(e.get() < 0.02, "{}", e.get());
     }
@@ -123,15 +128,17 @@ mod tests {
     #[test]
     fn a_wary_estimator_trusts_only_packets_below_the_rate() {
         let until = Time::from_millis(1_000);
-        let mut e = ErasureFloor::wary(until);
+        let mut e = ErasureFloor::wary(until, 8e5);
         for _ in 0..20 {
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6);
         }
         assert_eq!(e.get(), 0.0);
-        e.add(Time::ZERO, GainClass::Below, Settled { packets: 100, lost: 5 });
+        e.add(Time::ZERO, GainClass::Below, Settled { packets: 100, lost: 5 }, 1e6);
         assert!((e.get() - 0.05).abs() < 0.01, "{}", e.get());
-        e.add(until, GainClass::At, Settled { packets: 100, lost: 9 });
-        assert!((e.get() - 0.07).abs() < 0.01, "{}", e.get());
+        e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 5 }, 7e5);
+        assert!((e.get() - 0.05).abs() < 0.01, "{}", e.get());
+        e.add(until, GainClass::At, Settled { packets: 100, lost: 9 }, 1e6);
+        assert!((e.get() - 0.063).abs() < 0.01, "{}", e.get());
     }
 
     #[test]
@@ -139,7 +146,7 @@ mod tests {
         let mut e = ErasureFloor::default();
         for _ in 0..60 {
             e.fade(0.5, 1.5);
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 4, lost: 1 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 4, lost: 1 }, 1e6);
         }
         assert!((e.get() - 0.25).abs() < 0.01, "{}", e.get());
     }
@@ -148,9 +155,9 @@ mod tests {
     fn random_loss_is_the_floor() {
         let mut e = ErasureFloor::default();
         for _ in 0..20 {
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 });
-            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 6 });
-            e.add(Time::ZERO, GainClass::Above, Settled { packets: 100, lost: 90 });
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6);
+            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 6 }, 1e6);
+            e.add(Time::ZERO, GainClass::Above, Settled { packets: 100, lost: 90 }, 1e6);
         }
         assert!((e.get() - 0.2).abs() < 0.01, "{}", e.get());
     }

@@ -163,8 +163,8 @@ impl PathState {
 
     /// Counts settled datagrams for the erasure floor. The caller knows that the path was not full.
     pub(super) fn learn_erasures(&mut self, now: Time, settled: &[Settled; 3]) {
-        self.erasure.add(now, GainClass::Below, settled[0]);
-        self.erasure.add(now, GainClass::At, settled[1]);
+        self.erasure.add(now, GainClass::Below, settled[0], self.bandwidth);
+        self.erasure.add(now, GainClass::At, settled[1], self.bandwidth);
     }
 
     /// Time from a change of the rate until a report shows its effect, s.
@@ -244,20 +244,33 @@ impl PathState {
         f64::from(settled.lost) > floor * n + chance + slack * n
     }
 
-    /// Like [`PathState::exceeds`], but for a whole round. The effect of runs of losses counts as
-    /// chance.
+    /// Like [`PathState::exceeds`], but the effect of runs of losses counts as chance. `share`: the share of packets that
+    /// such runs take.
     ///
-    /// If losses come in runs, the number of losses varies more from round to round. Suppose that
-    /// losses come in rare runs of B packets. The variance of the number of losses among n packets
-    /// is then 2B - 1 times as large as for independent losses. If most packets of the round were
+    /// If losses come in runs, the number of losses varies more ([`Losses::dispersion`]).
+    fn exceeds_runs(&self, settled: Settled, share: f64, deviations: f64, slack: f64) -> bool {
+        let n = f64::from(settled.packets);
+        let floor = self.erasure.get();
+        let variance = (self.dispersion.max(1.0) * floor).max(self.losses.dispersion() * share);
+        f64::from(settled.lost) > floor * n + deviations * (variance * n).sqrt() + slack * n
+    }
+
+    /// Whether a whole round has more losses than the erasure floor, chance and the share `slack` explain.
+    ///
+    /// The effect of runs of losses counts as chance. If most packets of the round were
     /// reported while the queue was long, the queue caused the losses, and runs do not count.
     pub(super) fn round_exceeds(&self, round: &Round, slack: f64) -> bool {
-        let n = f64::from(round.all.packets);
         let queued = 2 * round.queued.packets > round.all.packets;
-        let floor = self.erasure.get();
-        let runs = if queued { 0.0 } else { (2.0 * self.losses.burst - 1.0).max(0.0) * self.losses.share.max(floor) };
-        let chance = 2.0 * ((self.dispersion.max(1.0) * floor).max(runs) * n).sqrt();
-        f64::from(round.all.lost) > floor * n + chance + slack * n
+        if queued {
+            return self.exceeds(round.all, 2.0, slack);
+        }
+        self.exceeds_runs(round.all, self.losses.share.max(self.erasure.get()), RUN_DEVIATIONS, slack)
+    }
+
+    /// Whether the packets `settled` during a probe have more losses than the erasure floor and chance explain. The
+    /// effect of runs of losses counts as chance, but losses far above the floor do not tell how long random runs are.
+    pub(super) fn probe_exceeds(&self, settled: Settled) -> bool {
+        self.exceeds_runs(settled, self.losses.share.min(1.5 * self.erasure.get()), 2.0, 0.02)
     }
 
     /// Updates the overdispersion of losses from a round with a short queue.
@@ -288,7 +301,6 @@ mod tests {
         let large = Round { all: Settled { packets: 4_000, lost: 2_000 }, ..Round::EMPTY };
         assert!(path.round_exceeds(&large, 0.02), "2000 of 4000 lost are more than runs of 15 explain");
     }
-}
 
     #[test]
     fn runs_of_lost_reports_extend_the_window() {
@@ -303,3 +315,4 @@ mod tests {
         path.losses_back.share = 0.0;
         assert_eq!(path.blind_time(), 0.025);
     }
+}

@@ -101,7 +101,7 @@ impl Probe {
         let least = path.min_rtt.max(1.5 * path.report_every);
         let full = report.in_flight as f64 >= self.gain(tuning) * path.bdp() + margin;
         let queued = path.queue.delay() > 0.2 * path.min_rtt + 0.003;
-        let exceeded = path.exceeds(self.settled, 2.0, 0.02);
+        let exceeded = path.probe_exceeds(self.settled);
         let ends = spent > least && (full || queued || exceeded || spent > 2.5 * least);
         if ends {
             self.calm = if exceeded { (self.calm * 2.0).min(MOST_CALM) } else { (self.calm / 2.0).max(1.0) };

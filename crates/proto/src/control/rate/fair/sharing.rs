@@ -168,7 +168,7 @@ impl Fair {
         let Some(competition) = &mut self.competition else { return };
         if let Some(settled) = competition.erasures(report, &self.path) {
             let known = self.path.erasure.get();
-            self.path.erasure.add(report.now, GainClass::At, settled);
+            self.path.erasure.add(report.now, GainClass::At, settled, self.path.bandwidth);
             if known < 0.5 * self.path.erasure.get() {
                 competition.undo(report.now, &self.path);
             }

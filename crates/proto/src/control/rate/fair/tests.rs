@@ -1,8 +1,9 @@
 //! Tests of the whole controller with reports made by hand. `crates/sim/tests/world/sharing.rs` tests the
 //! controller beside other flows in virtual time.
 
-use super::super::{RateSample, Report, Settled};
+use super::super::{GainClass, RateSample, Report, Settled};
 use super::*;
+use crate::control::loss::Losses;
 use ripstop_base::Seed;
 use std::time::Duration;
 
@@ -30,7 +31,9 @@ impl Driven {
             let packets = (rate * 0.01 / PACKET).max(1.0) as u32;
             self.number += u64::from(packets);
             let in_flight = (rate * (0.1 + queue)) as u64;
-            let settled = Settled { packets, lost: packets * lost / 100 };
+            let mut settled = [Settled::default(); 3];
+            settled[GainClass::of(self.fair.pacing_gain()) as usize] = Settled { packets, lost: packets * lost / 100 };
+            let delivered = rate * f64::from(100 - lost) / 100.0;
             self.fair.on_report(&Report {
                 now: self.now,
                 rtt: Some(Duration::from_secs_f64(0.1 + queue)),
@@ -39,11 +42,11 @@ impl Driven {
                 in_flight_before: in_flight,
                 in_flight,
                 acked_bytes: u64::from(packets) * 1500,
-                settled: [Settled::default(), settled, Settled::default()],
+                settled,
                 rate: Some(RateSample {
-                    delivered: rate,
+                    delivered,
                     passed: rate,
-                    received: rate,
+                    received: delivered,
                     sent: rate,
                     app_limited: false,
                 }),
@@ -90,6 +93,56 @@ fn a_sender_whose_every_datagram_is_marked_slows_down_to_the_least_rate() {
         driven.reports(1, rate, 0.0, 0, 1);
     }
     assert!(driven.fair.view().bandwidth < 2.0 * MIN_RATE, "{}", driven.fair.view().bandwidth);
+}
+
+#[test]
+fn random_loss_of_the_start_up_does_not_lower_the_rate() {
+    let mut driven = Driven::new(Mode::Fair);
+    while driven.fair.view().state == "startup" {
+        driven.reports(1, 2.5e6, 0.0, 20, 0);
+    }
+    for _ in 0..40 {
+        let rate = driven.fair.view().bandwidth;
+        driven.reports(1, rate, 0.0, 20, 0);
+    }
+    let rate = driven.fair.view().bandwidth;
+    assert!((0.95..1.05).contains(&(rate / 2.5e6)), "20 % of the packets are lost: {rate} byte/s");
+}
+
+#[test]
+fn a_loss_test_keeps_the_rate() {
+    let mut driven = Driven::new(Mode::Fair);
+    let in_test = |driven: &Driven| driven.fair.view().state == "loss test";
+    while !in_test(&driven) {
+        driven.reports(1, 2.5e6, 0.0, 20, 0);
+    }
+    let before = driven.fair.view().bandwidth;
+    while in_test(&driven) {
+        driven.reports(1, before * driven.fair.pacing_gain(), 0.0, 20, 0);
+    }
+    // The first samples after the test are about packets of the test.
+    driven.reports(5, 0.5 * before, 0.0, 20, 0);
+    let after = driven.fair.view();
+    assert!(after.overloads == 0 && after.bandwidth > 0.95 * before, "{before} byte/s before the test, {after:?}");
+}
+
+#[test]
+fn a_wrong_verdict_of_the_loss_test_costs_little() {
+    let mut driven = Driven::new(Mode::Fair);
+    let mut tests = 0;
+    while driven.fair.view().overloads == 0 {
+        let lowered = driven.fair.view().state == "loss test" && driven.fair.pacing_gain() < 0.9;
+        let began = driven.fair.view().state == "loss test";
+        driven.reports(1, 2.5e6, 0.0, if lowered { 0 } else { 20 }, 0);
+        tests += u32::from(!began && driven.fair.view().state == "loss test");
+    }
+    assert_eq!(tests, 1, "the second test must follow the first at once");
+    for _ in 0..1_000 {
+        let rate = driven.fair.view().bandwidth * driven.fair.pacing_gain();
+        driven.reports(1, rate.min(2.5e6), 0.0, 20, 0);
+    }
+    let rate = driven.fair.view().bandwidth;
+    assert!(rate > 0.8 * 2.5e6, "{rate} byte/s 10 s after the verdict");
 }
 
 #[test]
