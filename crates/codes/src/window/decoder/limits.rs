@@ -27,7 +27,9 @@ pub struct Limits {
     /// members are combined, so this limit bounds the work for one decoded symbol.
     pub members: usize,
     /// The largest number of waiting rows that share unknown symbols, directly or through other rows. Unit: rows. A
-    /// repair that would join more rows is refused. The work to decode n such rows grows with the square of n.
+    /// repair that would join more rows is refused, unless the joined rows have at most 1.25 times this number of unknown
+    /// symbols: such rows lack few repairs, and would wait for ever if these were refused. The work to decode n such rows
+    /// grows with the square of n.
     pub rows: usize,
     /// The largest work of one step, in the unit of [`work_bytes`](super::DecoderCounters::work_bytes). If many rows become decodable at
     /// the same time, each call decodes as many of them as the step allows, and at least one.

@@ -291,14 +291,31 @@ fn the_limits_bound_the_work_of_a_repair() {
     assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..2000), 1), Arrival::Innovative);
     let work = decoder.counters().work_bytes;
     assert!((5_000..6_000).contains(&work), "{work} bytes for 1000 payloads of 5 bytes");
-    // Rows that share unknown symbols: at most 20.
+    // Rows that share unknown symbols: at most 20, or 25 unknown symbols.
     let mut arrivals = Vec::new();
-    for first in 3000..3030 {
+    for first in 3000..3034 {
         arrivals.push(repair(&mut decoder, &encoder, Members::range(first..first + 2), 3));
     }
+    assert_eq!(arrivals[..24], [Arrival::Innovative; 24]);
+    assert_eq!(arrivals[24], Arrival::Full);
+    assert_eq!(decoder.rows(), 33, "the repairs after the refused one begin another component");
+}
+
+#[test]
+fn a_full_component_can_be_completed() {
+    let encoder = encoder(0, 100);
+    let limits = Limits { rows: 20, ..Limits::default() };
+    let mut decoder = Decoder::with_pivots(0, limits, Pivots::Highest);
+    // 24 unknown symbols: the rows above the limit of 20 complete the component.
+    for n in 0..24 {
+        assert_eq!(repair(&mut decoder, &encoder, Members::range(0..24), n + 1), Arrival::Innovative, "repair {n}");
+    }
+    assert_eq!((decoder.rows(), decoder.undecoded()), (0, 0));
+    // 30 unknown symbols are too many.
+    let arrivals: Vec<Arrival> =
+        (0..24).map(|n| repair(&mut decoder, &encoder, Members::range(30..60), n + 1)).collect();
     assert_eq!(arrivals[..20], [Arrival::Innovative; 20]);
-    assert_eq!(arrivals[20], Arrival::Full);
-    assert_eq!(decoder.rows(), 29, "the repairs after the refused one begin another component");
+    assert_eq!(arrivals[20..], [Arrival::Full; 4]);
 }
 
 #[test]

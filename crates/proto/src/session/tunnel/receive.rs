@@ -48,10 +48,11 @@ const MAX_UNSEEN: usize = 112;
 /// accepts all of them. Double the value doubles the work that a hostile packet can cause.
 const MAX_MEMBERS: usize = 1024;
 /// The decoder discards a repair if more than this number of stored repairs would depend on each
-/// other. Unit: repairs.
+/// other. Unit: repairs. Repairs of up to 1.25 times this number of missing symbols are kept
+/// ([`Limits::rows`]).
 ///
-/// The work to decode n such repairs grows with n squared: n = 2048 take about 6 GB of combined
-/// payloads, 0.3 s. Repairs of separate losses do not depend on each other. With half the value,
+/// The work to decode n such repairs grows with n squared: n = 2560 take about 10 GB of combined
+/// payloads, 0.5 s. Repairs of separate losses do not depend on each other. With half the value,
 /// repairs are discarded when a start at 400 Mbit/s and 600 ms overflows a short queue
 /// (`a_loss_of_very_many_is_brought_back_in_time`). Double the value lets a peer cause four times
 /// the work.

@@ -95,8 +95,9 @@ fn stored_repairs_that_depend_on_each_other_are_bounded() {
     while receiver.next_due(Duration::from_secs(9)) == Some(Time::ZERO) {
         receiver.expire(Time::ZERO, Duration::from_secs(9));
     }
-    assert_eq!(receiver.counts.recovered, MAX_ROWS as u64, "{:?}", receiver.counts);
-    assert!(receiver.work() - before < 7_000_000_000, "{}", receiver.work() - before);
+    let most = MAX_ROWS + MAX_ROWS / 4;
+    assert_eq!(receiver.counts.recovered, most as u64 - 1, "{:?}", receiver.counts);
+    assert!(receiver.work() - before < 11_000_000_000, "{}", receiver.work() - before);
     receiver.shrink();
     assert_eq!(receiver.backlog().1, 0);
     assert_eq!(receiver.counts().0.discarded + receiver.counts.recovered, rows as u64);
