@@ -175,7 +175,8 @@ impl<P: Payload> Decoder<P> {
                 if concerned.last() != Some(&place.component) && !concerned.contains(&place.component) {
                     concerned.push(place.component);
                     rows += self.space_of(place.component).rows();
-                    if self.others.rows == 0 || rows > self.limits.rows {
+                    // The list must be complete unless the repair is refused.
+                    if self.others.rows == 0 || rows > self.most_unknown() {
                         break;
                     }
                 }
@@ -200,11 +201,16 @@ impl<P: Payload> Decoder<P> {
             && others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
     }
 
+    /// The largest number of unknown symbols of rows above [`Limits::rows`](super::Limits::rows).
+    fn most_unknown(&self) -> usize {
+        self.limits.rows.saturating_add(self.limits.rows / COMPLETED)
+    }
+
     /// Whether the rows that a repair joins have so few unknown symbols that further repairs may decode them all. See
     /// [`Limits::rows`](super::Limits::rows). `joined` is the number of their unknown symbols without those members of
     /// the repair that no row contains.
     fn can_complete(&self, members: &Members, joined: usize) -> bool {
-        let most = self.limits.rows + self.limits.rows / COMPLETED;
+        let most = self.most_unknown();
         let untouched = |id: &u64| matches!(self.cell(*id), Some(Cell::Untouched));
         let ids = members.singles().iter().copied().chain(self.unknown.iter_in(&members.tail()));
         joined <= most && joined + ids.filter(untouched).count() <= most

@@ -311,7 +311,26 @@ fn a_full_component_can_be_completed() {
         assert_eq!(repair(&mut decoder, &encoder, Members::range(0..24), n + 1), Arrival::Innovative, "repair {n}");
     }
     assert_eq!((decoder.rows(), decoder.undecoded()), (0, 0));
+    // A repair above the limit joins all components that contain its members.
+    let mut decoder = Decoder::with_pivots(0, limits, Pivots::Highest);
+    let parts = [(0..20, 19), (20..22, 1), (22..25, 2)];
+    for (members, repairs) in parts {
+        (0..repairs).for_each(|n| {
+            repair(&mut decoder, &encoder, Members::range(members.clone()), n + 1);
+        });
+    }
+    assert_eq!(decoder.rows(), 22);
+    (0..3)
+        .for_each(|n| assert_eq!(repair(&mut decoder, &encoder, Members::range(0..25), n + 100), Arrival::Innovative));
+    let decoded: Vec<u64> = std::iter::from_fn(|| decoder.poll_decoded())
+        .map(|(id, payload)| {
+            assert_eq!(Some(&payload), encoder.get(id), "symbol {id}");
+            id
+        })
+        .collect();
+    assert_eq!((decoded, decoder.undecoded()), ((0..25).collect(), 0));
     // 30 unknown symbols are too many.
+    let mut decoder = Decoder::with_pivots(0, limits, Pivots::Highest);
     let arrivals: Vec<Arrival> =
         (0..24).map(|n| repair(&mut decoder, &encoder, Members::range(30..60), n + 1)).collect();
     assert_eq!(arrivals[..20], [Arrival::Innovative; 20]);
