@@ -300,6 +300,25 @@ impl<P: Payload> Decoder<P> {
         rows
     }
 
+    /// Discards the waiting rows that share unknown symbols with `members`, directly or through other rows, like
+    /// [`Decoder::discard_rows`]. A caller whose repair was refused as [`Arrival::Full`] makes room for this repair.
+    pub fn discard_rows_with(&mut self, members: &Members) {
+        let ids = members.singles().iter().copied().chain(self.unknown.iter_in(&members.tail()));
+        let mut found: Vec<u32> = ids
+            .filter_map(|id| match self.cell(id) {
+                Some(Cell::Pivot(place) | Cell::Free(place)) => Some(place.component),
+                _ => None,
+            })
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        for component in found {
+            self.select(component);
+            self.discard_component();
+        }
+        self.free_unneeded();
+    }
+
     /// The counters since the decoder was made.
     pub fn counters(&self) -> &DecoderCounters {
         &self.counters

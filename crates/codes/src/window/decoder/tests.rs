@@ -338,6 +338,23 @@ fn a_full_component_can_be_completed() {
 }
 
 #[test]
+fn rows_make_room_for_a_repair() {
+    let encoder = encoder(0, 100);
+    let mut decoder = Decoder::with_pivots(0, Limits { rows: 20, ..Limits::default() }, Pivots::Highest);
+    // A full component of the symbols 0 to 59, and another component.
+    (0..20).for_each(|n| assert_eq!(repair(&mut decoder, &encoder, Members::range(0..60), n + 1), Arrival::Innovative));
+    assert_eq!(repair(&mut decoder, &encoder, Members::range(70..72), 1), Arrival::Innovative);
+    let exact = Members::new(vec![3, 9], 0..0).unwrap();
+    assert_eq!(repair(&mut decoder, &encoder, exact.clone(), 50), Arrival::Full);
+    decoder.discard_rows_with(&exact);
+    assert_eq!((decoder.rows(), decoder.counters().discarded), (1, 20), "only the full component is discarded");
+    assert_eq!(repair(&mut decoder, &encoder, exact.clone(), 50), Arrival::Innovative);
+    assert_eq!(repair(&mut decoder, &encoder, exact, 51), Arrival::Innovative);
+    assert_eq!(decoder.poll_decoded().map(|(id, payload)| (id, Some(&payload) == encoder.get(id))), Some((3, true)));
+    assert_eq!(decoder.poll_decoded().map(|(id, payload)| (id, Some(&payload) == encoder.get(id))), Some((9, true)));
+}
+
+#[test]
 fn discarded_rows_can_be_received_again() {
     let encoder = encoder(0, 100);
     let mut decoder = Decoder::with_pivots(0, Limits::default(), Pivots::Highest);

@@ -234,7 +234,13 @@ impl<P: InnerPacket> Receiver<P> {
             self.counts.beyond += 1;
             return;
         }
-        let arrival = self.decoder.repair(members, coding, payload);
+        let mut arrival = self.decoder.repair(members, coding, payload.clone());
+        if arrival == Arrival::Full && !members.is_span() {
+            // No row can join a full component any more. The sender answers a report with this repair, so it will repair
+            // each missing symbol. The rows go, because they would block all these repairs.
+            self.decoder.discard_rows_with(members);
+            arrival = self.decoder.repair(members, coding, payload);
+        }
         self.redundant += u64::from(arrival != Arrival::Innovative && members.is_span());
         match arrival {
             Arrival::Innovative => {}
