@@ -372,3 +372,49 @@ fn discarded_rows_can_be_received_again() {
     }
     assert_eq!(drain(&mut decoder).len(), 10);
 }
+
+/// Whatever is refused, discarded or left for a later step: every symbol is decoded once, with its own payload.
+#[test]
+fn small_limits_never_give_a_wrong_payload() {
+    let (mut refused, mut displaced, mut decoded) = (0, 0, 0);
+    for run in 0..300 {
+        let mut random = ripstop_base::Seed::new(12).run(run).stream("limits");
+        let encoder = encoder(0, 80);
+        let limits = Limits { rows: 4 + random.below(12) as usize, step: 200, ..Limits::default() };
+        let mut decoder = Decoder::with_pivots(0, limits, Pivots::Highest);
+        let mut known = std::collections::BTreeSet::new();
+        for n in 0..200u64 {
+            let start = random.below(79);
+            let most = if random.chance(0.2) { 30 } else { 4 };
+            let length = 1 + random.below(most);
+            let tail = start..(start + length).min(80);
+            if random.chance(0.1) {
+                if decoder.source(start, encoder.get(start).unwrap().clone()) == Arrival::Innovative {
+                    assert!(known.insert(start), "run {run}: symbol {start} twice");
+                }
+            } else {
+                let single = random.below(tail.start + 1);
+                let members = Members::new(if single < tail.start { vec![single] } else { vec![] }, tail).unwrap();
+                if repair(&mut decoder, &encoder, members.clone(), n as u16 + 1) == Arrival::Full {
+                    refused += 1;
+                    if random.chance(0.3) {
+                        decoder.discard_rows_with(&members);
+                        displaced += 1;
+                        assert_ne!(repair(&mut decoder, &encoder, members, n as u16 + 1), Arrival::Full, "run {run}");
+                    }
+                }
+            }
+            if random.chance(0.5) {
+                decoder.resume();
+            }
+            while let Some((id, payload)) = decoder.poll_decoded() {
+                assert!(known.insert(id), "run {run}: symbol {id} twice");
+                assert_eq!(Some(&payload), encoder.get(id), "run {run}: symbol {id}");
+                decoded += 1;
+            }
+        }
+        assert!(known.iter().all(|id| decoder.is_decoded(*id)), "run {run}");
+        assert!(known.len() + decoder.undecoded() <= 80, "run {run}");
+    }
+    assert!(refused > 1_000 && displaced > 300 && decoded > 5_000, "{refused} {displaced} {decoded}");
+}
