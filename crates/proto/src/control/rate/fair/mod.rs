@@ -204,7 +204,6 @@ impl Fair {
         self.scavenge.observe(report.now, &self.path, self.path.short_queue(&self.tuning));
         if !starting && (short || self.loses_at_random()) {
             self.path.learn_erasures(report.now, &report.settled);
-            self.correct_first_rate();
         }
         let unsure = report.rate.is_some_and(|rate| rate.app_limited && !self.path_limits(&rate));
         self.rounds.add(report, short, self.path.queue.delay(), unsure);
@@ -316,29 +315,10 @@ impl Fair {
         if held || rate.app_limited && sample <= self.path.bandwidth {
             return;
         }
-        if matches!(self.state, State::Startup | State::Drain)
-            && self.startup.fastest.is_none_or(|fastest| self.sample(&fastest) < sample)
-        {
-            self.startup.fastest = Some(*rate);
-        }
         let max = self.rates.offer(self.rounds.count, sample);
         // In start-up the estimate is at least the first rate. Jitter may spread the few packets of
         // a sample, which makes the sample too low.
         self.path.bandwidth = if matches!(self.state, State::Startup) { max.max(self.startup.guess) } else { max };
-    }
-
-    /// Corrects the rate that the start-up has found, once the erasure floor is known. In start-up the floor counts as 0,
-    /// so the samples then do not make up for erasures.
-    fn correct_first_rate(&mut self) {
-        let Some(fastest) = self.startup.fastest else { return };
-        if self.rounds.count >= self.started_up_round + 4 {
-            self.startup.fastest = None;
-        }
-        let floor = self.path.erasure.get().min(self.tuning.overshoot);
-        let sample = fastest.passed.min(fastest.delivered / (1.0 - floor));
-        if sample > self.path.bandwidth {
-            self.path.bandwidth = self.rates.offer(self.rounds.count, sample);
-        }
     }
 
     /// Sets the estimated rate to `rate`, byte/s, and forgets older samples.

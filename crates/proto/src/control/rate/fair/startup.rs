@@ -1,6 +1,6 @@
 //! Start-up: the rate doubles in each round trip until the path is full.
 
-use super::super::{GainClass, RateSample, Report, Settled};
+use super::super::{GainClass, Report, Settled};
 use super::path::PathState;
 use super::rounds::Round;
 use super::tuning::Tuning;
@@ -27,9 +27,6 @@ pub(super) struct Startup {
     /// The largest delivered rate in the last round in which this rate grew by a quarter or more,
     /// byte/s.
     full_rate: f64,
-    /// The fastest rate sample of the start-up and of the drain after it. `None`: there is none, or the erasure floor has
-    /// been known for some rounds.
-    pub(super) fastest: Option<RateSample>,
     /// Number of rounds since the last round with growth by a quarter or more. A round in which too
     /// little was sent counts only if it shows an overshoot.
     flat_rounds: u32,
@@ -46,7 +43,6 @@ impl Startup {
             guess: tuning.initial_window * packet / rtt.max(tuning.fastest_start) / tuning.startup_gain,
             window: tuning.initial_window * packet,
             full_rate: 0.0,
-            fastest: None,
             flat_rounds: 0,
             queued_reports: 0,
             unproven: Settled::default(),

@@ -90,20 +90,6 @@ fn a_sender_whose_every_datagram_is_marked_slows_down_to_the_least_rate() {
 }
 
 #[test]
-fn random_loss_of_the_start_up_does_not_lower_the_rate() {
-    let mut driven = Driven::new(Mode::Fair);
-    while driven.fair.view().state == "startup" {
-        driven.reports(1, 2.5e6, 0.0, 20, 0);
-    }
-    for _ in 0..40 {
-        let rate = driven.fair.view().bandwidth;
-        driven.reports(1, rate, 0.0, 20, 0);
-    }
-    let rate = driven.fair.view().bandwidth;
-    assert!((0.95..1.05).contains(&(rate / 2.5e6)), "20 % of the packets are lost: {rate} byte/s");
-}
-
-#[test]
 fn a_loss_test_keeps_the_rate() {
     let mut driven = Driven::new(Mode::Fair);
     let in_test = |driven: &Driven| driven.fair.view().state == "loss test";
