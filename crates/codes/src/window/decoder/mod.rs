@@ -303,8 +303,8 @@ impl<P: Payload> Decoder<P> {
     /// Discards the waiting rows that share unknown symbols with `members`, directly or through other rows, like
     /// [`Decoder::discard_rows`]. A caller whose repair was refused as [`Arrival::Full`] makes room for this repair.
     pub fn discard_rows_with(&mut self, members: &Members) {
-        let ids = members.singles().iter().copied().chain(self.unknown.iter_in(&members.tail()));
-        let mut found: Vec<u32> = ids
+        let mut found: Vec<u32> = self
+            .unknown_or_single(members)
             .filter_map(|id| match self.cell(id) {
                 Some(Cell::Pivot(place) | Cell::Free(place)) => Some(place.component),
                 _ => None,

@@ -130,7 +130,7 @@ pub struct Status {
     pub bulk: ClassStatus,
     /// Interactive packets to the peer.
     pub interactive: ClassStatus,
-    /// The losses from the peer, over the whole session.
+    /// The losses from the peer, over its last 600 datagrams or so.
     pub losses_from_peer: Losses,
     /// Two counts of datagrams to the peer: datagrams whose fate is known, and lost datagrams.
     pub settled: (u64, u64),

@@ -48,6 +48,7 @@ const LOST_REPORTS: f64 = 0.01;
 /// and 782 ms that loses 19 % in runs of 18 in both directions, instead of .65. Double the value lets a wrong rate make a
 /// longer queue.
 const BLIND_RUNS: f64 = 2.0;
+
 /// The controller's measurements of its path.
 #[derive(Clone, Debug)]
 pub(super) struct PathState {
@@ -232,21 +233,17 @@ impl PathState {
     /// the expected number by more than `deviations` standard deviations plus the share `slack` of
     /// the packets.
     pub(super) fn exceeds(&self, settled: Settled, deviations: f64, slack: f64) -> bool {
-        let n = f64::from(settled.packets);
-        let floor = self.erasure.get();
-        let chance = deviations * (self.dispersion.max(1.0) * floor * n).sqrt();
-        f64::from(settled.lost) > floor * n + chance + slack * n
+        self.exceeds_runs(settled, 0.0, deviations, slack)
     }
 
-    /// Like [`PathState::exceeds`] with 2 deviations, but the effect of runs of losses counts as chance. `share`: the share of packets that
-    /// such runs take.
+    /// Like [`PathState::exceeds`], but the effect of runs of losses, which take `share` of the packets, counts as chance.
     ///
     /// If losses come in runs, the number of losses varies more ([`Losses::dispersion`]).
-    fn exceeds_runs(&self, settled: Settled, share: f64, slack: f64) -> bool {
+    fn exceeds_runs(&self, settled: Settled, share: f64, deviations: f64, slack: f64) -> bool {
         let n = f64::from(settled.packets);
         let floor = self.erasure.get();
         let variance = (self.dispersion.max(1.0) * floor).max(self.losses.dispersion() * share);
-        f64::from(settled.lost) > floor * n + 2.0 * (variance * n).sqrt() + slack * n
+        f64::from(settled.lost) > floor * n + deviations * (variance * n).sqrt() + slack * n
     }
 
     /// Whether a whole round has more losses than the erasure floor, chance and the share `slack` explain.
@@ -255,16 +252,14 @@ impl PathState {
     /// reported while the queue was long, the queue caused the losses, and runs do not count.
     pub(super) fn round_exceeds(&self, round: &Round, slack: f64) -> bool {
         let queued = 2 * round.queued.packets > round.all.packets;
-        if queued {
-            return self.exceeds(round.all, 2.0, slack);
-        }
-        self.exceeds_runs(round.all, self.losses.share.max(self.erasure.get()), slack)
+        let share = if queued { 0.0 } else { self.losses.share.max(self.erasure.get()) };
+        self.exceeds_runs(round.all, share, 2.0, slack)
     }
 
     /// Whether the packets `settled` during a probe have more losses than the erasure floor and chance explain. The
     /// effect of runs of losses counts as chance, but losses far above the floor do not tell how long random runs are.
     pub(super) fn probe_exceeds(&self, settled: Settled) -> bool {
-        self.exceeds_runs(settled, self.losses.share.min(1.5 * self.erasure.get()), 0.02)
+        self.exceeds_runs(settled, self.losses.share.min(1.5 * self.erasure.get()), 2.0, 0.02)
     }
 
     /// Updates the overdispersion of losses from a round with a short queue.
