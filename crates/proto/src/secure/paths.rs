@@ -16,14 +16,14 @@ use std::time::Duration;
 /// peer's next datagram brings the address back. Double the value lets one attacker cause twice the
 /// number of challenges.
 const MOST_CANDIDATES: usize = 4;
-/// How many challenges are sent to a candidate. At 30 % loss in each direction, four challenges
-/// without an answer have a probability of 7 %. The peer's next datagram then begins again. With half
-/// the value, this probability is 26 %. Double the value sends twice the bytes to a forged address.
+/// How many challenges are sent to a candidate that is not heard again. At 30 % loss in each
+/// direction, four challenges without an answer have a probability of 7 %. With half the value, this
+/// probability is 26 %. Double the value sends twice the bytes to a forged address.
 const TRIES: u32 = 4;
-/// The time from the first challenge to the second; each further wait is twice as long. The value
-/// should exceed the round-trip time of most paths. With half the value, more challenges are sent in
-/// vain on long paths. With double the value, a lost challenge delays the change of the address by up
-/// to a second.
+/// The time from a challenge to the next; the wait doubles as long as the candidate is not heard
+/// again. The value should exceed the round-trip time of most paths. With half the value, more
+/// challenges are sent in vain on long paths. With double the value, a lost challenge delays the
+/// change of the address by a second.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// A candidate gets at most this number of times the bytes that came from it (RFC 9000, section 8).
 /// A smaller value leaves no room for a second challenge after a very short datagram.
@@ -42,6 +42,7 @@ struct Candidate {
     received: u64,
     /// Bytes of challenges to the address, UDP payload.
     sent: u64,
+    /// Challenges since the last datagram from the address.
     tries: u32,
     /// When the next challenge is due. After [`TRIES`] challenges: when the candidate is dropped.
     next: Time,
@@ -49,7 +50,8 @@ struct Candidate {
 
 impl Candidates {
     /// Notes an authentic datagram of `bytes` bytes from the unproven address `from`. Returns the
-    /// token of the challenge that is due, if the address is new.
+    /// token of the challenge that is due, if the address is new. A known address gets [`TRIES`] more
+    /// challenges: at high loss in both directions, most challenges have no answer.
     pub(crate) fn heard(
         &mut self,
         now: Time,
@@ -59,6 +61,7 @@ impl Candidates {
     ) -> Option<u64> {
         if let Some(known) = self.0.iter_mut().find(|candidate| candidate.address == from) {
             known.received = known.received.saturating_add(bytes as u64);
+            known.tries = 0;
             return None;
         }
         if self.0.len() == MOST_CANDIDATES {
@@ -139,6 +142,19 @@ mod tests {
             assert!(sent * CHALLENGE_LEN <= 3 * received as u64);
             assert_eq!(now, Time::from_millis(7500));
         }
+    }
+
+    /// A peer that sends from its new address is challenged twice a second until it answers.
+    #[test]
+    fn a_candidate_that_is_heard_is_challenged_further() {
+        let mut entropy = Seed::new(1).stream("tokens");
+        let mut candidates = Candidates::default();
+        let (mut sent, mut failed) = (0, 0);
+        for at in (0..60_000).step_by(100).map(Time::from_millis) {
+            sent += u64::from(candidates.heard(at, address(1), 100, &mut entropy).is_some());
+            sent += candidates.due(at, &mut failed).len() as u64;
+        }
+        assert_eq!((sent, failed), (120, 0));
     }
 
     #[test]
