@@ -220,7 +220,7 @@ pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     }
     // The deadline must be set if a burst and its repair take longer than the default deadline.
     let session = TunnelSpec::new("tunnel", "a", "b").config();
-    let default = session.deadline(Duration::from_secs_f64(path.rtt), path.rate / 8.0).as_secs_f64();
+    let default = session.deadline(Duration::from_secs_f64(path.rtt), path.rate / 8.0, 0.0).as_secs_f64();
     let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
     if burst > default {
         text.push_str(&format!("deadline = \"{burst:.1}s\"\n"));

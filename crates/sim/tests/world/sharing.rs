@@ -160,8 +160,10 @@ fn tunnels_share_with_each_other() {
 fn scavenge_takes_only_what_cubic_leaves() {
     for queue in ["125kB", "250kB", "1MB"] {
         let scavenger = tunnel("t", "rate = \"scavenge\"");
-        let report = report(&[&link(60, &format!("queue = \"{queue}\"")), &scavenger, CUBIC]);
-        assert!(part(&report) < 0.06, "seed 5, queue {queue}: {:.2?}", rates(&report));
+        // In front of the shortest queue, single runs have up to 8 %.
+        let link = link(60, &format!("queue = \"{queue}\"")).replace("runs = 2", "runs = 8");
+        let report = report(&[&link, &scavenger, CUBIC]);
+        assert!(part(&report) < 0.05, "seed 5, queue {queue}: {:.2?}", rates(&report));
         assert_eq!(competitions(&report), 0.0, "seed 5, queue {queue}");
     }
     let alone = report(&[&link(40, "queue = \"250kB\""), &tunnel("t", "rate = \"scavenge\"")]);

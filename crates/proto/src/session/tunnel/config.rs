@@ -117,9 +117,15 @@ pub struct TunnelConfig {
     /// Then the receiver lets the packet's flow go on without the packet. An announced deadline of
     /// more than 60 s counts as 60 s.
     ///
-    /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time that the path
-    /// needs for 100 full packets. The third time counts as at most 10 s. The third time matters on
-    /// slow paths, where repairs wait long in queues.
+    /// `None` chooses the longest of four times:
+    /// - 1 s;
+    /// - 8 round trips;
+    /// - the time that the path needs for 100 full packets, at most 10 s. It matters on slow paths,
+    ///   where repairs wait long in queues;
+    /// - [`REPAIRS_TAKE`] times the time that the sender needs at its present pace for one repair of
+    ///   each lost packet, at most 10 s. It matters after the rate has fallen far at once.
+    ///
+    /// When this maximum falls, the deadline follows by a quarter of a second for each second.
     pub deadline: Option<Duration>,
     /// The round-trip time that the handshake measured.
     pub initial_rtt: Duration,
@@ -167,6 +173,13 @@ impl Default for TunnelConfig {
     }
 }
 
+/// The deadline is at least this number of times the time for one repair of each lost packet.
+///
+/// Some repairs are lost, and new packets and their repairs share the pace. With half the value, a
+/// scavenger that gives way after the rate fell gives up packets that its repairs would still bring.
+/// With double the value, a flow waits up to twice as long for a packet that never comes.
+const REPAIRS_TAKE: f64 = 2.0;
+
 impl TunnelConfig {
     /// Length of the largest inner packet, bytes: the path's MTU minus 64 over IPv4, minus 84 over
     /// IPv6.
@@ -174,11 +187,13 @@ impl TunnelConfig {
         self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
     }
 
-    /// How long to wait for a symbol when the smoothed round-trip time is `srtt` and the path
-    /// carries `rate` byte/s. See the field `deadline`.
-    pub fn deadline(&self, srtt: Duration, rate: f64) -> Duration {
+    /// How long to wait for a symbol when the smoothed round-trip time is `srtt`, the path
+    /// carries `rate` byte/s, and repairs of the lost packets take `repairs` s at the present pace.
+    /// See the field `deadline`.
+    pub fn deadline(&self, srtt: Duration, rate: f64, repairs: f64) -> Duration {
         self.deadline.unwrap_or_else(|| {
-            let slow = Duration::from_secs_f64((100.0 * f64::from(self.path_mtu) / rate.max(1.0)).min(10.0));
+            let slow = 100.0 * f64::from(self.path_mtu) / rate.max(1.0);
+            let slow = Duration::from_secs_f64(slow.max(REPAIRS_TAKE * repairs).min(10.0));
             (8 * srtt).max(slow).max(Duration::from_secs(1))
         })
     }

@@ -63,12 +63,12 @@ impl<P: InnerPacket> Tunnel<P> {
         report.losses_back = self.receiver.recent_losses();
         self.rate.on_report(&report);
         self.balance.update(now, self.counts.bytes, self.receiver.received_bytes(), self.sent_history.srtt());
-        self.update_deadline();
         // Reports may arrive out of order. Only the newest report says which symbols are missing
         // now.
         if self.newest_report.is_none_or(|newest| number > newest) {
             self.newest_report = Some(number);
             let holes = self.sources.take(feedback);
+            self.update_deadline();
             let oldest = self.sources.sent(self.sources.first());
             let age = oldest.map_or(Duration::ZERO, |sent| now.since(sent));
             let srtt = self.sent_history.srtt();

@@ -38,6 +38,7 @@ mod blocks;
 mod bounds;
 mod class;
 mod config;
+mod deadline;
 mod event;
 mod feedback;
 mod ingress;
@@ -76,6 +77,7 @@ use crate::wire::{Datagram, Packet, ReportedTotals, Window, WireContext};
 use balance::Balance;
 use black_hole::BlackHole;
 use blocks::Blocks;
+use deadline::Deadline;
 use ingress::Ingress;
 use pacer::Pacer;
 use receive::Receiver;
@@ -126,9 +128,9 @@ pub struct Tunnel<P: InnerPacket> {
     /// Set when the report interval or the deadline may differ from the last window announcement.
     /// Cleared by `announcement_due`.
     window_outdated: bool,
-    /// How long to wait for a symbol before the symbol is given up. Updated with each report of the
-    /// peer and each new MTU.
-    deadline: Duration,
+    /// How long to wait for a symbol before the symbol is given up. Updated with each newest report of
+    /// the peer and each new MTU.
+    deadline: Deadline,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
     /// The running totals in the peer's reports.
@@ -197,7 +199,7 @@ impl<P: InnerPacket> Tunnel<P> {
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, deadline: Duration::ZERO },
             announce: true,
             window_outdated: true,
-            deadline: Duration::ZERO,
+            deadline: Deadline::new(now),
             newest_report: None,
             reported: ReportedTotals::default(),
             recovery_wait: RecoveryWait::default(),

@@ -45,14 +45,17 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     pub(super) fn deadline(&self) -> Duration {
-        self.deadline
+        self.deadline.get()
     }
 
     /// Computes the deadline and marks the window announcement as outdated. The deadline and the
-    /// announcement depend on the path's MTU, the round-trip time and the rate. So the tunnel calls
-    /// this function after each report and each new MTU.
+    /// announcement depend on the path's MTU, the round-trip time, the rate and the lost packets. So
+    /// the tunnel calls this function after each report and each new MTU.
     pub(super) fn update_deadline(&mut self) {
-        self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
+        let lost = self.sources.lost_count() as f64 * f64::from(self.config.path_mtu);
+        let repairs = lost / self.rate.pacing_rate(self.ingress.backlog().1).max(1.0);
+        let measured = (self.sent_history.srtt(), self.rate.view().bandwidth, repairs);
+        self.deadline.update(self.now, &self.config, measured);
         self.window_outdated = true;
     }
 

@@ -1,0 +1,63 @@
+//! How long a symbol waits for its repairs.
+
+use super::TunnelConfig;
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// The largest decrease of the deadline, s for each second.
+///
+/// When a queue has drained, the round-trip time falls at once. The symbols that this queue dropped have waited
+/// for the long round trips, and their repairs are still under way. With half the value, a flow waits longer for a packet
+/// that never comes. With double the value, more of these symbols are given up.
+const FALLS: f64 = 0.25;
+
+/// The deadline of all outstanding symbols. See [`TunnelConfig::deadline`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    value: Duration,
+    /// When `value` was computed.
+    at: Time,
+}
+
+impl Deadline {
+    pub(super) fn new(now: Time) -> Deadline {
+        Deadline { value: Duration::ZERO, at: now }
+    }
+
+    /// Computes the deadline from the smoothed round-trip time `srtt`, the path's rate `rate`, byte/s, and the time that
+    /// repairs of the lost packets take at the present pace, `repairs`, s.
+    pub(super) fn update(&mut self, now: Time, config: &TunnelConfig, (srtt, rate, repairs): (Duration, f64, f64)) {
+        let least = self.value.saturating_sub(now.since(self.at).mul_f64(FALLS));
+        let least = if config.deadline.is_some() { Duration::ZERO } else { least };
+        *self = Deadline { value: config.deadline(srtt, rate, repairs).max(least), at: now };
+    }
+
+    pub(super) fn get(self) -> Duration {
+        self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deadline_rises_at_once_and_falls_slowly() {
+        let config = TunnelConfig::default();
+        let mut deadline = Deadline::new(Time::ZERO);
+        let at = |seconds: u64, srtt: u64, repairs: f64, deadline: &mut Deadline| {
+            deadline.update(Time::from_millis(1000 * seconds), &config, (Duration::from_millis(srtt), 1e7, repairs));
+            deadline.get().as_secs_f64()
+        };
+        assert_eq!(at(0, 100, 0.0, &mut deadline), 1.0);
+        assert_eq!(at(1, 500, 0.0, &mut deadline), 4.0);
+        assert_eq!(at(2, 100, 0.0, &mut deadline), 3.75);
+        assert_eq!(at(6, 100, 0.0, &mut deadline), 2.75);
+        assert_eq!(at(7, 100, 3.0, &mut deadline), 6.0, "twice the time of the repairs");
+        assert_eq!(at(8, 100, 30.0, &mut deadline), 10.0);
+        assert_eq!(at(60, 100, 0.0, &mut deadline), 1.0);
+        let config = TunnelConfig { deadline: Some(Duration::from_millis(5)), ..config };
+        deadline.update(Time::from_millis(60_000), &config, (Duration::from_secs(1), 1e7, 1.0));
+        assert_eq!(deadline.get(), Duration::from_millis(5));
+    }
+}
