@@ -8,6 +8,7 @@ use crate::session::Transmit;
 use crate::session::tunnel::PathPacket;
 use crate::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
 use ripstop_base::Time;
+use std::net::SocketAddr;
 
 impl Endpoint {
     /// Parses the decrypted body of a datagram, and passes it to the peer's tunnel. A datagram of
@@ -16,6 +17,7 @@ impl Endpoint {
     pub(super) fn handle_body(
         &mut self,
         now: Time,
+        from: SocketAddr,
         peer: PeerId,
         epoch: u64,
         number: u64,
@@ -43,7 +45,10 @@ impl Endpoint {
                     return;
                 }
                 match packet {
-                    Packet::Challenge { token } => path.request_path_packet(PathPacket::Answer(token)),
+                    Packet::Challenge { token } => {
+                        self.secure.handle_challenge(peer, token, from);
+                        path.request_path_packet(PathPacket::Answer(token));
+                    }
                     Packet::Answer { token } => self.secure.handle_answer(peer, token),
                     _ => {}
                 }
@@ -79,12 +84,13 @@ impl Endpoint {
         };
         let len = HEADER_LEN + body + TAG_LEN;
         let kind = Kind::of(&datagram.packet);
-        let challenged = match datagram.packet {
+        let unproven = match datagram.packet {
             Packet::Challenge { token } => self.secure.challenged_address(peer, token),
+            Packet::Answer { token } => self.secure.take_answered_address(peer, token),
             _ => None,
         };
         let sealed = self.secure.seal(now, peer, epoch, datagram.number, kind, &mut buffer[..len]);
-        match sealed.ok().and_then(|endpoint| challenged.or(endpoint)) {
+        match sealed.ok().and_then(|endpoint| unproven.or(endpoint)) {
             Some(to) => Some(Outgoing { to, len, ect }),
             None => {
                 self.counters.unsendable += 1;

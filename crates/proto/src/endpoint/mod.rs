@@ -261,7 +261,7 @@ impl Endpoint {
                 // The datagram may be the first under new keys. So the session for these keys
                 // starts first, and then takes the datagram.
                 self.handle_secure_events(now);
-                self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, reception);
+                self.handle_body(now, from, peer, epoch, number, kind, &datagram[body], bytes, reception);
                 self.handle_secure_events(now);
                 self.account(peer);
                 self.mark_ready(peer);

@@ -4,10 +4,14 @@
 //! this end followed each new source address, the attacker could direct the stream at anybody. So a
 //! new address is a *candidate*: this end sends a challenge there, and goes on to send everything
 //! else to the proven address. The peer sends the challenge's token back, which proves that it
-//! receives datagrams at the new address (RFC 9000, section 8.2).
+//! receives datagrams at the new address (RFC 9000, section 8.2). An answer goes to the address from
+//! which the challenge came.
 
+use super::PeerId;
 use super::entropy::{Entropy, array};
+use super::peers::{Peers, get};
 use ripstop_base::Time;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -30,6 +34,34 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MOST_AMPLIFICATION: u64 = 3;
 /// The length of a challenge, UDP payload, bytes: header, token and tag.
 const CHALLENGE_LEN: u64 = 33;
+
+/// Number of the peer's challenges whose addresses are kept until the answers leave.
+///
+/// An answer leaves with the next datagrams. With half the value, answers to a peer that is challenged from several
+/// addresses go to its proven address. Double the value helps no known case.
+const MOST_ANSWERS: usize = 4;
+
+/// Where the answers to a peer's challenges go: the address from which each challenge came (RFC 9000, section 8.2.2).
+///
+/// If both ends have moved, neither end has proven the new address of the other. An answer to the proven address would
+/// reach nobody.
+#[derive(Default)]
+pub(crate) struct Answers(VecDeque<(u64, SocketAddr)>);
+
+impl Answers {
+    /// Notes that a challenge with this token came from `from`.
+    pub(crate) fn note(&mut self, token: u64, from: SocketAddr) {
+        self.0.retain(|(known, _)| *known != token);
+        self.0.truncate(MOST_ANSWERS - 1);
+        self.0.push_front((token, from));
+    }
+
+    /// The address that the answer with this token goes to. `None`: the address was forgotten.
+    pub(crate) fn take(&mut self, token: u64) -> Option<SocketAddr> {
+        let at = self.0.iter().position(|(known, _)| *known == token)?;
+        self.0.remove(at).map(|(_, from)| from)
+    }
+}
 
 /// The candidates of one peer, the oldest first.
 #[derive(Default)]
@@ -106,6 +138,36 @@ impl Candidates {
     }
 }
 
+impl Peers {
+    /// The address that the challenge with this token goes to. None if the challenge is over.
+    pub fn challenged_address(&self, peer: PeerId, token: u64) -> Option<SocketAddr> {
+        self.peers.get(peer.index())?.as_deref()?.candidates.address(token)
+    }
+
+    /// Notes that the peer has sent back the token of a challenge, in an authentic datagram. If the
+    /// challenge is not over, the peer's datagrams go to the challenged address from now on.
+    pub fn handle_answer(&mut self, peer: PeerId, token: u64) {
+        let Some(peer) = get(&mut self.peers, peer) else { return };
+        if let Some(proven) = peer.candidates.prove(token) {
+            self.shared.counters.paths_proven += 1;
+            peer.move_to(proven, &mut self.shared);
+        }
+    }
+
+    /// Notes that a challenge of the peer came from `from`, in an authentic datagram.
+    pub fn handle_challenge(&mut self, peer: PeerId, token: u64, from: SocketAddr) {
+        if let Some(peer) = get(&mut self.peers, peer) {
+            peer.answers.note(token, from);
+        }
+    }
+
+    /// The address that the answer with this token goes to: the address from which the challenge came. None if this
+    /// address was forgotten; the answer then goes to the peer's address.
+    pub fn take_answered_address(&mut self, peer: PeerId, token: u64) -> Option<SocketAddr> {
+        get(&mut self.peers, peer)?.answers.take(token)
+    }
+}
+
 impl Candidate {
     /// Begins the next try. Returns whether the limit on bytes allows its challenge.
     fn challenge(&mut self, now: Time) -> bool {
@@ -155,6 +217,20 @@ mod tests {
             sent += candidates.due(at, &mut failed).len() as u64;
         }
         assert_eq!((sent, failed), (120, 0));
+    }
+
+    #[test]
+    fn an_answer_goes_where_its_challenge_came_from() {
+        let mut answers = Answers::default();
+        for n in 0..5 {
+            answers.note(u64::from(n), address(n));
+        }
+        answers.note(3, address(9));
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|token| answers.take(token)),
+            [None, Some(1), Some(2), Some(9), Some(4)].map(|n| n.map(address))
+        );
+        assert_eq!(answers.take(4), None, "an answer leaves one time");
     }
 
     #[test]

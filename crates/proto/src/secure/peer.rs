@@ -8,7 +8,7 @@ use super::index::IndexTable;
 use super::key::{PresharedKey, PublicKey};
 use super::mac::{Cookie, MacKeys};
 use super::noise::Keys;
-use super::paths::Candidates;
+use super::paths::{Answers, Candidates};
 use super::peers::Shared;
 use super::replay::{ReplayWindow, Seen};
 use super::{PeerId, Suite};
@@ -45,6 +45,8 @@ pub(crate) struct Peer {
     pub(crate) endpoint: Option<SocketAddr>,
     /// Addresses from which the peer's datagrams came, and which are not proven yet.
     pub(crate) candidates: Candidates,
+    /// Where the answers to the peer's challenges go.
+    pub(crate) answers: Answers,
     /// This end's instance in handshakes with this peer. This end has a different instance for each
     /// peer.
     pub(crate) instance: [u8; 8],
@@ -224,6 +226,7 @@ impl Peer {
             initiation_due: false,
             endpoint,
             candidates: Candidates::default(),
+            answers: Answers::default(),
             instance,
             epoch: None,
             keys: Vec::new(),

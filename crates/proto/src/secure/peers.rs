@@ -159,21 +159,6 @@ impl Peers {
         get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
     }
 
-    /// The address that the challenge with this token goes to. None if the challenge is over.
-    pub fn challenged_address(&self, peer: PeerId, token: u64) -> Option<SocketAddr> {
-        self.peers.get(peer.index())?.as_deref()?.candidates.address(token)
-    }
-
-    /// Notes that the peer has sent back the token of a challenge, in an authentic datagram. If the
-    /// challenge is not over, the peer's datagrams go to the challenged address from now on.
-    pub fn handle_answer(&mut self, peer: PeerId, token: u64) {
-        let Some(peer) = get(&mut self.peers, peer) else { return };
-        if let Some(proven) = peer.candidates.prove(token) {
-            self.shared.counters.paths_proven += 1;
-            peer.move_to(proven, &mut self.shared);
-        }
-    }
-
     /// Sets the key that this end shares with the peer, for later handshakes. Existing sessions keep
     /// their keys. False if the peer is not known.
     pub fn set_preshared(&mut self, peer: PeerId, key: Option<PresharedKey>) -> bool {
@@ -191,7 +176,7 @@ impl Peers {
     }
 
     /// Seals a datagram in place and returns its destination: the peer's address. A challenge goes to
-    /// [`Peers::challenged_address`] instead. While the peer's address is not proven, the destination
+    /// [`Peers::challenged_address`] instead, and an answer to [`Peers::take_answered_address`]. While the peer's address is not proven, the destination
     /// is None, and only challenges may be sent. `datagram` holds [`HEADER_LEN`] bytes
     /// for the header, the body of kind `kind`, and [`TAG_LEN`] bytes for the tag. `number` must be
     /// higher than all earlier numbers of this `epoch`.

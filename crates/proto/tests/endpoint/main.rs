@@ -59,6 +59,27 @@ fn a_stream_follows_only_a_proven_address() {
     assert_eq!(world.ends[1].events.iter().filter(|event| **event == roamed).count(), 1);
 }
 
+/// End 1 moves before end 0 has proven that it moved. Neither end has a proven address of the other then, so each learns
+/// the other's address from a challenge, and must answer where the challenge came from.
+#[test]
+fn both_ends_may_move_one_after_the_other() {
+    let mut world = World::new(Seed::new(5));
+    world.run(secs(1), TRAFFIC);
+    world.ends[0].address = address(77);
+    world.run(2 * DELAY, TRAFFIC);
+    assert_eq!(world.ends[1].endpoint.secure_counters().paths_challenged, 1);
+    world.ends[1].address = address(78);
+    world.run(secs(2), TRAFFIC);
+    let known = |n: usize| world.ends[n].endpoint.peer_status(PEER).unwrap().endpoint;
+    assert_eq!([known(0), known(1)], [Some(address(78)), Some(address(77))]);
+    let before = [0, 1].map(|n| world.ends[n].delivered);
+    world.run(secs(1), TRAFFIC);
+    for n in 0..2 {
+        assert!(world.ends[n].delivered >= before[n] + 120, "end {n}: the stream must go on");
+        assert_eq!(world.ends[n].endpoint.peer_status(PEER).unwrap().sessions, 1);
+    }
+}
+
 #[test]
 fn a_wait_in_the_host_is_no_delay_of_the_path() {
     let mut world = World::new(Seed::new(8));
