@@ -51,6 +51,9 @@ pub(super) struct Silence {
     due: u32,
     /// When the silence began. The value has no meaning while `batches` is 0.
     since: Time,
+    /// When the current batch began, or its last probe left. Meaningless while `batches` is 0. Other datagrams, such
+    /// as probes of the path's MTU, do not put the next batch off.
+    last: Time,
     /// The state of the tail probe in the present pause.
     pub(super) tail: TailProbe,
 }
@@ -68,7 +71,7 @@ pub(super) enum TailProbe {
 
 impl Silence {
     pub(super) fn new(now: Time) -> Silence {
-        Silence { batches: 0, due: 0, since: now, tail: TailProbe::Possible }
+        Silence { batches: 0, due: 0, since: now, last: now, tail: TailProbe::Possible }
     }
 
     /// When the silence began. `None`: there is no silence.
@@ -99,7 +102,8 @@ impl<P: InnerPacket> Tunnel<P> {
         let first = self.sent_history.probe_timeout(self.announced.report_every);
         let wait = first.mul_f64(BACK_OFF.powi(self.silence.batches.min(20) as i32));
         let wait = wait.min(LONGEST_WAIT.max(first));
-        let pause = self.sent_history.last_eliciting() + wait;
+        let from = if self.silence.batches > 0 { self.silence.last } else { self.sent_history.last_eliciting() };
+        let pause = from + wait;
         if !self.is_waiting() {
             return (self.sent_history.in_flight() > 0).then_some(pause);
         }
@@ -147,6 +151,7 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.counts.silences += 1;
         self.silence.batches += 1;
+        self.silence.last = self.now;
         self.silence.due = silence_probes(self.loss.losses());
     }
 
@@ -182,6 +187,7 @@ impl<P: InnerPacket> Tunnel<P> {
             return None;
         }
         self.silence.due -= 1;
+        self.silence.last = now;
         let path = self.path(now);
         // The first probes of a batch only test whether the path works again. Small probes suffice
         // for this test. The last probes are repairs or sources.
@@ -196,5 +202,34 @@ impl<P: InnerPacket> Tunnel<P> {
             return Some(sent);
         }
         self.send_source(now).or_else(|| Some(self.send_probe(now, 0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::session::Session;
+    use crate::session::tunnel::{Tunnel, TunnelConfig};
+    use ripstop_base::Time;
+    use ripstop_codes::Symbol;
+
+    /// The path is dead, and the user goes on to probe its MTU. The tunnel still sends batches of its own probes.
+    #[test]
+    fn other_probes_do_not_put_the_next_batch_off() {
+        let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig::default(), 1);
+        let mut packet = vec![0; 61];
+        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        tunnel.handle_inner(Time::ZERO, Symbol::from_slice(&packet));
+        let mut silences = Vec::new();
+        for ms in (0..10_000).step_by(10) {
+            let now = Time::from_millis(ms);
+            tunnel.handle_timeout(now);
+            if ms > 1000 && ms % 100 == 0 {
+                tunnel.request_probe(1000);
+            }
+            while tunnel.poll_transmit(now).is_some() {}
+            silences.push(tunnel.status().sent.silences);
+        }
+        let (early, late) = (silences[200], silences[999]);
+        assert!(early > 1 && late > early + 10, "{early} batches after 2 s, {late} after 10 s");
     }
 }
