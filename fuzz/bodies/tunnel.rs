@@ -46,7 +46,7 @@ fn config(fast: bool, blocks: bool) -> TunnelConfig {
         window_symbols: WINDOW,
         matrix_bytes: 1 << 18,
         queue_bytes: 100_000,
-        initial_rtt: Duration::from_millis(if fast { 1 } else { 50 }),
+        initial_rtt: Some(Duration::from_millis(if fast { 1 } else { 50 })),
         ..TunnelConfig::default()
     }
 }

@@ -50,7 +50,7 @@ fn packet(number: u32) -> Symbol {
 
 impl World {
     fn new(seed: u64, code: Code, loss: f64) -> World {
-        let config = |code| TunnelConfig { code, initial_rtt: 2 * DELAY, ..TunnelConfig::default() };
+        let config = |code| TunnelConfig { code, initial_rtt: Some(2 * DELAY), ..TunnelConfig::default() };
         World {
             ends: [code, Code::Window].map(|code| Tunnel::new(Time::ZERO, config(code), seed)),
             random: Seed::new(seed).stream("loss"),

@@ -250,7 +250,7 @@ fn content(number: u64) -> Vec<u8> {
 
 fn tunnel(loss: f64) -> Measured {
     let end = |entropy| {
-        let config = TunnelConfig { initial_rtt: 2 * DELAY, ..TunnelConfig::default() };
+        let config = TunnelConfig { initial_rtt: Some(2 * DELAY), ..TunnelConfig::default() };
         Tunnel::<Timed>::new(Time::ZERO, config, entropy)
     };
     // A UDP packet between two addresses, as the device hands it over.

@@ -56,7 +56,7 @@ fn main() {
 
 /// Runs the tunnel over two equal links, and prints one line of the table.
 fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
-    let config = TunnelConfig { initial_rtt: rtt, ..TunnelConfig::default() };
+    let config = TunnelConfig { initial_rtt: Some(rtt), ..TunnelConfig::default() };
     let mut world = World::new(seed);
     let links = ["link/0", "link/1"].map(|name| world.add_link(link, name).expect("the link is valid"));
     let tunnel = world.add_tunnel(&config, &links[..1], &links[1..], ["tunnel/left", "tunnel/right"]);

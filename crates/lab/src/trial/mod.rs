@@ -187,7 +187,7 @@ impl Trial {
     /// The tunnel's configuration.
     fn config(&self) -> TunnelConfig {
         let rtt = self.links.iter().map(|link| link.delay.duration()).sum::<Duration>();
-        TunnelConfig { initial_rtt: rtt.max(Duration::from_micros(100)), ..TunnelConfig::default() }
+        TunnelConfig { initial_rtt: Some(rtt.max(Duration::from_micros(100))), ..TunnelConfig::default() }
     }
 
     /// Payload bytes of a full packet, without the headers of IP and TCP.

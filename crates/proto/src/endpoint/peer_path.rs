@@ -139,7 +139,7 @@ impl PeerPath {
         self.peer_mtu = u32::from(peer_mtu).max(512);
         tunnel.path_mtu = self.most_path_mtu(&tunnel);
         if let Some(rtt) = sample {
-            tunnel.initial_rtt = rtt.max(Duration::from_micros(100));
+            tunnel.initial_rtt = Some(rtt.max(Duration::from_micros(100)));
         }
         self.mtu = Some(MtuSearch::new(now, tunnel.path_mtu));
         let again = self.tunnel.is_some();

@@ -35,7 +35,7 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
         };
         let rtt: Duration = named.iter().flatten().map(delay).sum();
         let [there, back] = links(&named);
-        let config = TunnelConfig { initial_rtt: rtt.max(SHORTEST_RTT), ..tunnel.config() };
+        let config = TunnelConfig { initial_rtt: Some(rtt.max(SHORTEST_RTT)), ..tunnel.config() };
         let names = [0, 1].map(|side| format!("tunnel/{}/{side}", tunnel.name));
         world.add_tunnel(&config, &there, &back, names.each_ref().map(String::as_str));
     }

@@ -175,7 +175,7 @@ fn every_impairment_of_a_link_fires() {
         ],
         ..LinkConfig::path(rate, Duration::from_millis(40), share(0.05))
     };
-    let config = TunnelConfig { initial_rtt: Duration::from_millis(40), ..TunnelConfig::default() };
+    let config = TunnelConfig { initial_rtt: Some(Duration::from_millis(40)), ..TunnelConfig::default() };
     let mut world = tunnel(&config, [&link; 2], Seed::new(SEED)).unwrap();
     let source = || UdpConfig::greedy(config.inner_mtu());
     let flows = [false, true].map(|backwards| {

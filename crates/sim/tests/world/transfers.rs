@@ -81,7 +81,7 @@ impl Transfer {
         let config = TunnelConfig {
             code: Code::Block(BlockSettings { k, n }),
             rate: if r.chance(0.3) { fixed } else { TunnelConfig::default().rate },
-            initial_rtt: 2 * delay,
+            initial_rtt: Some(2 * delay),
             ..TunnelConfig::default()
         };
         let other = r.chance(0.5).then(|| (log_uniform(r, 100.0, 5e5) as u64, r.chance(0.5)));

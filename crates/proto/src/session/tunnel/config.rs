@@ -125,10 +125,12 @@ pub struct TunnelConfig {
     /// - [`REPAIRS_TAKE`] times the time that the sender needs at its present pace for one repair of
     ///   each lost packet, at most 10 s. It matters after the rate has fallen far at once.
     ///
-    /// When this maximum falls, the deadline follows by a quarter of a second for each second.
+    /// As long as the round-trip time is unknown, the deadline is at least 4 s. When this maximum falls later, the
+    /// deadline follows by a quarter of a second for each second.
     pub deadline: Option<Duration>,
-    /// The round-trip time that the handshake measured.
-    pub initial_rtt: Duration,
+    /// The round-trip time that the handshake measured. `None`: it is unknown, because handshake messages were lost. The
+    /// session then assumes 100 ms.
+    pub initial_rtt: Option<Duration>,
     /// Whether datagrams are sent as ECN-capable, ECT(0) (RFC 3168).
     ///
     /// With a fixed rate, datagrams are never ECN-capable, because a fixed rate does not slow down.
@@ -164,7 +166,7 @@ impl Default for TunnelConfig {
             max_overhead_bulk: 1.0,
             max_overhead_interactive: 3.0,
             deadline: None,
-            initial_rtt: Duration::from_millis(100),
+            initial_rtt: None,
             ecn: true,
             queue_bytes: 16_000_000,
             window_symbols: 1 << 16,
@@ -173,6 +175,11 @@ impl Default for TunnelConfig {
     }
 }
 
+/// The round-trip time that a session assumes before anything is known about its path.
+///
+/// Typical of paths between continents. With half the value, a long path is probed before its first report can come. With
+/// double the value, losses of the first packets on short paths are noticed later.
+const ASSUMED_RTT: Duration = Duration::from_millis(100);
 /// The deadline is at least this number of times the time for one repair of each lost packet.
 ///
 /// Some repairs are lost, and new packets and their repairs share the pace. With half the value, a
@@ -185,6 +192,11 @@ impl TunnelConfig {
     /// IPv6.
     pub fn inner_mtu(&self) -> u32 {
         self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
+    }
+
+    /// The first round-trip time: measured by the handshake, or assumed.
+    pub(super) fn first_rtt(&self) -> Duration {
+        self.initial_rtt.unwrap_or(ASSUMED_RTT)
     }
 
     /// How long to wait for a symbol when the smoothed round-trip time is `srtt`, the path

@@ -10,26 +10,43 @@ use std::time::Duration;
 /// for the long round trips, and their repairs are still under way. With half the value, a flow waits longer for a packet
 /// that never comes. With double the value, more of these symbols are given up.
 const FALLS: f64 = 0.25;
+/// Least deadline while the round-trip time is unknown: handshake messages were lost, and the peer has not reported yet.
+///
+/// At 500 kbit/s, the queue of the first 32 packets takes .8 s. With half the value, slow paths of a second lose their first packets. With
+/// double the value, a flow waits for twice as long if its first packets never come.
+const FIRST: Duration = Duration::from_secs(4);
 
 /// The deadline of all outstanding symbols. See [`TunnelConfig::deadline`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     value: Duration,
+    /// Whether the round-trip time was known when `value` was computed.
+    known: bool,
     /// When `value` was computed.
     at: Time,
 }
 
 impl Deadline {
     pub(super) fn new(now: Time) -> Deadline {
-        Deadline { value: Duration::ZERO, at: now }
+        Deadline { value: Duration::ZERO, known: false, at: now }
     }
 
-    /// Computes the deadline from the smoothed round-trip time `srtt`, the path's rate `rate`, byte/s, and the time that
-    /// repairs of the lost packets take at the present pace, `repairs`, s.
-    pub(super) fn update(&mut self, now: Time, config: &TunnelConfig, (srtt, rate, repairs): (Duration, f64, f64)) {
-        let least = self.value.saturating_sub(now.since(self.at).mul_f64(FALLS));
-        let least = if config.deadline.is_some() { Duration::ZERO } else { least };
-        *self = Deadline { value: config.deadline(srtt, rate, repairs).max(least), at: now };
+    /// Computes the deadline from the smoothed round-trip time `srtt`, whether that is `known`, the path's rate
+    /// `rate`, byte/s, and the time that repairs of the lost packets take at the present pace, `repairs`, s.
+    pub(super) fn update(
+        &mut self,
+        now: Time,
+        config: &TunnelConfig,
+        (srtt, known): (Duration, bool),
+        (rate, repairs): (f64, f64),
+    ) {
+        let least = match (config.deadline, known) {
+            (Some(_), _) => Duration::ZERO,
+            (None, false) => FIRST,
+            (None, true) if !self.known => Duration::ZERO,
+            (None, true) => self.value.saturating_sub(now.since(self.at).mul_f64(FALLS)),
+        };
+        *self = Deadline { value: config.deadline(srtt, rate, repairs).max(least), known, at: now };
     }
 
     pub(super) fn get(self) -> Duration {
@@ -46,10 +63,16 @@ mod tests {
         let config = TunnelConfig::default();
         let mut deadline = Deadline::new(Time::ZERO);
         let at = |seconds: u64, srtt: u64, repairs: f64, deadline: &mut Deadline| {
-            deadline.update(Time::from_millis(1000 * seconds), &config, (Duration::from_millis(srtt), 1e7, repairs));
+            deadline.update(
+                Time::from_millis(1000 * seconds),
+                &config,
+                (Duration::from_millis(srtt), seconds > 0),
+                (1e7, repairs),
+            );
             deadline.get().as_secs_f64()
         };
-        assert_eq!(at(0, 100, 0.0, &mut deadline), 1.0);
+        assert_eq!(at(0, 100, 0.0, &mut deadline), 4.0, "the round-trip time is unknown");
+        assert_eq!(at(1, 100, 0.0, &mut deadline), 1.0);
         assert_eq!(at(1, 500, 0.0, &mut deadline), 4.0);
         assert_eq!(at(2, 100, 0.0, &mut deadline), 3.75);
         assert_eq!(at(6, 100, 0.0, &mut deadline), 2.75);
@@ -57,7 +80,7 @@ mod tests {
         assert_eq!(at(8, 100, 30.0, &mut deadline), 10.0);
         assert_eq!(at(60, 100, 0.0, &mut deadline), 1.0);
         let config = TunnelConfig { deadline: Some(Duration::from_millis(5)), ..config };
-        deadline.update(Time::from_millis(60_000), &config, (Duration::from_secs(1), 1e7, 1.0));
+        deadline.update(Time::from_millis(60_000), &config, (Duration::from_secs(1), false), (1e7, 1.0));
         assert_eq!(deadline.get(), Duration::from_millis(5));
     }
 }

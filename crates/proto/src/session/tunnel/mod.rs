@@ -128,8 +128,7 @@ pub struct Tunnel<P: InnerPacket> {
     /// Set when the report interval or the deadline may differ from the last window announcement.
     /// Cleared by `announcement_due`.
     window_outdated: bool,
-    /// How long to wait for a symbol before the symbol is given up. Updated with each newest report of
-    /// the peer and each new MTU.
+    /// How long to wait for a symbol before the symbol is given up.
     deadline: Deadline,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
@@ -138,8 +137,7 @@ pub struct Tunnel<P: InnerPacket> {
     recovery_wait: RecoveryWait,
     /// The bytes from which the coding window no longer grows, while the process is short of memory.
     memory_limit: Option<usize>,
-    /// The seed from which the last repair's coefficients were derived. Each repair takes the next
-    /// seed.
+    /// The seed of the last repair's coefficients. Each repair takes the next seed.
     seed: u16,
     /// Padding of a requested probe that has not been sent yet, bytes.
     requested_probe: Option<u16>,
@@ -167,7 +165,7 @@ impl<P: InnerPacket> Tunnel<P> {
                 mode,
                 config.tuning,
                 config.path_mtu,
-                config.initial_rtt.as_secs_f64(),
+                config.first_rtt().as_secs_f64(),
                 seed.stream("rate"),
             ))),
             RateMode::Fixed(rate) => RateControl::Fixed(Fixed::new(rate.bps() as f64 / 8.0)),
@@ -183,7 +181,7 @@ impl<P: InnerPacket> Tunnel<P> {
             now,
             ingress: Ingress::new(config.queue_bytes, config.path_mtu),
             sources: Sources::new(),
-            sent_history: SentHistory::new(config.initial_rtt),
+            sent_history: SentHistory::new(config.first_rtt()),
             skips: Skips::new(entropy),
             repairs,
             blocks: match config.code {

@@ -363,6 +363,11 @@ impl SentHistory {
         self.srtt.unwrap_or(self.initial_rtt)
     }
 
+    /// Whether the round-trip time has been measured since the handshake.
+    pub(super) fn has_rtt(&self) -> bool {
+        self.srtt.is_some()
+    }
+
     /// Two counts: datagrams declared lost, and datagrams declared lost that arrived after all.
     pub(super) fn losses(&self) -> (u64, u64) {
         (self.lost, self.spurious)

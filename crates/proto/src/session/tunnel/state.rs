@@ -54,8 +54,8 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn update_deadline(&mut self) {
         let lost = self.sources.lost_count() as f64 * f64::from(self.config.path_mtu);
         let repairs = lost / self.rate.pacing_rate(self.ingress.backlog().1).max(1.0);
-        let measured = (self.sent_history.srtt(), self.rate.view().bandwidth, repairs);
-        self.deadline.update(self.now, &self.config, measured);
+        let rtt = (self.sent_history.srtt(), self.sent_history.has_rtt() || self.config.initial_rtt.is_some());
+        self.deadline.update(self.now, &self.config, rtt, (self.rate.view().bandwidth, repairs));
         self.window_outdated = true;
     }
 
