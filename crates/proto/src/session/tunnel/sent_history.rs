@@ -157,23 +157,19 @@ pub(super) struct SentHistory {
     initial_rtt: Duration,
     /// How much later than its successors a datagram may arrive without being declared lost, s.
     reordering: f64,
-    /// Number of window announcements and probes in flight. The tunnel waits for reports of these datagrams even when
-    /// all symbols are decoded.
+    /// Number of window announcements and probes in flight. Their reports are awaited even when all symbols are decoded.
     asking: u32,
     /// When a datagram that asks for a report was last sent.
     last_eliciting: Time,
-    /// When the wait for the next report began. `None`: no report is awaited.
-    ///
-    /// The wait begins with a report after which datagrams are still in flight. If no datagram is in flight after a
-    /// report, the wait begins when the next datagram that asks for a report leaves.
+    /// When the wait for the next report began. `None`: no report is awaited. The wait begins with a report after which
+    /// datagrams are still in flight, or else when the next datagram that asks for a report leaves.
     unanswered: Option<Time>,
     /// Number of datagrams declared lost that arrived after all.
     spurious: u64,
     /// Datagrams declared lost.
     lost: u64,
-    /// The datagram number of the last datagram after which nothing waited to be sent.
-    ///
-    /// Until this datagram is acknowledged, rate samples may show less than the path can carry.
+    /// The number of the last datagram after which nothing waited to be sent. Until this datagram is acknowledged, rate
+    /// samples may show less than the path can carry.
     limited: Option<u64>,
     /// When this end was last resumed after a suspension. Round trips that began before are not measured.
     resumed: Time,
@@ -352,8 +348,7 @@ impl SentHistory {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
-    /// Time from the last datagram that asks for a report until everything in flight counts as lost, if no report
-    /// comes.
+    /// Time from the last datagram that asks for a report until everything in flight counts as lost without a report.
     pub(super) fn probe_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
     }
