@@ -12,8 +12,8 @@ use std::time::Duration;
 const FALLS: f64 = 0.25;
 /// Least deadline while the round-trip time is unknown: handshake messages were lost, and the peer has not reported yet.
 ///
-/// At 500 kbit/s, the queue of the first 32 packets takes .8 s. With half the value, slow paths of a second lose their first packets. With
-/// double the value, a flow waits for twice as long if its first packets never come.
+/// At 500 kbit/s, the queue of the first 32 packets takes .8 s. With half the value, slow paths of a second lose their
+/// first packets. With double the value, a flow waits for twice as long if its first packets never come.
 const FIRST: Duration = Duration::from_secs(4);
 
 /// The deadline of all outstanding symbols. See [`TunnelConfig::deadline`].
