@@ -74,9 +74,9 @@ fn both_ends_may_move_one_after_the_other() {
     assert_eq!([known(0), known(1)], [Some(address(78)), Some(address(77))]);
     let before = [0, 1].map(|n| world.ends[n].delivered);
     world.run(secs(1), TRAFFIC);
-    for n in 0..2 {
-        assert!(world.ends[n].delivered >= before[n] + 120, "end {n}: the stream must go on");
-        assert_eq!(world.ends[n].endpoint.peer_status(PEER).unwrap().sessions, 1);
+    for (end, before) in world.ends.iter().zip(before) {
+        assert!(end.delivered >= before + 120, "the stream must go on at {}", end.address);
+        assert_eq!(end.endpoint.peer_status(PEER).unwrap().sessions, 1);
     }
 }
 

@@ -122,8 +122,8 @@ pub struct TunnelConfig {
     /// - 8 round trips;
     /// - the time that the path needs for 100 full packets, at most 10 s. It matters on slow paths,
     ///   where repairs wait long in queues;
-    /// - [`REPAIRS_TAKE`] times the time that the sender needs at its present pace for one repair of
-    ///   each lost packet, at most 10 s. It matters after the rate has fallen far at once.
+    /// - twice the time that the sender needs at its present pace for one repair of each lost packet,
+    ///   at most 10 s. It matters after the rate has fallen far at once.
     ///
     /// As long as the round-trip time is unknown, the deadline is at least 4 s. When this maximum falls later, the
     /// deadline follows by a quarter of a second for each second.
