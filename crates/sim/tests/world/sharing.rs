@@ -130,6 +130,17 @@ fn slow_start_fills_a_long_fast_path() {
     assert!(rates(&report)[0] > 80.0, "seed 5: {:.2?}", rates(&report));
 }
 
+/// The rate with which a session begins is a guess. On a slow link it is ten times the link's rate, and a window-limited TCP
+/// inside gives no sample above it. The queue that stands in front of the link shows that the guess is too high; it is no
+/// queue of others.
+#[test]
+fn a_guessed_rate_yields_to_a_sample_in_a_long_queue() {
+    let slow = link(40, "queue = \"100kB\"").replace("20Mbit/s", "1Mbit/s").replace("50ms", "2.5ms");
+    let report = report(&[&slow.replace("runs = 2", "runs = 8"), &tunnel("t", "")]);
+    assert_eq!(competitions(&report), 0.0, "seed 5");
+    assert!(rates(&report)[0] > 0.9, "seed 5: {:.3?}", rates(&report));
+}
+
 /// In start-up, repairs must hide losses from the TCP inside, which would leave its slow start.
 #[test]
 fn the_first_megabyte_is_fast_on_a_lossy_link() {

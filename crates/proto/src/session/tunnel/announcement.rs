@@ -37,12 +37,14 @@ const MOST_OFTEN: f64 = 4.0;
 impl<P: InnerPacket> Tunnel<P> {
     /// Whether a new announcement must be sent to the receiver.
     ///
-    /// An announcement must be sent for any of three reasons:
+    /// An announcement must be sent for any of four reasons:
     ///
     /// - An announcement was requested, for instance because the last one was lost.
     /// - The reach (see `Tunnel::reach`) is larger than the announced reach.
-    /// - The report interval or the deadline is more than 1.25 times the announced value, or less
-    ///   than 1/1.25 of the announced value.
+    /// - The report interval is more than 1.25 times the announced value, or less than 1/1.25 of the
+    ///   announced value.
+    /// - The deadline is more than 1.25 times the announced value, or less than half of the announced
+    ///   value. A deadline falls slowly, and an announcement for each step would be many.
     pub(super) fn announcement_due(&mut self) -> bool {
         if self.announce || self.reach() > self.announced.reach {
             return true;
@@ -51,8 +53,8 @@ impl<P: InnerPacket> Tunnel<P> {
             return false;
         }
         let (now, said) = (self.window_now(), self.announced);
-        let differs = |a: Duration, b: Duration| a > b.mul_f64(1.25) || b > a.mul_f64(1.25);
-        differs(now.report_every, said.report_every) || differs(now.deadline, said.deadline)
+        let differs = |now: Duration, said: Duration, fall: f64| now > said.mul_f64(1.25) || now < said.mul_f64(fall);
+        differs(now.report_every, said.report_every, 0.8) || differs(now.deadline, said.deadline, 0.5)
     }
 
     /// The *reach* is a number of symbols. The receiver must keep every known symbol that is among

@@ -20,6 +20,9 @@ const FIRST: Duration = Duration::from_secs(4);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     value: Duration,
+    /// The longest wait in the ingress queue. It follows the path at once: an inner TCP that has filled the queue must
+    /// learn so.
+    in_queue: Duration,
     /// Whether the round-trip time was known when `value` was computed.
     known: bool,
     /// When `value` was computed.
@@ -28,7 +31,7 @@ pub(super) struct Deadline {
 
 impl Deadline {
     pub(super) fn new(now: Time) -> Deadline {
-        Deadline { value: Duration::ZERO, known: false, at: now }
+        Deadline { value: Duration::ZERO, in_queue: Duration::ZERO, known: false, at: now }
     }
 
     /// Computes the deadline from the smoothed round-trip time `srtt`, whether that is `known`, the path's rate
@@ -46,7 +49,13 @@ impl Deadline {
             (None, true) if !self.known => Duration::ZERO,
             (None, true) => self.value.saturating_sub(now.since(self.at).mul_f64(FALLS)),
         };
-        *self = Deadline { value: config.deadline(srtt, rate, repairs).max(least), known, at: now };
+        let value = config.deadline(srtt, rate, repairs).max(least);
+        *self = Deadline { value, in_queue: config.deadline(srtt, rate, 0.0), known, at: now };
+    }
+
+    /// The longest wait of a packet in the ingress queue.
+    pub(super) fn in_queue(self) -> Duration {
+        self.in_queue
     }
 
     pub(super) fn get(self) -> Duration {
@@ -79,7 +88,10 @@ mod tests {
         assert_eq!(at(7, 100, 3.0, &mut deadline), 6.0, "twice the time of the repairs");
         assert_eq!(at(8, 100, 30.0, &mut deadline), 10.0);
         assert_eq!(at(60, 100, 0.0, &mut deadline), 1.0);
-        let config = TunnelConfig { deadline: Some(Duration::from_millis(5)), ..config };
+        let config = TunnelConfig { deadline: Some(Duration::from_millis(5)), ..TunnelConfig::default() };
+        assert_eq!(at(61, 1000, 0.0, &mut deadline), 8.0);
+        assert_eq!(at(62, 100, 3.0, &mut deadline), 7.75);
+        assert_eq!(deadline.in_queue(), Duration::from_secs(1), "the queue follows the path at once");
         deadline.update(Time::from_millis(60_000), &config, (Duration::from_secs(1), false), (1e7, 1.0));
         assert_eq!(deadline.get(), Duration::from_millis(5));
     }

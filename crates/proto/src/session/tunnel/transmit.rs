@@ -24,11 +24,11 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.window_open() {
             return None;
         }
-        let mut queued = self.ingress.pop(now, self.deadline(), P::mark_congestion)?;
+        let mut queued = self.ingress.pop(now, self.deadline.in_queue(), P::mark_congestion)?;
         // The path's MTU may have become smaller since the packet was queued.
         while queued.meta.len > self.inner_mtu() {
             self.counts.too_long += 1;
-            queued = self.ingress.pop(now, self.deadline(), P::mark_congestion)?;
+            queued = self.ingress.pop(now, self.deadline.in_queue(), P::mark_congestion)?;
         }
         let queued_class = queued.class;
         let interactive = queued_class == Class::Interactive;

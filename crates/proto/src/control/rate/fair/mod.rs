@@ -312,7 +312,12 @@ impl Fair {
     fn take_sample(&mut self, rate: &RateSample) {
         let sample = self.sample(rate);
         let held = self.last < self.hold_until || matches!(self.state, State::LossTest(_));
-        if held || rate.app_limited && sample <= self.path.bandwidth {
+        // After the start-up, a guess yields to any sample in a long queue: the path limits that sample, even if the sender
+        // had little to send. Before, jitter may look like a queue.
+        let guessed = self.rates.get().is_none()
+            && !matches!(self.state, State::Startup)
+            && self.path.is_long(self.path.queue.delay(), &self.tuning);
+        if held || rate.app_limited && sample <= self.path.bandwidth && !guessed {
             return;
         }
         let max = self.rates.offer(self.rounds.count, sample);
