@@ -42,6 +42,11 @@ pub const fn log(a: u8) -> Option<u8> {
 /// of the result (Intel SDM volume 2, GF2P8AFFINEQB).
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
+/// Each byte of a factor's entry in [`MATRICES`] is a linear function of the factor. Entry i is the
+/// matrix of byte i's function, in the same form.
+#[cfg(target_arch = "x86_64")]
+pub(crate) static MATRIX_BYTES: [u64; 8] = matrix_bytes();
+
 /// The products of each factor with the 16 possible low nibbles of a byte, and with the 16 possible
 /// high nibbles. A byte shuffle looks up 16 or 32 of these products at the same time.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
@@ -121,6 +126,27 @@ const fn matrices() -> [u64; 256] {
             i += 1;
         }
         c += 1;
+    }
+    table
+}
+
+#[cfg(target_arch = "x86_64")]
+const fn matrix_bytes() -> [u64; 8] {
+    let mut table = [0; 8];
+    let mut byte = 0;
+    while byte < 8 {
+        let mut i = 0;
+        while i < 8 {
+            // Column i of the matrix is the value for the factor x^i.
+            let column = MATRICES[1 << i] >> (8 * byte);
+            let mut row = 0;
+            while row < 8 {
+                table[byte] |= (column >> row & 1) << (8 * (7 - row) + i);
+                row += 1;
+            }
+            i += 1;
+        }
+        byte += 1;
     }
     table
 }

@@ -12,7 +12,7 @@
 //! from long to short. The sources that are long enough to reach a given column are therefore
 //! always the first sources of the tile.
 
-use super::lanes::{Engine, Lanes, Rectangle, WIDEST};
+use super::lanes::{Engine, Lanes, Rectangle, Table, WIDEST};
 use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
@@ -54,7 +54,8 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
             unsafe { output.write_bytes(0, job.len) };
         }
     }
-    let mut table: [MaybeUninit<E::Entry>; TILE * MOST_OUTPUTS] = [const { MaybeUninit::uninit() }; _];
+    let mut table: Table<E::Entry> = [const { MaybeUninit::uninit() }; _];
+    let mut sorted = [0; TILE];
     let limit = E::OUTPUTS.min(MOST_OUTPUTS);
     let mut room = Room::new();
     for first in (0..job.sources.len()).step_by(TILE) {
@@ -68,25 +69,18 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
             let block = rest.div_ceil(rest.div_ceil(limit));
             let outputs = &job.outputs[done..done + block];
             let count = tile.sources.len();
-            for m in 0..block {
-                let row = &job.coefficients[(done + m) * job.sources.len() + first..][..count];
-                let column = table[m..].iter_mut().step_by(block);
-                match tile.order {
-                    None => column.zip(row).for_each(|(entry, c)| {
-                        entry.write(E::entry(*c));
-                    }),
-                    Some(order) => column.zip(order).for_each(|(entry, k)| {
-                        entry.write(E::entry(row[usize::from(*k)]));
-                    }),
+            for (m, entries) in table.chunks_exact_mut(TILE).enumerate().take(block) {
+                let mut row = &job.coefficients[(done + m) * job.sources.len() + first..][..count];
+                if let Some(order) = tile.order {
+                    sorted.iter_mut().zip(order).for_each(|(c, k)| *c = row[usize::from(*k)]);
+                    row = &sorted[..count];
                 }
+                // SAFETY: `entries` has room for TILE entries. The caller promises the instructions.
+                unsafe { E::tabulate(row, entries) };
             }
-            // SAFETY: the first `count * block` entries were written, `count` entries for each of
-            // the `block` outputs. The caller promises that the pointers are valid and that the
-            // processor has the instructions.
-            unsafe {
-                let table = std::slice::from_raw_parts(table.as_ptr().cast(), count * block);
-                tile.run::<E>(table, outputs, job.len, accumulate);
-            }
+            // SAFETY: `count` entries were written for each of the `block` outputs. The caller
+            // promises that the pointers are valid and that the processor has the instructions.
+            unsafe { tile.run::<E>(&table, outputs, job.len, accumulate) };
             done += block;
             rest -= block;
         }
@@ -141,12 +135,11 @@ impl<'a> Tile<'a> {
     }
 
     /// Adds the tile's part of the product to `outputs`, or overwrites `outputs` if `accumulate` is
-    /// false. `table` holds the factors. The factors of source k begin at index `k *
-    /// outputs.len()`.
+    /// false. `table` holds the factors.
     ///
     /// # Safety
-    /// As for [`product`].
-    unsafe fn run<E: Engine>(&self, table: &[E::Entry], outputs: &[*mut u8], len: usize, accumulate: bool) {
+    /// As for [`product`]. `table` has a factor for each pair of output and source.
+    unsafe fn run<E: Engine>(&self, table: &Table<E::Entry>, outputs: &[*mut u8], len: usize, accumulate: bool) {
         let mut at = 0;
         let mut reach = self.sources.len();
         while at < len {
@@ -168,12 +161,11 @@ impl<'a> Tile<'a> {
             // least `whole` bytes.
             unsafe {
                 if whole > at {
-                    let table = &table[..reach * outputs.len()];
                     let sources = &self.sources[..reach];
                     E::rectangle(&Rectangle { table, sources, outputs, from: at, to: whole, accumulate });
                     at = whole;
                 } else {
-                    self.ragged::<E>(&table[..reach * outputs.len()], outputs, at, len, accumulate);
+                    self.ragged::<E>(reach, table, outputs, at, len, accumulate);
                     at += E::WIDTH;
                 }
             }
@@ -184,18 +176,18 @@ impl<'a> Tile<'a> {
     /// The function works on copies that are padded with zeros.
     ///
     /// # Safety
-    /// As for [`product`]. `table` holds the factors of exactly those sources that have more than
-    /// `at` bytes, and `at` is less than `len`.
+    /// As for [`Tile::run`]. Exactly the first `reach` sources have more than `at` bytes, and `at`
+    /// is less than `len`.
     #[cold]
     unsafe fn ragged<E: Engine>(
         &self,
-        table: &[E::Entry],
+        reach: usize,
+        table: &Table<E::Entry>,
         outputs: &[*mut u8],
         at: usize,
         len: usize,
         accumulate: bool,
     ) {
-        let reach = table.len() / outputs.len();
         let mut copies = [[0; WIDEST]; TILE];
         let mut sums = [[0; WIDEST]; MOST_OUTPUTS];
         let mut results = [std::ptr::null_mut(); MOST_OUTPUTS];
@@ -275,7 +267,7 @@ unsafe fn wide<L: Lanes>(of: &Rectangle<'_, L::Entry>, at: usize, count: usize) 
 /// Computes `C` vectors of the only output, from byte `at` on. Reads a long part of one source after the other.
 #[inline(always)]
 unsafe fn wide_columns<L: Lanes, const C: usize>(of: &Rectangle<'_, L::Entry>, at: usize) {
-    // SAFETY: sources and the output are valid for C vectors from byte `at` on. The table has one entry for each source.
+    // SAFETY: sources and the output are valid for C vectors from byte `at` on. The table has an entry for each source.
     unsafe {
         let output = of.outputs.get_unchecked(0).add(at);
         let mut sums = [L::zero(); C];
@@ -287,7 +279,7 @@ unsafe fn wide_columns<L: Lanes, const C: usize>(of: &Rectangle<'_, L::Entry>, a
         let from = |source: &&[u8]| source.as_ptr().add(at);
         let vector = |from: *const u8, c: usize| L::prepare(L::load(from.add(c * L::WIDTH)));
         let mut pairs = of.sources.chunks_exact(2);
-        let mut entry = of.table.as_ptr();
+        let mut entry = of.table.as_ptr().cast::<L::Entry>();
         let mut later = of.sources.iter().skip(SOURCES_AHEAD);
         for pair in &mut pairs {
             later.by_ref().take(2).for_each(|source| prefetch_part::<L, C>(from(source)));
@@ -313,8 +305,8 @@ unsafe fn wide_columns<L: Lanes, const C: usize>(of: &Rectangle<'_, L::Entry>, a
 /// Computes `C` vectors of each of the `M` outputs, from byte `at` on.
 #[inline(always)]
 unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L::Entry>, at: usize) {
-    // SAFETY: sources and outputs are valid for C vectors from byte `at` on. The table has M
-    // entries for each source.
+    // SAFETY: sources and outputs are valid for C vectors from byte `at` on. The table has an entry
+    // for each pair of source and output.
     unsafe {
         let mut sums = [[L::zero(); C]; M];
         if of.accumulate {
@@ -326,7 +318,7 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
         }
         let mut source = of.sources.as_ptr();
         let end = source.add(of.sources.len());
-        let mut entry = of.table.as_ptr();
+        let mut entry = of.table.as_ptr().cast::<L::Entry>();
         if L::PAIRS {
             let last_pair = source.add(of.sources.len() & !1);
             while source < last_pair {
@@ -335,27 +327,27 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
                 prefetch::<L, M, C>((*source).as_ptr(), at);
                 prefetch::<L, M, C>((*source.add(1)).as_ptr(), at);
                 for (m, sums) in sums.iter_mut().enumerate() {
-                    let f0 = L::factor(entry.add(m));
-                    let f1 = L::factor(entry.add(M + m));
+                    let f0 = L::factor(entry.add(m * TILE));
+                    let f1 = L::factor(entry.add(m * TILE + 1));
                     for (c, sum) in sums.iter_mut().enumerate() {
                         *sum = L::add_two(*sum, s0[c], f0, s1[c], f1);
                     }
                 }
                 source = source.add(2);
-                entry = entry.add(2 * M);
+                entry = entry.add(2);
             }
         }
         while source < end {
             let s = load::<L, C>((*source).as_ptr().add(at));
             prefetch::<L, M, C>((*source).as_ptr(), at);
             for (m, sums) in sums.iter_mut().enumerate() {
-                let f = L::factor(entry.add(m));
+                let f = L::factor(entry.add(m * TILE));
                 for (c, sum) in sums.iter_mut().enumerate() {
                     *sum = L::xor(*sum, L::times(s[c], f));
                 }
             }
             source = source.add(1);
-            entry = entry.add(M);
+            entry = entry.add(1);
         }
         for (m, sums) in sums.iter().enumerate() {
             for (c, sum) in sums.iter().enumerate() {

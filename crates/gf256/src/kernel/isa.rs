@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The instruction sets of the kernels, fastest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
-    /// GFNI on the 512-bit registers of AVX-512 (AVX512F, AVX512BW).
+    /// GFNI on the 512-bit registers of AVX-512 (AVX512F, AVX512BW, AVX512_VBMI).
     Gfni512,
     /// GFNI on the 256-bit registers of AVX2.
     Gfni256,
@@ -39,6 +39,7 @@ impl Isa {
                 Isa::Gfni512 => {
                     is_x86_feature_detected!("avx512f")
                         && is_x86_feature_detected!("avx512bw")
+                        && is_x86_feature_detected!("avx512vbmi")
                         && is_x86_feature_detected!("gfni")
                 }
                 Isa::Gfni256 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("gfni"),

@@ -3,6 +3,9 @@
 //! An [`Engine`] consists of these algorithms, compiled for one instruction set. The tests also run
 //! the algorithms on a software model of the instructions.
 
+use super::fused::{MOST_OUTPUTS, TILE};
+use std::mem::MaybeUninit;
+
 /// The widest vector, in bytes: the largest [`Lanes::WIDTH`].
 pub(super) const WIDEST: usize = 64;
 
@@ -39,6 +42,14 @@ pub(super) trait Lanes {
 
     /// The table entry for the factor `c`.
     fn entry(c: u8) -> Self::Entry;
+    /// Writes the table entries for the factors `row`, at most [`TILE`], to the start of `to`. May
+    /// also write to entries after these. `to` has room for [`TILE`] entries.
+    #[inline(always)]
+    unsafe fn entries(row: &[u8], to: &mut [MaybeUninit<Self::Entry>]) {
+        for (to, c) in to.iter_mut().zip(row) {
+            to.write(Self::entry(*c));
+        }
+    }
     /// A vector of zeros.
     unsafe fn zero() -> Self::Vector;
     /// Reads a vector; `from` need not be aligned.
@@ -78,10 +89,14 @@ pub(super) trait Lanes {
     unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector;
 }
 
+/// The factors of a tile in a product. The factor of source k in output m is the entry m * [`TILE`] + k.
+/// Entries of sources and outputs that do not exist are not initialised.
+pub(super) type Table<Entry> = [MaybeUninit<Entry>; TILE * MOST_OUTPUTS];
+
 /// A part of a fused product: the bytes `from..to` of all `outputs`, computed from all `sources`.
 pub(super) struct Rectangle<'a, Entry> {
-    /// The factors, source by source. Each source has one factor per output.
-    pub(super) table: &'a [Entry],
+    /// The factors of all sources in all outputs.
+    pub(super) table: &'a Table<Entry>,
     /// Each source is at least `to` bytes long.
     pub(super) sources: &'a [&'a [u8]],
     pub(super) outputs: &'a [*mut u8],
@@ -113,6 +128,8 @@ pub(super) struct Summation<'a> {
 /// multiples of [`Lanes::WIDTH`]. Pointers are valid for the given lengths. An output overlaps no
 /// other argument, unless the description of the function allows the overlap.
 pub(super) trait Engine: Lanes {
+    /// Writes the table entries of a row of factors: [`Lanes::entries`].
+    unsafe fn tabulate(row: &[u8], to: &mut [MaybeUninit<Self::Entry>]);
     /// A fused product with at most [`Lanes::OUTPUTS`] outputs.
     unsafe fn rectangle(of: &Rectangle<'_, Self::Entry>);
     /// A sum of sources without factors.
@@ -156,6 +173,12 @@ pub(super) trait Engine: Lanes {
 macro_rules! engine {
     ($lanes:ty $(, $features:literal)?) => {
         impl $crate::kernel::lanes::Engine for $lanes {
+            $(#[target_feature(enable = $features)])?
+            unsafe fn tabulate(row: &[u8], to: &mut [std::mem::MaybeUninit<Self::Entry>]) {
+                // SAFETY: passed on to the caller.
+                unsafe { <$lanes as $crate::kernel::lanes::Lanes>::entries(row, to) }
+            }
+
             unsafe fn rectangle(of: &$crate::kernel::lanes::Rectangle<'_, Self::Entry>) {
                 $(#[target_feature(enable = $features)])?
                 unsafe fn with<const M: usize>(

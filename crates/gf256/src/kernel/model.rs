@@ -114,6 +114,15 @@ fn the_model_multiplies() {
     assert_eq!(affine(0x80, 0x8000_0000_0000_0000), 0x01);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_model_makes_matrices() {
+    for c in 0..=255u8 {
+        let matrix = field::MATRIX_BYTES.map(|map| affine(c, map));
+        assert_eq!(u64::from_le_bytes(matrix), MATRICES[usize::from(c)], "{c}");
+    }
+}
+
 #[test]
 fn the_model_adds_three() {
     assert_eq!(ternary(0x96, 0b1111_0000, 0b1100_1100, 0b1010_1010), 0b1111_0000 ^ 0b1100_1100 ^ 0b1010_1010);

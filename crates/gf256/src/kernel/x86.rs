@@ -6,8 +6,9 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "one-line wrappers of intrinsics; the trait states the contract")]
 
 use super::lanes::{Lanes, engine};
-use crate::field::{MATRICES, NIBBLES};
+use crate::field::{MATRICES, MATRIX_BYTES, NIBBLES};
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 /// GFNI on 512-bit registers. Multiplication by a constant is a linear function of the bits of a
 /// byte, so it is an 8x8 bit matrix. One instruction, `vgf2p8affineqb`, multiplies by this matrix.
@@ -30,6 +31,21 @@ impl Lanes for Gfni512 {
     #[inline(always)]
     fn entry(c: u8) -> u64 {
         MATRICES[usize::from(c)]
+    }
+    #[inline(always)]
+    unsafe fn entries(row: &[u8], to: &mut [MaybeUninit<u64>]) {
+        // The matrices of eight factors are computed together. The factors are copied to each of the
+        // eight words of a register. The multiplication makes byte i of all eight matrices in word i.
+        let maps = Self::load(MATRIX_BYTES.as_ptr().cast());
+        let (gather, mut which) = (Self::load(TRANSPOSED.as_ptr().cast()), _mm512_setzero_si512());
+        // The mask keeps the load from reading beyond the row.
+        let all = _mm512_maskz_loadu_epi8(u64::MAX >> (64 - row.len().clamp(1, 64)), row.as_ptr().cast());
+        for to in to.chunks_exact_mut(8).take(row.len().div_ceil(8)) {
+            let eight = _mm512_permutexvar_epi64(which, all);
+            let bytes = Self::times(eight, maps);
+            Self::store(to.as_mut_ptr().cast(), _mm512_permutexvar_epi8(gather, bytes));
+            which = _mm512_add_epi64(which, _mm512_set1_epi64(1));
+        }
     }
     #[inline(always)]
     unsafe fn zero() -> __m512i {
@@ -93,6 +109,18 @@ impl Lanes for Gfni512 {
         Self::times(vector, factor)
     }
 }
+
+/// The byte order that takes byte i of word j to byte j of word i: a vector as eight rows of eight
+/// bytes, transposed.
+static TRANSPOSED: [u8; 64] = {
+    let mut from = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        from[i] = (8 * (i % 8) + i / 8) as u8;
+        i += 1;
+    }
+    from
+};
 
 /// GFNI on 256-bit registers (VEX encoding: sixteen registers, no three-way XOR).
 pub(super) struct Gfni256;
@@ -270,6 +298,6 @@ impl Lanes for Shuffle256 {
     }
 }
 
-engine!(Gfni512, "avx512f,avx512bw,gfni");
+engine!(Gfni512, "avx512f,avx512bw,avx512vbmi,gfni");
 engine!(Gfni256, "avx2,gfni");
 engine!(Shuffle256, "avx2");
