@@ -13,7 +13,7 @@
 use super::lanes::{Lanes, WIDEST};
 use super::{Isa, Kernel, portable};
 #[cfg(target_arch = "x86_64")]
-use super::{lanes::Engine, x86};
+use super::{lanes::Engine, small, x86};
 use crate::field::inv;
 use crate::memory::{CHUNK, Chunk, bytes_mut};
 use std::ops::Range;
@@ -54,6 +54,7 @@ impl Kernel {
             // The Kernel proves that the instructions exist.
             unsafe {
                 match self.isa {
+                    Isa::Gfni512 if width == 1 && small::eliminate(matrix, columns) => return true,
                     Isa::Gfni512 => return x86::Gfni512::eliminate(matrix, len, columns, order),
                     Isa::Gfni256 => return x86::Gfni256::eliminate(matrix, len, columns, order),
                     Isa::Avx2 => return x86::Shuffle256::eliminate(matrix, len, columns, order),

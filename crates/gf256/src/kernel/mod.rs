@@ -4,7 +4,8 @@
 //! `isa.rs` names the instruction sets. `lanes.rs` defines the few operations that a kernel needs,
 //! and `x86.rs` implements them. `fused.rs` and `stream.rs` hold the algorithms. `portable.rs` is a
 //! kernel without special instructions. `some_rows.rs` has the operations on some rows of a matrix.
-//! `sum.rs` has sums over GF(2), and `eliminate.rs` solves systems of equations.
+//! `sum.rs` has sums over GF(2). `eliminate.rs` solves systems of equations, and `small.rs` solves
+//! small systems in registers.
 
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod eliminate;
@@ -17,6 +18,9 @@ mod lanes;
 #[allow(unsafe_code, reason = "stands in for the vector code")]
 mod model;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "processor instructions")]
+mod small;
 #[allow(unsafe_code, reason = "calls vector code")]
 mod some_rows;
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
