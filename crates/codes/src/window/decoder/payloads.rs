@@ -192,17 +192,21 @@ impl<P: Payload> Decoder<P> {
         for (m, row) in work.theirs.chunks_exact(work.width).enumerate() {
             work.known.collect(bytes(row), work.factors.row_mut(m));
         }
-        // A repair takes the place of the unknown symbol whose equation it is.
-        let mut repairs = work.order.iter().filter_map(|raw| raws.get(usize::from(*raw)));
-        let mut symbols: Vec<&P> = vec![raws.first()?.payload; work.known.len()];
+        let any = raws.first()?.payload;
+        let mut symbols: Vec<&P> = vec![any; work.known.len()];
         let mut places = symbols.iter_mut();
+        // Which symbols are unknown is hard to predict, so there is no branch for these symbols.
         let mut add = |held: Option<&'a P>| {
-            if let (Some(to), Some(payload)) = (places.next(), held.or_else(|| Some(repairs.next()?.payload))) {
-                *to = payload;
+            if let Some(to) = places.next() {
+                *to = held.unwrap_or(any);
             }
         };
         members.singles().iter().for_each(|id| add(self.symbols.get(*id)));
         self.symbols.each_payload(members.tail(), add);
+        // A repair takes the place of the unknown symbol whose equation it is.
+        for (id, raw) in unknown.iter().zip(&work.order) {
+            symbols[members.position(*id)?] = raws.get(usize::from(*raw))?.payload;
+        }
         Some(P::combine(&work.factors, &symbols))
     }
 
