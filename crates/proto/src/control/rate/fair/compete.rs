@@ -138,7 +138,8 @@ impl QueueTest {
             return None;
         }
         let (shrunk, grown) = (self.queue - self.least, self.most - self.queue);
-        let expected = self.queue.min(self.withheld / self.rate);
+        // The queue shrinks at the rate of the path, and `rate` may be a small part of this rate.
+        let expected = self.queue.min(self.withheld / self.rate.max(path.top));
         let noise = tuning.path_delay * expected + NOISE * path.queue.jitter();
         // A delay of the path does not rise steadily, but a queue of others may rise as fast as the test lowers it.
         if shrunk.max(grown).max(self.rise) < noise {

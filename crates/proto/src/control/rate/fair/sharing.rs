@@ -154,10 +154,13 @@ impl Fair {
                     self.enter(State::Compete);
                 }
                 None => {
-                    // Half of the path is fair beside one flow. The window at most doubles, because
-                    // the number of flows is unknown.
+                    // Half of the path is fair beside one flow. The window at most doubles, because the
+                    // number of flows is unknown, and the queue at most triples: a short queue would
+                    // overflow, and the others would lose more than this sender gains.
                     let own = self.path.bandwidth.max(self.path.rate_before);
-                    self.compete(now, own.max(0.5 * rate.min(4.0 * own)) * self.path.srtt);
+                    let window = 0.5 * rate.min(4.0 * own) * self.path.srtt;
+                    let most = own * (self.path.srtt + 2.0 * self.path.longest_queue());
+                    self.compete(now, window.min(most).max(own * self.path.srtt));
                 }
             },
         }

@@ -143,6 +143,16 @@ fn a_constant_delay_is_accepted_and_a_shared_queue_is_not() {
     let view = driven.fair.view();
     assert!(view.competitions > 0, "{view:?}");
 
+    // Others keep a queue of 100 ms, and leave a tenth of the rate.
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 2.5e6, 0.0, 0, 0);
+    for _ in 0..300 {
+        let flight = driven.fair.window().min(30_000) as f64;
+        driven.reports(1, 2.5e5, 0.1 + flight / 2.5e6, 0, 0);
+    }
+    let view = driven.fair.view();
+    assert_eq!((view.delays_accepted, view.competitions > 0), (0, true), "{view:?}");
+
     // Others let the queue rise by 100 ms in a second. During the test it stays as long as it is.
     let mut driven = Driven::new(Mode::Fair);
     driven.reports(200, 2.5e6, 0.0, 0, 0);
@@ -153,4 +163,25 @@ fn a_constant_delay_is_accepted_and_a_shared_queue_is_not() {
     }
     let view = driven.fair.view();
     assert_eq!((view.delays_accepted, view.competitions > 0), (0, true), "{view:?}");
+}
+
+#[test]
+fn a_competition_in_a_short_queue_begins_with_a_small_window() {
+    // The path carries four times the sender's rate. Others keep a queue of `others` s.
+    let growth = |others: f64| {
+        let mut driven = Driven::new(Mode::Fair);
+        driven.reports(200, 2.5e6, 0.0, 0, 0);
+        let mut queue = 0.0;
+        for _ in 0..300 {
+            if driven.fair.view().state == "compete" {
+                break;
+            }
+            queue = others + driven.fair.window().min(250_000) as f64 / 1e7;
+            driven.reports(1, 2.5e6, queue, 0, 0);
+        }
+        assert_eq!(driven.fair.view().competitions, 1);
+        driven.fair.window() as f64 / (2.5e6 * (0.1 + queue))
+    };
+    let (short, long) = (growth(0.01), growth(0.3));
+    assert!((1.3..1.75).contains(&short) && (1.8..2.2).contains(&long), "the window grows {short} and {long} times");
 }
