@@ -10,7 +10,7 @@ mod peer_losses;
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::received_numbers::ReceivedNumbers;
-use super::report_timer::ReportTimer;
+use super::report_timer::{ReportTimer, Wanted};
 use crate::control::loss::Losses;
 use crate::session::Reception;
 use crate::wire::{Feedback, Gap, Window};
@@ -202,7 +202,12 @@ impl<P: InnerPacket> Receiver<P> {
         let (lost, sent, runs) = self.losses();
         self.peer_losses.update(lost, sent, runs);
         let (arrived, largest) = (now - reception.waited, self.numbers.largest == Some(number));
-        self.reporter.arrive(now, arrived, number, largest, eliciting, self.counts.datagrams);
+        let wanted = match (eliciting, reception.ce) {
+            (false, _) => Wanted::Never,
+            (true, false) => Wanted::Soon,
+            (true, true) => Wanted::AtOnce,
+        };
+        self.reporter.arrive(now, arrived, number, largest, wanted, self.counts.datagrams);
         true
     }
 

@@ -47,6 +47,18 @@ const BUSY: u32 = 3;
 /// sender wait longer for the first regular reports.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 
+/// How soon a datagram is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The datagram does not ask for a report.
+    Never,
+    /// The datagram asks for a report: within the interval.
+    Soon,
+    /// The datagram asks for a report, and is marked Congestion Experienced: at once, but an interval after the last
+    /// report (RFC 9000, section 13.2.1).
+    AtOnce,
+}
+
 /// The time of the next report, and the arrivals since the last report.
 #[derive(Debug)]
 pub(super) struct ReportTimer {
@@ -54,6 +66,8 @@ pub(super) struct ReportTimer {
     pub(super) interval: Duration,
     /// When the next report is due.
     pub(super) due: Option<Time>,
+    /// When the last report left.
+    reported: Time,
     /// Number of times that the last report may still be repeated.
     repeats: u32,
     /// Number of times that a report is repeated while no further datagram asks for a report.
@@ -79,6 +93,7 @@ impl ReportTimer {
         ReportTimer {
             interval: DEFAULT_INTERVAL,
             due: None,
+            reported: Time::ZERO,
             repeats: 0,
             most_repeats: LEAST_REPEATS,
             fresh: false,
@@ -93,9 +108,8 @@ impl ReportTimer {
 
     /// Records that datagram `number` has arrived at `arrived`, and was taken at `now`.
     ///
-    /// `largest`: no larger number has arrived. `eliciting`: the datagram asks for a report.
-    /// `total`: number of datagrams received in the session so far.
-    pub(super) fn arrive(&mut self, now: Time, arrived: Time, number: u64, largest: bool, eliciting: bool, total: u64) {
+    /// `largest`: no larger number has arrived. `total`: number of datagrams received in the session so far.
+    pub(super) fn arrive(&mut self, now: Time, arrived: Time, number: u64, largest: bool, wanted: Wanted, total: u64) {
         if largest {
             self.largest_at = arrived;
         }
@@ -108,9 +122,13 @@ impl ReportTimer {
         }
         self.count += 1;
         self.sum += arrived.signed_since(self.first) as f64 / 1e9;
-        if eliciting {
+        if wanted != Wanted::Never {
             let early = total <= EARLY && total % EARLY_EVERY == 1;
-            let due = if early { now } else { now + self.interval };
+            let due = match wanted {
+                _ if early => now,
+                Wanted::AtOnce => now.max(self.reported + self.interval),
+                _ => now + self.interval,
+            };
             // A new report takes the place of a planned repetition.
             let planned = self.due.filter(|_| self.fresh);
             self.due = Some(planned.map_or(due, |at| at.min(due)));
@@ -121,6 +139,7 @@ impl ReportTimer {
     /// Describes the arrivals since the last report, and plans the next report. Call this function
     /// when a report leaves at `now`. `largest` is the largest datagram number received.
     pub(super) fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
+        self.reported = now;
         self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
         // The pause is shorter for more repetitions, so that all repetitions together always take
         // the same time.
@@ -175,9 +194,9 @@ mod tests {
     fn a_batch_is_described_relative_to_the_highest_number() {
         let mut r = ReportTimer::new();
         let us = Time::from_micros;
-        r.arrive(us(1_000), us(1_000), 8, true, true, 100);
-        r.arrive(us(1_400), us(1_400), 10, true, true, 101);
-        r.arrive(us(1_600), us(1_600), 7, false, true, 102);
+        r.arrive(us(1_000), us(1_000), 8, true, Wanted::Soon, 100);
+        r.arrive(us(1_400), us(1_400), 10, true, Wanted::Soon, 101);
+        r.arrive(us(1_600), us(1_600), 7, false, Wanted::Soon, 102);
         assert_eq!(r.due, Some(us(11_000)));
         let batch = r.take_batch(us(11_000), 10);
         assert_eq!(batch, Batch { count: 3, lowest: 7, mean_before_us: 67, lowest_before_us: -200 });
@@ -191,7 +210,7 @@ mod tests {
         assert_eq!(r.marks, [10], "a repetition must not add a mark");
         // A larger number of repetitions takes the same time in total.
         r.most_repeats = 30;
-        (11..14).for_each(|number| r.arrive(us(60_000), us(60_000), number, true, true, 102));
+        (11..14).for_each(|number| r.arrive(us(60_000), us(60_000), number, true, Wanted::Soon, 102));
         r.take_batch(us(70_000), 13);
         while let Some(due) = r.due {
             r.take_batch(due, 13);
@@ -199,5 +218,25 @@ mod tests {
             last = due;
         }
         assert_eq!((repeats, last), (LEAST_REPEATS + 30, us(115_000)));
+    }
+
+    #[test]
+    fn a_mark_is_reported_at_once_but_not_more_often() {
+        let mut r = ReportTimer::new();
+        let ms = Time::from_millis;
+        r.arrive(ms(100), ms(100), 50, true, Wanted::AtOnce, 100);
+        assert_eq!(r.due, Some(ms(100)));
+        r.take_batch(ms(100), 50);
+        r.arrive(ms(103), ms(103), 51, true, Wanted::AtOnce, 101);
+        assert_eq!(r.due, Some(ms(110)), "reports must be an interval apart");
+        r.take_batch(ms(110), 51);
+        // A mark does not wait for the time at which an earlier datagram is due.
+        r.arrive(ms(121), ms(121), 52, true, Wanted::Soon, 102);
+        r.arrive(ms(124), ms(124), 53, true, Wanted::AtOnce, 103);
+        assert_eq!(r.due, Some(ms(124)));
+        r.take_batch(ms(124), 53);
+        let planned = r.due;
+        r.arrive(ms(140), ms(140), 54, true, Wanted::Never, 104);
+        assert_eq!(r.due, planned);
     }
 }
