@@ -29,7 +29,7 @@ test: ## run every check: format, lints, documentation, unit, property, integrat
 	@tools/need.sh cargo cc ip
 	@tools/test.sh
 
-accept: ## check that the program reaches its target figures, medians of RUNS=3 (about 80 minutes on an idle machine, 27 with RUNS=1); ONLY="shares,fair" measures some of shares, tails, fair, steps, speed, demo, agree
+accept: ## check that the program reaches its target figures, medians of RUNS=3 (about 85 minutes on an idle machine, 28 with RUNS=1); ONLY="shares,fair" measures some of shares, tails, fair, steps, speed, demo, agree
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) RIPSTOP_ACCEPT_ONLY=$(ONLY) cargo test --release --locked -p ripstop-cli --features accept --test accept
 

@@ -18,7 +18,7 @@ struct Cell {
     bbr: bool,
 }
 
-/// The length of a bulk stream at 100 ms, s. Longer round trips have at least 60 RTT. Half the length doubles the
+/// The length of a bulk stream at 100 ms, s. Longer round trips have at least 120 RTT. Half the length doubles the
 /// variance. Double the length adds four minutes.
 const SECONDS: u64 = 14;
 
