@@ -107,24 +107,30 @@ const fn products() -> [[u8; 256]; 256] {
     table
 }
 
+/// The matrix of the linear function with these `images` of the bits 0 to 7, in the form of [`MATRICES`].
+pub(crate) const fn matrix(images: [u8; 8]) -> u64 {
+    let (mut matrix, mut i) = (0, 0);
+    while i < 8 {
+        let mut row = 0;
+        while row < 8 {
+            matrix |= (images[i] as u64 >> row & 1) << (8 * (7 - row) + i);
+            row += 1;
+        }
+        i += 1;
+    }
+    matrix
+}
+
 const fn matrices() -> [u64; 256] {
     let mut table = [0; 256];
     let mut c = 0;
     while c < 256 {
-        // Column i of the matrix is c * x^i.
-        let mut column = c as u8;
-        let mut i = 0;
+        let (mut images, mut i) = ([c as u8; 8], 1);
         while i < 8 {
-            let mut row = 0;
-            while row < 8 {
-                if column >> row & 1 == 1 {
-                    table[c] |= 1 << (8 * (7 - row) + i);
-                }
-                row += 1;
-            }
-            column = double(column);
+            images[i] = double(images[i - 1]);
             i += 1;
         }
+        table[c] = matrix(images);
         c += 1;
     }
     table
@@ -135,17 +141,12 @@ const fn matrix_bytes() -> [u64; 8] {
     let mut table = [0; 8];
     let mut byte = 0;
     while byte < 8 {
-        let mut i = 0;
+        let (mut images, mut i) = ([0; 8], 0);
         while i < 8 {
-            // Column i of the matrix is the value for the factor x^i.
-            let column = MATRICES[1 << i] >> (8 * byte);
-            let mut row = 0;
-            while row < 8 {
-                table[byte] |= (column >> row & 1) << (8 * (7 - row) + i);
-                row += 1;
-            }
+            images[i] = (MATRICES[1 << i] >> (8 * byte)) as u8;
             i += 1;
         }
+        table[byte] = matrix(images);
         byte += 1;
     }
     table

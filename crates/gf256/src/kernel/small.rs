@@ -8,7 +8,7 @@
 
 use super::lanes::Lanes;
 use super::x86::Gfni512;
-use crate::field::POLYNOMIAL;
+use crate::field::{POLYNOMIAL, matrix};
 use std::arch::x86_64::*;
 
 /// The largest number of equations. The equations, a factor and the columns must fit into the 32
@@ -151,21 +151,6 @@ const fn inverse(images: [u8; 8]) -> [u8; 8] {
         }
     }
     inverse
-}
-
-/// The matrix of the linear function with these `images` of the bits 0 to 7. Byte 7 - i is the matrix
-/// row for bit i of the result.
-const fn matrix(images: [u8; 8]) -> u64 {
-    let (mut matrix, mut i) = (0, 0);
-    while i < 8 {
-        let mut row = 0;
-        while row < 8 {
-            matrix |= (images[i] as u64 >> row & 1) << (8 * (7 - row) + i);
-            row += 1;
-        }
-        i += 1;
-    }
-    matrix
 }
 
 #[cfg(test)]
