@@ -22,6 +22,8 @@ A quantity is a number with a unit. Prefixes are decimal (k = 1000). A bare numb
 | `<SHARE>` | share | `5%`, `0.05` | a fraction of 1 | no suffix (keys such as `loss` and `share`) |
 | `<SIZE>` | size | `1000B`, `300kB`, `3.2MB` | bytes | `_bytes` |
 | `<QUEUE>` | queue limit | `200` (packets), `300kB` | packets | `_packets`, `_bytes` |
+| `<DISTANCE>` | distance | `200m`, `1.5km` | m | `_m` |
+| `<POWER>` | power | `2.5kW`, `800W` | W | `_w` |
 
 The exit status is 0 if the command did its work, and 1 if the command failed. The exit status is 2 if the arguments or the input are invalid;
 the message then names the flag, the problem and a correct value. With `--json` a command prints one JSON object on standard output;

@@ -43,7 +43,8 @@ pub(crate) struct Flags {
     /// [default: an unnamed temporary file]
     #[arg(long, value_name = "PATH")]
     save: Option<PathBuf>,
-    /// Measure N requests on the idle link, and N more during the bulk stream. 20 requests take a second
+    /// Measure N requests on the idle link, and N more during the bulk stream. 20 requests take a second [default: only
+    /// during the bulk stream]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     requests: Option<u32>,
     /// The contenders, separated by commas [default: cubic,bbr,reno,ripstop,ripstop+bbr, without the contenders
@@ -182,7 +183,11 @@ fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
         [one] => one.name().to_owned(),
         all => format!("{} contenders", all.len()),
     };
-    let runs = if flags.is_virtual { format!(", {runs} runs each") } else { String::new() };
+    let runs = match runs {
+        _ if !flags.is_virtual => String::new(),
+        1 => ", 1 run each".to_owned(),
+        runs => format!(", {runs} runs each"),
+    };
     let time = estimate::words(time);
     let link = flags.link.words();
     output::print(&format!("{place}{link}, seed {}\n{contenders}{runs}: {time}\n\n", flags.link.seed))

@@ -56,7 +56,11 @@ impl PaperLibrary {
     pub fn open(directory: Option<&Path>) -> LabResult<PaperLibrary> {
         let texts = match directory {
             None => built_in(),
-            Some(directory) => read(directory)?,
+            Some(directory) if directory.is_dir() => read(directory)?,
+            Some(directory) => {
+                let why = "there is no such directory; give the directory `papers` of the project";
+                return Err(LabError::work(directory.display(), why));
+            }
         };
         PaperLibrary::of(&texts)
     }

@@ -12,10 +12,10 @@ const HEADING: &str = "The measurement";
 /// expectations.
 #[rustfmt::skip]
 pub const MEASURE: &[Parameter] = &[
-    Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, including the warm-up [default: 1000s]"),
-    Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s]"),
-    Parameter::new("runs", Kind::Count, "N", HEADING, "Number of independent runs. Confidence intervals are computed over the runs with Student's t [default: 10]"),
-    Parameter::new("seed", Kind::Count, "N", HEADING, "The seed of all random numbers [default: 1]"),
+    Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, including the warm-up [default: 1000s, of a string 100s, of a file its own]"),
+    Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s, of a file its own]"),
+    Parameter::new("runs", Kind::Count, "N", HEADING, "Number of independent runs. Confidence intervals are computed over the runs with Student's t [default: 10, of a file its own]"),
+    Parameter::new("seed", Kind::Count, "N", HEADING, "The seed of all random numbers [default: 1, of a file its own]"),
     Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Largest random delay of the start of each flow [default: the time of a full packet on the slowest link of the flow]"),
     Parameter::new("interval", Kind::Other, "A,B", HEADING, "Also measure this part of the run separately; may be given several times").repeats(),
     Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure consecutive intervals of this length. `--json` contains the results as a time series"),

@@ -281,9 +281,9 @@ impl Report {
         ));
         if self.is_virtual {
             text.push_str(&format!(
-                "Means of {} runs. +-: half of the share's 95 % confidence interval. delay: from a packet's first \
-                 transmission to its delivery in order.\n",
-                self.runs
+                "{} +-: half of the share's 95 % confidence interval. delay: from a packet's first transmission to its \
+                 delivery in order.\n",
+                if self.runs == 1 { "One run.".to_owned() } else { format!("Means of {} runs.", self.runs) }
             ));
         }
         for c in &self.contenders {
