@@ -239,6 +239,13 @@ impl<P: Payload> Decoder<P> {
         if self.heard { self.next().checked_sub(1) } else { None }
     }
 
+    /// Records that the symbols before `end` exist. Symbols beyond the coding window stay unheard of.
+    pub fn announce(&mut self, end: u64) {
+        if let Some(last) = end.min(self.horizon()).checked_sub(1) {
+            self.extend_to(last);
+        }
+    }
+
     /// The source symbols up to the highest that are not decoded and not given up, ascending.
     pub fn missing(&self) -> impl Iterator<Item = u64> + '_ {
         self.unknown.iter()

@@ -239,6 +239,8 @@ impl<P: InnerPacket> Receiver<P> {
             self.counts.beyond += 1;
             return;
         }
+        // A repair that the decoder refuses also shows which symbols exist. A report lists them as unseen.
+        self.decoder.announce(end);
         let mut arrival = self.decoder.repair(members, coding, payload.clone());
         if arrival == Arrival::Full && !members.is_span() {
             // No row can join a full component any more. The sender answers a report with this repair, so it will repair

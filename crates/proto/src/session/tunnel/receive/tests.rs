@@ -102,3 +102,20 @@ fn stored_repairs_that_depend_on_each_other_are_bounded() {
     assert_eq!(receiver.backlog().1, 0);
     assert_eq!(receiver.counts().0.discarded + receiver.counts.recovered, rows as u64);
 }
+
+#[test]
+fn a_refused_repair_shows_which_symbols_are_missing() {
+    let mut receiver = receiver();
+    receiver.window(Time::ZERO, &window(0));
+    for id in 0..2 {
+        receiver.arrive(Time::ZERO, id, 60, Reception::default(), true);
+        receiver.source(Time::ZERO, id, Gap::NONE, Length(60));
+    }
+    // The repair has more unknown members than the decoder takes.
+    receiver.arrive(Time::ZERO, 300, 60, Reception::default(), true);
+    receiver.repair(Time::ZERO, &Members::range(0..300), &Coding::Seed(1), Length(60));
+    assert_eq!(receiver.counts.wide, 1);
+    let report = receiver.report(Time::from_millis(1000)).unwrap();
+    assert_eq!((report.end, report.next_undecoded, report.undecoded, report.deficit), (300, 2, 298, 298));
+    assert_eq!(report.unseen, vec![2..300], "a symbol that is not listed counts as seen");
+}
