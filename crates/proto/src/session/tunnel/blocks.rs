@@ -65,7 +65,7 @@ struct Ready<P> {
     payload: P,
 }
 
-/// The block that is being sent, and the repairs of the last one.
+/// The block that is being sent, and the repairs of the blocks before.
 #[derive(Debug)]
 pub(super) struct Blocks<P> {
     settings: BlockSettings,
@@ -76,7 +76,8 @@ pub(super) struct Blocks<P> {
     count: u8,
     /// When the last symbol left.
     last: Time,
-    ended: Option<Ended>,
+    /// Blocks that have ended, and whose repairs are not made yet. The sources of a silence may end several.
+    ended: VecDeque<Ended>,
     ready: VecDeque<Ready<P>>,
     /// Block repairs that were received, and lost.
     fates: (u64, u64),
@@ -91,7 +92,7 @@ impl<P: InnerPacket> Blocks<P> {
         };
         let (first, count, last) = (0, 0, Time::ZERO);
         let counts = BlockCounts { shape: (settings.k, n), ..BlockCounts::default() };
-        let (ended, ready) = (None, VecDeque::new());
+        let (ended, ready) = (VecDeque::new(), VecDeque::new());
         Blocks { settings, n, chosen: None, first, count, last, ended, ready, fates: (0, 0), counts }
     }
 
@@ -116,7 +117,7 @@ impl<P: InnerPacket> Blocks<P> {
 
     /// When a repair is due, if blocks end after a pause of `flush`. None: no block is open.
     pub(super) fn next_due(&self, flush: Duration) -> Option<Time> {
-        if self.ended.is_some() || !self.ready.is_empty() {
+        if !self.ended.is_empty() || !self.ready.is_empty() {
             return Some(self.last);
         }
         (self.count > 0).then(|| self.last + flush)
@@ -126,21 +127,22 @@ impl<P: InnerPacket> Blocks<P> {
         self.counts
     }
 
-    /// Ends the open block after a pause of `flush`, and makes the repairs of a block that has ended. They are made
+    /// Ends the open block after a pause of `flush`, and makes the repairs of blocks that have ended. They are made
     /// together, because a later report may let the encoder forget symbols of the block.
     fn prepare(&mut self, now: Time, flush: Duration, sources: &Sources<P>) {
         if self.count > 0 && now >= self.last + flush {
             self.counts.flushed += 1;
             self.end();
         }
-        let Some(Ended { first, k, repairs }) = self.ended.take() else { return };
-        // Symbols before the window's base are known to be decoded: the rest is a smaller block.
-        let known = u8::try_from(sources.first().saturating_sub(first)).unwrap_or(u8::MAX).min(k);
-        let (first, k) = (first + u64::from(known), k - known);
-        for number in 0..repairs {
-            let Some((members, coding)) = block_coding(first, k, number) else { return };
-            let Ok(payload) = sources.encoder().explicit(&members, &coding.all(&members)) else { return };
-            self.ready.push_back(Ready { first, k, number, payload });
+        while let Some(Ended { first, k, repairs }) = self.ended.pop_front() {
+            // Symbols before the window's base are known to be decoded: the rest is a smaller block.
+            let known = u8::try_from(sources.first().saturating_sub(first)).unwrap_or(u8::MAX).min(k);
+            let (first, k) = (first + u64::from(known), k - known);
+            for number in 0..repairs {
+                let Some((members, coding)) = block_coding(first, k, number) else { break };
+                let Ok(payload) = sources.encoder().explicit(&members, &coding.all(&members)) else { break };
+                self.ready.push_back(Ready { first, k, number, payload });
+            }
         }
     }
 
@@ -148,7 +150,7 @@ impl<P: InnerPacket> Blocks<P> {
     fn end(&mut self) {
         let (k, all) = (u16::from(self.settings.k), u16::from(self.n - self.settings.k));
         let repairs = (all * u16::from(self.count)).div_ceil(k).min(u16::from(MAX_BLOCK_REPAIRS)) as u8;
-        self.ended = Some(Ended { first: self.first, k: self.count, repairs });
+        self.ended.push_back(Ended { first: self.first, k: self.count, repairs });
         self.count = 0;
         self.counts.blocks += 1;
     }
