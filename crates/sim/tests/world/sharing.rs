@@ -102,6 +102,18 @@ fn random_losses_under_jitter_do_not_lower_the_rate() {
     }
 }
 
+/// A path that loses a packet now and then, at random, has no AQM: the losses do not depend on the queue.
+#[test]
+fn rare_random_losses_are_no_drops_of_a_queue() {
+    for loss in ["0.03%", "0.1%", "0.2%"] {
+        let link = link(30, &format!("queue = \"250kB\", loss = \"{loss}\"")).replace("runs = 2", "runs = 12");
+        let report = report(&[&link, &tunnel("t", "")]);
+        let rate = rates(&report)[0];
+        assert!(rate > 17.9, "seed 5, {loss}: {rate:.2} Mbit/s");
+        assert_eq!(competitions(&report), 0.0, "seed 5, {loss}");
+    }
+}
+
 /// A packet that overtakes others makes them look lost. Such losses must not start a competition with nobody.
 #[test]
 fn late_packets_are_no_drops() {

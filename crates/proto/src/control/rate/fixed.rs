@@ -19,9 +19,10 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Creates a controller that paces at `rate` byte/s, or at 1000 byte/s if `rate` is less.
-    pub fn new(rate: f64) -> Fixed {
-        Fixed { rate: rate.max(1000.0), srtt: 0.1, min_rtt: f64::INFINITY, lost: 0.0 }
+    /// Creates a controller that paces at `rate` byte/s, or at 1000 byte/s if `rate` is less. `rtt` is the round-trip time
+    /// of the handshake, s.
+    pub fn new(rate: f64, rtt: f64) -> Fixed {
+        Fixed { rate: rate.max(1000.0), srtt: rtt, min_rtt: f64::INFINITY, lost: 0.0 }
     }
 
     /// Takes in one report.
@@ -69,5 +70,16 @@ impl Fixed {
             overloads: 0,
             forgiven: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_window_covers_the_round_trip_of_the_handshake() {
+        let (short, long) = (Fixed::new(1e6, 0.1).window(), Fixed::new(1e6, 0.8).window());
+        assert!(short > 100_000 && long > 800_000, "{short} {long}");
     }
 }

@@ -156,6 +156,14 @@ impl RateControl {
         }
     }
 
+    /// Sets the length of a full datagram, bytes, because the path's MTU has changed.
+    pub fn set_packet(&mut self, packet: u32) {
+        match self {
+            RateControl::Fair(fair) => fair.set_packet(packet),
+            RateControl::Fixed(_) => {}
+        }
+    }
+
     /// The pacing rate, byte/s, when `waiting` bytes wait to be sent. The rate is always positive.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
         match self {

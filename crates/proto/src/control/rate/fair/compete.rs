@@ -230,12 +230,7 @@ impl Competition {
         let managed = !path.is_short(tuning)
             && (!floor && round.queued.lost > 0 || path.exceeds(round.queued, CROWDING_DEVIATIONS, 0.002));
         let lost = report.settled_total().lost > 0 && (full || managed);
-        let event = (lost || report.ce > 0) && now.since(self.last_event).as_secs_f64() >= path.srtt;
-        if event {
-            self.last_event = now;
-            self.first_rate = 0.0;
-            self.cubic.on_congestion(now, tuning);
-        }
+        let event = (lost || report.ce > 0) && self.on_congestion(now, path, tuning);
         let short_since = *self.short_since.get_or_insert(now);
         if !path.is_short(tuning) {
             self.short_since = None;
@@ -247,6 +242,17 @@ impl Competition {
         let running = now.since(self.since).as_secs_f64();
         // The flight is smallest after an event, so a test costs least then.
         if running > self.interval && event || running > 2.0 * self.interval { Turn::Test } else { Turn::GoOn }
+    }
+
+    /// Takes a congestion event: cuts the window, at most one time in a round trip. Returns whether the window was cut.
+    pub(super) fn on_congestion(&mut self, now: Time, path: &PathState, tuning: &Tuning) -> bool {
+        let due = now.since(self.last_event).as_secs_f64() >= path.srtt;
+        if due {
+            self.last_event = now;
+            self.first_rate = 0.0;
+            self.cubic.on_congestion(now, tuning);
+        }
+        due
     }
 
     /// Counts the packets of a report, and returns those that show the path's own losses.

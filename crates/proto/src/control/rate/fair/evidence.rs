@@ -32,7 +32,7 @@ const LOSSLESS_ROUNDS: u64 = 30;
 /// With 20 ms of jitter and 5 % loss, one of five connections took its random losses for congestion without this rule,
 /// and had .11 to .32 of the rate. Half the value learns no loss under jitter. Double the value takes the drops of a full
 /// queue for random loss.
-const HALF_FULL: f64 = 0.5;
+pub(super) const HALF_FULL: f64 = 0.5;
 /// An AQM drops at most this share of the packets of a few flows.
 ///
 /// With half the value, some drops of CoDel count as random loss, and the tunnel then has .86 of the goodput beside CUBIC

@@ -188,7 +188,12 @@ impl Fair {
         }
     }
 
-    /// Takes in one report. Only this method changes the controller.
+    /// Sets the length of a full datagram, bytes.
+    pub(in super::super) fn set_packet(&mut self, packet: u32) {
+        self.path.packet = f64::from(packet);
+    }
+
+    /// Takes in one report. Only this method and `set_packet` change the controller.
     pub fn on_report(&mut self, report: &Report) {
         let dt = report.now.since(self.last).as_secs_f64();
         self.last = report.now;
@@ -206,7 +211,7 @@ impl Fair {
             self.path.learn_erasures(report.now, &report.settled);
         }
         let unsure = report.rate.is_some_and(|rate| rate.app_limited && !self.path_limits(&rate));
-        self.rounds.add(report, short, self.path.queue.delay(), unsure);
+        self.rounds.add(report, self.path.may_drop(&self.tuning), self.path.queue.delay(), unsure);
         if let Some(rate) = report.rate {
             self.take_sample(&rate);
         }
@@ -368,6 +373,7 @@ impl Fair {
             }
             return;
         }
+        self.rounds.count_losses(round);
         let short = round.min_queue <= self.path.short_queue(&self.tuning);
         if matches!(self.state, State::Cruise) && short && round.all.packets > 0 {
             self.path.learn_dispersion(round);
@@ -397,11 +403,12 @@ impl Fair {
         {
             self.lower(self.share(&rate).max(least));
         }
-        if calm && !probing && self.queue_drops(round, 2.0) {
+        let unprovoked = calm && !probing && (!self.is_lossless() || self.rounds.queue_loses());
+        if unprovoked && self.queue_drops(round, 2.0) {
             self.on_queue_drops(report);
         }
         if self.queue_drops(round, CROWDING_DEVIATIONS) {
-            self.on_crowding(report, round.queued.lost, calm && !probing && self.is_lossless());
+            self.on_crowding(report, round.queued.lost, unprovoked && self.is_lossless());
         }
     }
 

@@ -11,7 +11,7 @@ pub(super) struct Round {
     pub(super) began: Time,
     /// Datagrams settled in the round.
     pub(super) all: Settled,
-    /// Datagrams in `all` that were reported while the queue was long.
+    /// Datagrams in `all` that were reported while the queue may have dropped packets ([`may_drop`](super::path::PathState::may_drop)).
     pub(super) queued: Settled,
     /// Least queueing delay, s.
     pub(super) min_queue: f64,
@@ -31,6 +31,12 @@ impl Round {
         app_limited: false,
     };
 }
+
+/// Rounds over which rounds with losses are counted.
+///
+/// The drops of CUBIC behind an AQM are about 50 round trips apart. Half the value forgets them more often. Double the
+/// value takes a random loss rate for drops for longer, after the queue has overflowed several times.
+const LOSSY_ROUNDS: f64 = 300.0;
 
 /// Losses in a long queue within two round trips.
 #[derive(Clone, Copy, Debug)]
@@ -55,19 +61,29 @@ pub(super) struct Rounds {
     pub(super) crowded: f64,
     /// Two events of losses in a long queue, the newest first. `None`: no such event.
     events: [Option<Event>; 2],
+    /// Recent rounds with losses while the queue was short, and while it may have dropped packets.
+    lossy: [f64; 2],
 }
 
 impl Rounds {
     pub(super) fn new() -> Rounds {
-        Rounds { count: 0, end: 0, now: Round::EMPTY, standing: false, crowded: 0.0, events: [None; 2] }
+        Rounds {
+            count: 0,
+            end: 0,
+            now: Round::EMPTY,
+            standing: false,
+            crowded: 0.0,
+            events: [None; 2],
+            lossy: [0.0; 2],
+        }
     }
 
-    /// Adds a report. `short`: the queue is short. `queue`: the queueing delay, s. `unsure`: the report's rate sample
-    /// may show less than the path's rate.
-    pub(super) fn add(&mut self, report: &Report, short: bool, queue: f64, unsure: bool) {
+    /// Adds a report. `drops`: the queue may have dropped packets. `queue`: the queueing delay, s. `unsure`: the report's
+    /// rate sample may show less than the path's rate.
+    pub(super) fn add(&mut self, report: &Report, drops: bool, queue: f64, unsure: bool) {
         let settled = report.settled_total();
         self.now.all += settled;
-        if !short {
+        if drops {
             self.now.queued += settled;
         }
         self.now.min_queue = self.now.min_queue.min(queue);
@@ -85,6 +101,21 @@ impl Rounds {
             self.count += 1;
             std::mem::replace(&mut self.now, Round { began: report.now, ..Round::EMPTY })
         })
+    }
+
+    /// Records in which queue `round` lost packets.
+    pub(super) fn count_losses(&mut self, round: &Round) {
+        let lost = [round.all.lost - round.queued.lost, round.queued.lost];
+        for (lossy, lost) in self.lossy.iter_mut().zip(lost) {
+            *lossy += f64::from(u8::from(lost > 0)) - *lossy / LOSSY_ROUNDS;
+        }
+    }
+
+    /// Whether at least as many recent rounds lost packets from a queue that may drop as from a short queue. Random losses
+    /// do not depend on the queue, which is mostly short.
+    pub(super) fn queue_loses(&self) -> bool {
+        let [short, dropping] = self.lossy;
+        dropping >= short
     }
 
     /// Records whether a queue stood in the round that has ended, and whether the queue was so `long` that others may

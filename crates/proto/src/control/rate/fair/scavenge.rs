@@ -74,6 +74,6 @@ impl Scavenge {
             return LEAST_GAIN;
         }
         let queue = (path.queue.delay() - short - NOISE).max(0.0);
-        (1.0 - 3.0 * queue / path.min_rtt).clamp(0.25, 1.0)
+        (1.0 - 3.0 * queue / path.min_rtt.max(1e-6)).clamp(0.25, 1.0)
     }
 }

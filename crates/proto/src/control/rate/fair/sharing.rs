@@ -43,8 +43,14 @@ impl Fair {
     /// every state. The cut lasts for at least a round trip: samples of packets sent before the cut
     /// do not raise the rate again.
     pub(super) fn on_ce(&mut self, now: Time) {
-        if matches!(self.state, State::Compete | State::Test(_)) {
-            return;
+        match (self.state, &mut self.competition) {
+            // The competition takes the mark with the report.
+            (State::Compete, _) => return,
+            (State::Test(_), Some(competition)) => {
+                competition.on_congestion(now, &self.path, &self.tuning);
+                return;
+            }
+            _ => {}
         }
         let starting = matches!(self.state, State::Startup);
         if starting {

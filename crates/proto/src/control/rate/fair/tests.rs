@@ -185,3 +185,47 @@ fn a_competition_in_a_short_queue_begins_with_a_small_window() {
     let (short, long) = (growth(0.01), growth(0.3));
     assert!((1.3..1.75).contains(&short) && (1.8..2.2).contains(&long), "the window grows {short} and {long} times");
 }
+
+#[test]
+fn a_mark_in_a_queue_test_cuts_the_window_of_the_competition() {
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 2.5e6, 0.05, 0, 0);
+    let (now, window) = (driven.now, 500_000.0);
+    driven.fair.compete(now, window);
+    let test = QueueTest::new(window, &driven.fair.path, &driven.fair.tuning);
+    driven.fair.enter(State::Test(test));
+    let window = |driven: &Driven| driven.fair.competition.map(|competition| competition.cubic.get());
+    // Two marks in a round trip cut the window one time.
+    for ms in [1_000, 1_010] {
+        driven.fair.on_ce(now + Duration::from_millis(ms));
+    }
+    let cut = window(&driven).unwrap() / 500_000.0;
+    assert!((cut - Tuning::default().cubic_beta).abs() < 0.01, "{cut}");
+    assert!(matches!(driven.fair.state, State::Test(_)));
+}
+
+#[test]
+fn a_report_of_many_packets_leaves_the_mean_loss_a_share() {
+    let mut driven = Driven::new(Mode::Fair);
+    // 6000 packets in each report.
+    driven.reports(100, 9e8, 0.0, 3, 0);
+    assert!((driven.fair.path.loss_mean - 0.03).abs() < 1e-6, "{}", driven.fair.path.loss_mean);
+}
+
+#[test]
+fn a_smaller_mtu_makes_the_short_queue_shorter() {
+    let mut driven = Driven::new(Mode::Fair);
+    driven.reports(200, 1.25e6, 0.0, 0, 0);
+    driven.fair.set_packet(9000);
+    let long = driven.fair.path.short_queue(&driven.fair.tuning);
+    driven.fair.set_packet(1500);
+    let short = driven.fair.path.short_queue(&driven.fair.tuning);
+    assert!(long > 0.0179 && short < 0.0031, "{long} {short}");
+}
+
+#[test]
+fn a_path_without_delay_does_not_confuse_the_scavenger() {
+    let mut path = Driven::new(Mode::Scavenge).fair.path;
+    path.min_rtt = 0.0;
+    assert_eq!(Scavenge::new(Time::ZERO).gain(Time::ZERO, &path, 0.0), 1.0);
+}
