@@ -4,6 +4,7 @@
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::control::loss::Losses;
+use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::session::tunnel::*;
 use ripstop_proto::session::{Received, Reception, Session, Transmit};
 use ripstop_proto::wire::{Datagram, Packet};
@@ -68,8 +69,13 @@ impl World {
 
     /// Sends `packets` packets at equal distances, and then waits for 3 s.
     fn run(&mut self, packets: u32) {
+        self.run_for(packets, packets * EVERY + Duration::from_secs(3));
+    }
+
+    /// Sends `packets` packets at equal distances. The whole run takes `time`.
+    fn run_for(&mut self, packets: u32, time: Duration) {
         let mut next = self.now;
-        let (end, until) = (self.now + packets * EVERY + Duration::from_secs(3), self.sent + packets);
+        let (end, until) = (self.now + time, self.sent + packets);
         self.drain();
         while self.now < end {
             let arrival = self.flying.keys().next().map_or(Time::NEVER, |(at, _)| *at);
@@ -129,6 +135,35 @@ fn losses_are_recovered_without_repetition() {
         // 8 repairs for 16 packets.
         assert!((1_450..1_700).contains(&blocks.repairs) && blocks.blocks >= 187, "seed {seed}: {blocks:?}");
     }
+}
+
+#[test]
+fn blocks_that_end_in_a_silence_get_their_repairs() {
+    let mut world = World::new(7, block(4, BlockLength::Fixed(8)), 0.0);
+    world.run_for(100, 100 * EVERY);
+    world.loss = 1.0;
+    world.run_for(200, 200 * EVERY);
+    world.loss = 0.0;
+    world.run(1_000);
+    let sender = world.ends[0].status();
+    assert!(sender.sent.silences > 0, "{:?}", sender.sent);
+    let blocks = sender.blocks.unwrap();
+    // Four repairs for each full block, and at least one for each other block.
+    let least = 4 * (blocks.blocks - blocks.flushed) + blocks.flushed;
+    assert!(blocks.blocks >= 250 && blocks.repairs >= least, "{blocks:?}");
+}
+
+#[test]
+fn a_fixed_redundancy_lasts_for_packets_that_leave_alone() {
+    let mut world = World::new(8, Code::Window, 0.0);
+    let config = TunnelConfig { redundancy: Redundancy::Fixed(1.25), ..TunnelConfig::default() };
+    world.ends[0] = Tunnel::new(Time::ZERO, config, 8);
+    // One packet in 200 ms is far below the rate of a bulk flow.
+    for _ in 0..500 {
+        world.run_for(1, Duration::from_millis(200));
+    }
+    let repairs = world.ends[0].status().repairs;
+    assert!((100..=130).contains(&repairs.bulk) && repairs.over_budget == 0, "{repairs:?}");
 }
 
 #[test]

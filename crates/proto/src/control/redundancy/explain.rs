@@ -98,6 +98,7 @@ impl ClassView {
         let fixed = match self.redundancy {
             Redundancy::Adaptive => None,
             Redundancy::None => Some((1.0, Limit::Setting)),
+            Redundancy::Fixed(ratio) if self.is_over_budget => Some((ratio, Limit::Budget)),
             Redundancy::Fixed(ratio) => Some((ratio, Limit::Setting)),
         };
         let none = match self.measured {
@@ -143,6 +144,8 @@ mod tests {
         assert_eq!(of(ClassView { is_suspended: true, ..view(0.05, 0.05) }), (1.0, Limit::Useless));
         assert_eq!(of(ClassView { is_over_budget: true, ..view(0.05, 0.05) }), (3.0, Limit::Budget));
         assert_eq!(of(ClassView { redundancy: Redundancy::Fixed(1.5), ..view(0.05, 0.05) }), (1.5, Limit::Setting));
+        let fixed = ClassView { redundancy: Redundancy::Fixed(1.5), is_over_budget: true, ..view(0.05, 0.05) };
+        assert_eq!(of(fixed), (1.5, Limit::Budget));
         assert_eq!(of(ClassView { redundancy: Redundancy::None, ..view(0.05, 0.05) }), (1.0, Limit::Setting));
     }
 

@@ -153,22 +153,20 @@ pub struct Tunnel<P: InnerPacket> {
 impl<P: InnerPacket> Tunnel<P> {
     /// Creates a tunnel that begins at `now`.
     ///
-    /// `entropy` seeds all random numbers of the tunnel. These numbers decide when to probe for
-    /// more rate, when to send repairs, and which coefficients the repairs have. In the daemon,
-    /// `entropy` must differ at every start. In the simulator, `entropy` comes from a named random
-    /// stream.
+    /// `entropy` seeds all random numbers of the tunnel. These numbers decide when to probe for more rate, when to send
+    /// repairs, and which coefficients the repairs have. In the daemon, `entropy` must differ at every start.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
-        let seed = Seed::new(entropy);
+        let (seed, rtt) = (Seed::new(entropy), config.first_rtt().as_secs_f64());
         let rate = match config.rate {
             RateMode::Adaptive(mode) => RateControl::Fair(Box::new(Fair::new(
                 now,
                 mode,
                 config.tuning,
                 config.path_mtu,
-                config.first_rtt().as_secs_f64(),
+                rtt,
                 seed.stream("rate"),
             ))),
-            RateMode::Fixed(rate) => RateControl::Fixed(Fixed::new(rate.bps() as f64 / 8.0)),
+            RateMode::Fixed(rate) => RateControl::Fixed(Fixed::new(rate.bps() as f64 / 8.0, rtt)),
         };
         let repairs = Repairs::new(
             config.redundancy,
@@ -244,12 +242,14 @@ impl<P: InnerPacket> Tunnel<P> {
         self.close = true;
     }
 
-    /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes.
-    ///
-    /// Symbols that no longer fit a datagram are given up, together with all earlier symbols. Packets in
-    /// the ingress queue that no longer fit are dropped and counted when their turn comes.
+    /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes. Symbols that no longer fit a
+    /// datagram are given up, together with all earlier symbols. Packets in the ingress queue that no longer fit are dropped
+    /// and counted when their turn comes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
+        self.rate.set_packet(path_mtu);
+        self.ingress.set_quantum(path_mtu);
+        self.repairs.set_packet(path_mtu);
         self.black_hole.reset();
         if self.sources.give_up_longer(self.inner_mtu() + 1) {
             self.announce = true;

@@ -100,6 +100,11 @@ impl<P> Ingress<P> {
         }
     }
 
+    /// Sets the length of the longest packet, bytes.
+    pub(super) fn set_quantum(&mut self, quantum: u32) {
+        self.quantum = i64::from(quantum);
+    }
+
     /// Sets CoDel's target and interval for the tunnel's round-trip time `rtt`.
     ///
     /// `held` is the longest recent time for which the receiver held packets back until earlier

@@ -183,10 +183,17 @@ impl Repairs {
         }
     }
 
+    /// Sets the path's MTU, bytes.
+    pub(super) fn set_packet(&mut self, packet: u32) {
+        self.bulk.set_packet(packet);
+        self.interactive.set_packet(packet);
+    }
+
     /// Records that a source symbol of `bytes` bytes leaves.
     pub(super) fn on_source(&mut self, now: Time, interactive: bool, bytes: u32) {
-        let budget = if interactive { &mut self.interactive } else { &mut self.bulk };
-        budget.earn(bytes);
+        // With a fixed redundancy all repairs are bulk repairs, so all sources earn for them.
+        let bulk = !interactive || matches!(self.redundancy, Redundancy::Fixed(_));
+        if bulk { &mut self.bulk } else { &mut self.interactive }.earn(bytes);
         self.denied = false;
         self.unguarded = true;
         self.tail = Some(now);
