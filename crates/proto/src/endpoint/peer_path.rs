@@ -41,6 +41,8 @@ pub(super) struct PeerPath {
     pub(super) tunnel: Option<Tunnel<Symbol>>,
     /// Whether the peer is in the endpoint's list of peers that may have something to send.
     pub(super) is_ready: bool,
+    /// Whether the packets and events that the last inputs have caused were collected.
+    pub(super) is_collected: bool,
     /// The time under which the peer is in the endpoint's table of timers.
     pub(super) timer: Option<Time>,
     /// Packets that wait for the first session.
@@ -84,6 +86,7 @@ impl PeerPath {
             epoch: None,
             tunnel: None,
             is_ready: false,
+            is_collected: true,
             timer: None,
             waiting: VecDeque::new(),
             mtu: None,

@@ -154,6 +154,34 @@ fn answers_to_a_flood_wait_for_data() {
     assert_eq!(sent[0].to, address(0), "data leaves first");
 }
 
+/// The socket of end 1 is blocked for 10 s. Packets of the peer are delivered all the same, also behind a loss, and events
+/// are reported.
+#[test]
+fn delivery_goes_on_while_the_socket_is_blocked() {
+    let mut world = World::new(Seed::new(11));
+    world.run(secs(1), TRAFFIC);
+    world.ends[1].blocked = true;
+    let before = world.ends[1].delivered;
+    world.run(ms(100), TRAFFIC);
+    assert!(world.ends[1].delivered >= before + 8, "{} packets", world.ends[1].delivered - before);
+    // The packets behind a loss wait for the deadline, which is a time-out of the session.
+    world.loss = 1.0;
+    world.run(ms(20), TRAFFIC);
+    world.loss = 0.0;
+    let before = world.ends[1].delivered;
+    for _ in 0..40 {
+        world.run(ms(50), TRAFFIC);
+        let now = world.clock(1);
+        if world.ends[1].endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            world.ends[1].endpoint.handle_timeout(now);
+        }
+    }
+    assert!(world.ends[1].delivered >= before + 50, "{} packets", world.ends[1].delivered - before);
+    world.ends[0].endpoint.close();
+    world.run(ms(200), None);
+    assert!(world.ends[1].events.contains(&EndpointEvent::Closed { peer: PEER }));
+}
+
 #[test]
 fn ends_that_move_at_once_meet_again_by_name() {
     // Both ends change their addresses at the same moment. End 0 has a host name for its peer. When the peer does not
