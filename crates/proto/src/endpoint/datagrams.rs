@@ -47,7 +47,7 @@ impl Endpoint {
                 match packet {
                     Packet::Challenge { token } => {
                         self.secure.handle_challenge(peer, token, from);
-                        path.request_path_packet(PathPacket::Answer(token));
+                        path.request_path_packet(now, PathPacket::Answer(token));
                     }
                     Packet::Answer { token } => self.secure.handle_answer(peer, token),
                     _ => {}

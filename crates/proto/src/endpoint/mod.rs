@@ -30,6 +30,7 @@ mod datagrams;
 mod delivery;
 mod events;
 mod mtu;
+mod path_packets;
 mod peer_path;
 mod routes;
 mod sharing;
