@@ -234,3 +234,17 @@ fn challenges_to_many_addresses_take_little_memory() {
     assert!((100..2_000).contains(&sent), "{sent} datagrams in 5 s");
     assert!(memory < 100_000, "{memory} bytes");
 }
+
+#[test]
+fn the_end_of_a_session_is_reported_once() {
+    let (mut victim, mut liar) = connected();
+    let now = Time::from_millis(1_000);
+    while victim.poll_event().is_some() {}
+    for _ in 0..100 {
+        let mut close = liar.seal(now, &Packet::Close);
+        victim.handle_datagram(now, address(0), &mut close, Reception::default());
+        exchange(&mut victim, &mut liar, now);
+    }
+    let events: Vec<EndpointEvent> = std::iter::from_fn(|| victim.poll_event()).collect();
+    assert_eq!(events, [EndpointEvent::Closed { peer: PEER }]);
+}
