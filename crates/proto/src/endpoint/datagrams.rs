@@ -46,8 +46,9 @@ impl Endpoint {
                 }
                 match packet {
                     Packet::Challenge { token } => {
-                        self.secure.handle_challenge(peer, token, from);
-                        path.request_path_packet(now, PathPacket::Answer(token));
+                        if self.secure.handle_challenge(peer, token, from) {
+                            path.request_path_packet(now, PathPacket::Answer(token));
+                        }
                     }
                     Packet::Answer { token } => self.secure.handle_answer(peer, token),
                     _ => {}

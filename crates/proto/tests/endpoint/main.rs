@@ -59,6 +59,29 @@ fn a_stream_follows_only_a_proven_address() {
     assert_eq!(world.ends[1].events.iter().filter(|event| **event == roamed).count(), 1);
 }
 
+/// An attacker delivers a copy of a challenge first, from the address of a victim. Challenges and the answer together are
+/// at most three times as long as the copy.
+#[test]
+fn a_copied_challenge_is_not_amplified() {
+    let mut world = World::new(Seed::new(12));
+    let victim = address(99);
+    world.run(secs(1), TRAFFIC);
+    // End 0 moves, so end 1 challenges it.
+    world.ends[0].address = address(77);
+    let challenge = |flying: &&Flying| flying.to == address(77) && flying.bytes.len() == 33;
+    let copy = loop {
+        world.run(ms(1), TRAFFIC);
+        if let Some(copy) = world.sent.iter().find(challenge) {
+            break copy.clone();
+        }
+        assert!(world.sent.len() < 10_000);
+    };
+    world.arrive(Flying { from: victim, ..copy });
+    world.run(secs(10), None);
+    let to_victim = world.bytes_to(0, victim);
+    assert!((33..=3 * 33).contains(&to_victim), "{to_victim} bytes for 33");
+}
+
 /// End 1 moves before end 0 has proven that it moved. Neither end has a proven address of the other then, so each learns
 /// the other's address from a challenge, and must answer where the challenge came from.
 #[test]
