@@ -248,3 +248,26 @@ fn the_end_of_a_session_is_reported_once() {
     let events: Vec<EndpointEvent> = std::iter::from_fn(|| victim.poll_event()).collect();
     assert_eq!(events, [EndpointEvent::Closed { peer: PEER }]);
 }
+
+/// A peer that announces a next number near 2^64 in a handshake, and then uses the last numbers.
+#[test]
+fn the_highest_datagram_numbers_are_harmless() {
+    let (mut victim, mut liar) = connected();
+    let now = Time::from_millis(1_000);
+    let received = |victim: &Endpoint| victim.peer_status(PEER).unwrap().tunnel.unwrap().received.datagrams;
+    let before = received(&victim);
+    liar.number = u64::MAX - 3;
+    liar.seal(now, &Packet::Probe { padding: 0 });
+    liar.peers.connect(now, PEER);
+    while let Some(mut out) = liar.peers.poll_transmit() {
+        victim.handle_datagram(now, address(0), &mut out.contents, Reception::default());
+    }
+    exchange(&mut victim, &mut liar, now);
+    liar.number = u64::MAX - 2;
+    for _ in 0..2 {
+        let mut probe = liar.seal(now, &Packet::Probe { padding: 0 });
+        victim.handle_datagram(now, address(0), &mut probe, Reception::default());
+    }
+    assert!(exchange(&mut victim, &mut liar, now + Duration::from_millis(100)) > 0, "a report");
+    assert_eq!(received(&victim), before + 2);
+}
