@@ -140,7 +140,11 @@ impl Page {
             ("udp_received_bytes_total", "Bytes of datagrams received, without headers", udp.received_bytes),
             ("device_in_packets_total", "Packets read from the device", device.packets_in),
             ("device_in_bytes_total", "Bytes read from the device", device.bytes_in),
-            ("device_out_packets_total", "Packets for the device, with those that the kernel refused", device.packets_out),
+            (
+                "device_out_packets_total",
+                "Packets for the device, with those that the kernel refused",
+                device.packets_out,
+            ),
             ("device_out_bytes_total", "Bytes of the packets for the device", device.bytes_out),
             ("device_write_errors_total", "Writes that the kernel refused", device.write_errors),
             ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),

@@ -213,9 +213,7 @@ impl ClassHints {
         }
         let Some((source, destination)) = traffic.ports else { return Hint::None };
         let matches = |protocol: u8, first: u16, last: u16| {
-            let within = |port: u16, other: u16| {
-                (first..=last).contains(&port) && (first < DYNAMIC || other >= CLIENT)
-            };
+            let within = |port: u16, other: u16| (first..=last).contains(&port) && (first < DYNAMIC || other >= CLIENT);
             protocol == traffic.protocol && (within(source, destination) || within(destination, source))
         };
         let rule = self.ports.iter().find(|(protocol, first, last, _)| matches(*protocol, *first, *last));
