@@ -46,7 +46,8 @@ impl Endpoint {
                 }
                 match packet {
                     Packet::Challenge { token } => {
-                        if self.secure.handle_challenge(peer, token, from) {
+                        let is_admitted = self.secure.handle_challenge(peer, token, from);
+                        if is_admitted {
                             path.request_path_packet(now, PathPacket::Answer(token));
                         }
                     }
