@@ -277,7 +277,7 @@ impl EarlyAcks {
     }
 
     /// A new session has begun. `srtt` is its round-trip time. All stored segments are sent again, because the old
-    /// session may have lost them. If they were sent again less than [`REPEAT_EVERY`] ago, they are sent later.
+    /// session may have lost them. If they were sent again less than a second ago, they are sent later.
     pub fn new_session(&mut self, now: Time, srtt: Duration) {
         self.pending.clear();
         self.compared = 0;
