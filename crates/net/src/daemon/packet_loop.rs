@@ -66,6 +66,7 @@ const SHORT: u64 = 600;
 /// After a short packet was delivered, this number of pauses watches the device for the answer. The first pause may end
 /// for another packet. Half the value misses such answers. Double the value shortens more pauses.
 const ATTENTIVE: u32 = 2;
+
 /// The state of the packet thread.
 pub(super) struct PacketLoop {
     shared: Arc<Shared>,
@@ -79,6 +80,8 @@ pub(super) struct PacketLoop {
     receive_buffers: ReceiveBuffers,
     /// Room for the data of one read from the device.
     scratch: Vec<u8>,
+    /// Whether this turn has written packets to the device.
+    has_delivered: bool,
     /// Packets to be written to the device.
     delivered: Vec<Delivered<Symbol>>,
     joiner: Joiner,
@@ -172,6 +175,7 @@ impl PacketLoop {
             blocked: false,
             receive_buffers: ReceiveBuffers::default(),
             scratch: vec![0; READ_ROOM],
+            has_delivered: false,
             delivered: Vec::with_capacity(DELIVERED),
             joiner,
             lookups: peers.iter().enumerate().filter_map(|(i, peer)| Some((peer.next_lookup?, i))).collect(),
@@ -231,14 +235,14 @@ impl PacketLoop {
             self.warn_of_rejected(now);
             self.measure(now);
             self.reload(now);
-            let delivered = self.drain();
+            self.drain();
             if self.shared.worker.is_stopped() {
                 self.endpoint.close();
                 self.drain();
                 return Ok(());
             }
             self.shared.worker.answer(|| self.snapshot());
-            readable = match delivered {
+            readable = match std::mem::take(&mut self.has_delivered) {
                 true => Readable { device: true, socket: more },
                 false => self.wait_for_input(more)?,
             };
@@ -306,14 +310,13 @@ impl PacketLoop {
         Ok(true)
     }
 
-    /// Sends and delivers all outputs of the endpoint. Returns whether packets were delivered.
-    fn drain(&mut self) -> bool {
+    /// Sends and delivers all outputs of the endpoint.
+    fn drain(&mut self) {
         self.transmit();
-        let delivered = self.deliver();
+        self.deliver();
         while let Some(event) = self.endpoint.poll_event() {
             self.handle_event(event);
         }
-        delivered
     }
 
     fn transmit(&mut self) {
@@ -331,9 +334,8 @@ impl PacketLoop {
         }
     }
 
-    /// Writes to the device all packets that came through the tunnel. Returns whether there were any.
-    fn deliver(&mut self) -> bool {
-        let before = self.device.packets_out;
+    /// Writes to the device all packets that came through the tunnel.
+    fn deliver(&mut self) {
         loop {
             while self.delivered.len() < DELIVERED {
                 let Some((peer, delivered)) = self.endpoint.poll_deliver() else { break };
@@ -349,8 +351,9 @@ impl PacketLoop {
                 self.delivered.push(delivered);
             }
             if self.delivered.is_empty() {
-                return self.device.packets_out > before;
+                return;
             }
+            self.has_delivered = true;
             self.device.packets_out += self.delivered.len() as u64;
             let (batch, device, tun) = (&self.delivered, &mut self.device, &self.tun);
             self.joiner.join(batch.iter().map(|one| (one.meta.flow, inner_packet(one))));

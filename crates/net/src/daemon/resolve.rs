@@ -20,6 +20,8 @@ pub(super) struct Resolver {
 pub(super) struct Answer {
     /// The peer, by its index in the configuration.
     pub(super) peer: usize,
+    /// The name that was looked up. The configuration may have changed since.
+    pub(super) name: HostPort,
     /// The addresses, or why the look-up failed.
     pub(super) addresses: Result<Vec<SocketAddr>, String>,
 }
@@ -32,19 +34,19 @@ impl Resolver {
 
     /// Starts a look-up of a peer's address. [`Resolver::poll`] returns the answer later.
     pub(super) fn ask(&self, peer: usize, name: &HostPort) {
-        let (wakeup, sender, name) = (self.wakeup.clone(), self.sender.clone(), name.clone());
+        let (wakeup, sender, asked) = (self.wakeup.clone(), self.sender.clone(), name.clone());
         let thread = std::thread::Builder::new().name("resolver".into()).spawn(move || {
-            let addresses = (name.host.as_str(), name.port)
+            let addresses = (asked.host.as_str(), asked.port)
                 .to_socket_addrs()
                 .map(Iterator::collect)
                 .map_err(|error| error.to_string());
             // The send fails only when the resolver is gone.
-            if sender.send(Answer { peer, addresses }).is_ok() {
+            if sender.send(Answer { peer, name: asked, addresses }).is_ok() {
                 let _ = wakeup.write(1);
             }
         });
         if let Err(error) = thread {
-            let _ = self.sender.send(Answer { peer, addresses: Err(error.to_string()) });
+            let _ = self.sender.send(Answer { peer, name: name.clone(), addresses: Err(error.to_string()) });
         }
     }
 

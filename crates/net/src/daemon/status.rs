@@ -73,9 +73,9 @@ pub struct DeviceCounters {
     pub bytes_in: u64,
     /// Reads that failed, not counting reads that found no packet.
     pub read_errors: u64,
-    /// Packets written to the device.
+    /// Packets for the device, with those that the kernel refused (`write_errors`).
     pub packets_out: u64,
-    /// Bytes of the packets written.
+    /// Bytes of the packets for the device.
     pub bytes_out: u64,
     /// Writes. A write brings one packet, or several packets of a flow as one large segment.
     pub writes: u64,
@@ -309,7 +309,7 @@ pub struct SessionStatus {
     pub repairs_discarded: u64,
     /// Symbols that the receiver gave up.
     pub given_up: u64,
-    /// Packets delivered in order.
+    /// Packets delivered: in order, or at once if their order does not matter.
     pub delivered: u64,
 }
 

@@ -99,7 +99,8 @@ pub enum Privilege {
 /// Makes sure that this process may create and enter network namespaces. If not, the whole process moves into a user
 /// namespace, in which the process is root. Call this function in `main`, before any thread is started.
 ///
-/// # Errors [`NetnsError::NotAllowed`] if user namespaces are off, [`NetnsError::Threads`] if a second thread already
+/// # Errors
+/// [`NetnsError::NotAllowed`] if user namespaces are off, [`NetnsError::Threads`] if a second thread already
 /// runs.
 pub fn gain_privilege() -> Result<Privilege, NetnsError> {
     if is_privileged() {

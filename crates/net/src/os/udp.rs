@@ -174,8 +174,8 @@ impl Udp {
 
     /// Receives once and calls `take(from, datagram, reception)` for each datagram.
     ///
-    /// # Errors [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's
-    /// error.
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's error.
     pub fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,

@@ -46,8 +46,10 @@ impl Endpoint {
                 }
                 match packet {
                     Packet::Challenge { token } => {
-                        self.secure.handle_challenge(peer, token, from);
-                        path.request_path_packet(PathPacket::Answer(token));
+                        let is_admitted = self.secure.handle_challenge(peer, token, from);
+                        if is_admitted {
+                            path.request_path_packet(now, PathPacket::Answer(token));
+                        }
                     }
                     Packet::Answer { token } => self.secure.handle_answer(peer, token),
                     _ => {}

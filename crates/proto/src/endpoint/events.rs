@@ -31,7 +31,7 @@ impl Endpoint {
                 }
                 SecureEvent::ChallengeDue { peer, token } => {
                     if let Some(path) = get(&mut self.paths, peer) {
-                        path.request_path_packet(PathPacket::Challenge(token));
+                        path.request_path_packet(now, PathPacket::Challenge(token));
                     }
                     self.mark_ready(peer);
                 }

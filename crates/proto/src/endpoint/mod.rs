@@ -27,8 +27,10 @@
 mod budget;
 mod config;
 mod datagrams;
+mod delivery;
 mod events;
 mod mtu;
+mod path_packets;
 mod peer_path;
 mod routes;
 mod sharing;
@@ -36,12 +38,13 @@ mod sharing;
 pub use config::{
     Acks, AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus,
 };
+pub use delivery::inner_packet;
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss, too_big};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
 use crate::session::Reception;
-use crate::session::tunnel::{Delivered, InnerPacket};
+use crate::session::tunnel::Delivered;
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
 use peer_path::PeerPath;
@@ -75,6 +78,8 @@ pub struct Endpoint {
     turn_bytes: usize,
     /// The next time-out of each peer.
     timers: BTreeSet<(Time, PeerId)>,
+    /// The time of the last input.
+    now: Time,
     /// Inner packets that the caller has not taken yet.
     delivered: VecDeque<(PeerId, Delivered<Symbol>)>,
     events: VecDeque<EndpointEvent>,
@@ -113,6 +118,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             turn_bytes: 0,
             timers: BTreeSet::new(),
+            now: Time::ZERO,
             delivered: VecDeque::new(),
             events: VecDeque::new(),
             since_reply: 0,
@@ -212,6 +218,7 @@ impl Endpoint {
     /// Processes an IP packet from the inside that consists of at most two parts, one after the other. See
     /// [`Endpoint::handle_inner`].
     pub fn handle_inner_parts(&mut self, now: Time, parts: &[&[u8]]) {
+        self.now = now;
         let part = |index: usize| parts.get(index).copied().unwrap_or_default();
         // The packet is copied one time, into the symbol that travels.
         let mut symbol = Symbol::from_parts(&[&[0], part(0), part(1)]);
@@ -238,7 +245,7 @@ impl Endpoint {
         if len > usize::from(mtu) {
             self.counters.inner_too_long += 1;
             if path.may_answer(now)
-                && let Some(answer) = too_big(&symbol.as_slice()[1..], mtu).and_then(|answer| self::answer(&answer))
+                && let Some(answer) = too_big(&symbol.as_slice()[1..], mtu).and_then(|answer| delivery::answer(&answer))
             {
                 self.counters.too_big_sent += 1;
                 self.delivered.push_back((peer, answer));
@@ -254,6 +261,7 @@ impl Endpoint {
 
     /// Processes a datagram from the outside, and decrypts it in place.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], reception: Reception) {
+        self.now = now;
         let bytes = datagram.len() as u32 + ip_udp_len(&from);
         self.counters.datagrams_received += 1;
         match self.secure.handle_datagram(now, from, datagram) {
@@ -277,6 +285,7 @@ impl Endpoint {
     /// Does what is due at `now`: repeats handshakes, drops expired keys, and handles time-outs of
     /// sessions.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
         self.secure.handle_timeout(now);
         self.handle_secure_events(now);
         while let Some((at, peer)) = self.timers.first().copied() {
@@ -325,8 +334,6 @@ impl Endpoint {
                         path.is_ready = false;
                     }
                     self.collect(now, peer);
-                    self.account(peer);
-                    self.reschedule(now, peer);
                 }
             }
         }
@@ -334,14 +341,7 @@ impl Endpoint {
         self.send_handshake(now, &reply, buffer)
     }
 
-    /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the
-    /// packet's bytes. An ICMP message of this end about a packet that was too long for a peer
-    /// counts as a packet of this peer.
-    pub fn poll_deliver(&mut self) -> Option<(PeerId, Delivered<Symbol>)> {
-        self.delivered.pop_front()
-    }
-
-    /// The next event.
+    /// The next event. [`Endpoint::poll_deliver`] collects the events, so call it first.
     pub fn poll_event(&mut self) -> Option<EndpointEvent> {
         self.events.pop_front()
     }
@@ -407,31 +407,10 @@ impl Endpoint {
         }
     }
 
-    /// Collects the packets and events of a peer's tunnel. A packet whose source is not in the
-    /// peer's allowed IPs is dropped.
-    fn collect(&mut self, now: Time, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        let rtt = path.tunnel.as_ref().map(|tunnel| tunnel.srtt());
-        self.shortest_rtt = [self.shortest_rtt, rtt].into_iter().flatten().min();
-        let routes = &self.routes;
-        let is_allowed = |delivered: &Delivered<Symbol>| {
-            let source = Inner::parse(inner_packet(delivered)).map(|inner| inner.source);
-            source.is_ok_and(|source| routes.find(source) == Some(peer))
-        };
-        while let Some(delivered) = path.poll_deliver(now, is_allowed, &mut self.counters.wrong_source) {
-            self.delivered.push_back((peer, delivered));
-        }
-        path.take_events(now, &mut self.events);
-        if path.end_false_session() {
-            self.counters.false_reports += 1;
-            self.secure.forget(peer);
-        }
-    }
-
     fn mark_ready(&mut self, peer: PeerId) {
-        if let Some(path) = get(&mut self.paths, peer)
-            && !std::mem::replace(&mut path.is_ready, true)
-        {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        path.is_collected = false;
+        if !std::mem::replace(&mut path.is_ready, true) {
             self.ready.push_back(peer);
         }
     }
@@ -455,21 +434,6 @@ impl Endpoint {
             path.timer = wanted;
         }
     }
-}
-
-/// The bytes of the inner packet that [`Endpoint::poll_deliver`] gave.
-pub fn inner_packet(delivered: &Delivered<Symbol>) -> &[u8] {
-    let bytes = delivered.payload.as_slice();
-    // The first byte of the symbol is not part of the packet. The tunnel has checked `len` against
-    // the symbol, so the range lies within the symbol.
-    bytes.get(1..1 + delivered.meta.len as usize).unwrap_or(&[])
-}
-
-/// An ICMP message of this end, in the form of a packet for the inside.
-fn answer(message: &[u8]) -> Option<Delivered<Symbol>> {
-    let payload = Symbol::from_parts(&[&[0], message]);
-    let meta = payload.meta()?;
-    Some(Delivered { payload, meta })
 }
 
 /// The length of the IP and UDP headers of datagrams to or from `address`, bytes.

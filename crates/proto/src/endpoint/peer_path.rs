@@ -5,9 +5,10 @@
 use super::budget::PeerWork;
 use super::config::{Acks, EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
+use super::path_packets::PathLimits;
 use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{Delivered, InnerPacket, PathPacket, Tunnel, TunnelConfig, TunnelEvent};
+use crate::session::tunnel::{Delivered, InnerPacket, Tunnel, TunnelConfig, TunnelEvent};
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
@@ -41,6 +42,8 @@ pub(super) struct PeerPath {
     pub(super) tunnel: Option<Tunnel<Symbol>>,
     /// Whether the peer is in the endpoint's list of peers that may have something to send.
     pub(super) is_ready: bool,
+    /// Whether the packets and events that the last inputs have caused were collected.
+    pub(super) is_collected: bool,
     /// The time under which the peer is in the endpoint's table of timers.
     pub(super) timer: Option<Time>,
     /// Packets that wait for the first session.
@@ -67,6 +70,7 @@ pub(super) struct PeerPath {
     sessions: u64,
     waited_in_vain: u64,
     lost_in_restarts: u64,
+    pub(super) path_limits: PathLimits,
     /// ICMP messages that may be sent.
     answers: TokenBucket,
     /// The session's memory as counted in the budget of the endpoint, bytes.
@@ -84,6 +88,7 @@ impl PeerPath {
             epoch: None,
             tunnel: None,
             is_ready: false,
+            is_collected: true,
             timer: None,
             waiting: VecDeque::new(),
             mtu: None,
@@ -98,6 +103,7 @@ impl PeerPath {
             sessions: 0,
             waited_in_vain: 0,
             lost_in_restarts: 0,
+            path_limits: PathLimits::new(now),
             answers: TokenBucket::full(ANSWERS_PER_SECOND, ANSWERS, now),
             memory: 0,
             work: PeerWork::new(now),
@@ -305,13 +311,6 @@ impl PeerPath {
 
     pub(super) fn set_keepalive(&mut self, keepalive: Option<Duration>) {
         self.keepalive = keepalive;
-    }
-
-    /// Sends a packet about the path soon.
-    pub(super) fn request_path_packet(&mut self, packet: PathPacket) {
-        if let Some(tunnel) = &mut self.tunnel {
-            tunnel.request_path_packet(packet);
-        }
     }
 
     /// Whether a packet about the path waits to be sent.

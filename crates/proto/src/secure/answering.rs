@@ -122,13 +122,15 @@ impl Shared {
     /// cookie is answered with a cookie instead.
     ///
     /// # Errors
-    /// A cookie was demanded, or the address has sent too many messages.
+    /// A cookie was demanded, or too many messages with a cookie come from the address, its network, or all together.
     pub(super) fn admit(&mut self, now: Time, from: SocketAddr, message: &[u8], sender: u32) -> Result<(), Rejected> {
         if self.gate.admit(now) {
             return Ok(());
         }
         if self.jar.verify_mac2(now, message, from, &mut *self.entropy) {
-            return if self.gate.admit_address(now, from.ip()) { Ok(()) } else { Err(Rejected::AddressLimit) };
+            let is_peer = self.addresses.contains(from.ip());
+            let is_admitted = self.gate.admit_address(now, from.ip(), is_peer);
+            return if is_admitted { Ok(()) } else { Err(Rejected::AddressLimit) };
         }
         let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
         if let Some(reply) = reply {

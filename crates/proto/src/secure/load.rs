@@ -8,19 +8,28 @@
 //! The answers to such messages are limited too, so that forged source addresses cannot turn this
 //! end's answers against others.
 
+use super::config::SecureConfig;
 use crate::tokens::TokenBucket;
 use ripstop_base::Time;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Decides which handshake messages are processed. One token bucket limits all senders together.
-/// When the bucket is empty, this end is under load. Messages with a valid cookie are then counted
-/// for each address.
+/// When the bucket is empty, this end is under load. Messages with a valid cookie are then limited
+/// for each address, for each network, and all together. Messages from the address of a peer are
+/// only limited for each address, so strangers cannot keep such a peer out.
 pub(crate) struct LoadGate {
     all: TokenBucket,
-    /// Limits the messages from one IPv4 address, or from one IPv6 /64, because one host may own a
-    /// whole /64.
+    /// Limits the messages with a cookie from addresses that are no peer's.
+    with_cookie: TokenBucket,
+    /// Counts these messages for each IPv4 address, and for each IPv6 /64, because one host may own
+    /// a whole /64.
     addresses: PrefixCounts,
+    /// Counts these messages for each IPv4 /24, and for each IPv6 /48, because one attacker may own
+    /// a whole /48. So one network takes a small part of the limits and of the tables.
+    networks: PrefixCounts,
+    /// Counts the messages with a cookie from the addresses of peers.
+    peers: PrefixCounts,
 }
 
 /// Decides which answers are sent to senders that may be forged: cookies, repeated responses, and
@@ -43,16 +52,24 @@ struct PrefixCounts {
     second: u64,
 }
 
+/// How many peers have each IP address.
+#[derive(Default)]
+pub(crate) struct PeerAddresses(BTreeMap<IpAddr, u32>);
+
 /// The largest number of prefixes that are counted within a second. The limit bounds the memory.
 /// Events for further prefixes are refused until the second is over. A larger table admits more
 /// peers during an attack.
 const MOST_PREFIXES: usize = 4096;
 
 impl LoadGate {
-    pub(crate) fn new(per_second: u32, per_address: u32) -> LoadGate {
+    pub(crate) fn new(config: &SecureConfig) -> LoadGate {
+        let full = |per_second: u32| TokenBucket::full(f64::from(per_second), f64::from(per_second), Time::ZERO);
         LoadGate {
-            all: TokenBucket::full(f64::from(per_second), f64::from(per_second), Time::ZERO),
-            addresses: PrefixCounts::new(per_address, (32, 64)),
+            all: full(config.handshakes_per_second),
+            with_cookie: full(config.handshakes_with_cookie),
+            addresses: PrefixCounts::new(config.handshakes_per_address, (32, 64)),
+            networks: PrefixCounts::new(config.handshakes_per_network, (24, 48)),
+            peers: PrefixCounts::new(config.handshakes_per_address, (32, 64)),
         }
     }
 
@@ -63,9 +80,39 @@ impl LoadGate {
     }
 
     /// Whether a handshake message with a valid cookie may be processed while this end is under
-    /// load.
-    pub(crate) fn admit_address(&mut self, now: Time, from: IpAddr) -> bool {
-        self.addresses.admit(now, from)
+    /// load. `is_peer`: a peer has the address `from`.
+    pub(crate) fn admit_address(&mut self, now: Time, from: IpAddr, is_peer: bool) -> bool {
+        if is_peer {
+            return self.peers.admit(now, from);
+        }
+        // What is over the limit of its network takes no room in the table of addresses. What is over
+        // the limit of its address takes no share of the network, and no token of the others.
+        self.networks.has_room(now, from)
+            && self.addresses.admit(now, from)
+            && self.networks.admit(now, from)
+            && self.with_cookie.take(now, 1.0)
+    }
+}
+
+impl PeerAddresses {
+    /// Notes that a peer has a new address.
+    pub(crate) fn change(&mut self, from: Option<SocketAddr>, to: Option<SocketAddr>) {
+        if let Some(address) = to.map(|to| to.ip()) {
+            *self.0.entry(address).or_insert(0) += 1;
+        }
+        if let Some(address) = from.map(|from| from.ip())
+            && let Some(count) = self.0.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&address);
+            }
+        }
+    }
+
+    /// Whether a peer has this address.
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+        self.0.contains_key(&address)
     }
 }
 
@@ -92,21 +139,32 @@ impl PrefixCounts {
     /// Counts an event for the prefix of `address`. False if the prefix has reached its limit, or
     /// the table is full.
     fn admit(&mut self, now: Time, address: IpAddr) -> bool {
+        let has_room = self.has_room(now, address);
+        if has_room {
+            *self.counts.entry(self.prefix(address)).or_insert(0) += 1;
+        }
+        has_room
+    }
+
+    /// Whether [`PrefixCounts::admit`] would admit an event for `address`.
+    fn has_room(&mut self, now: Time, address: IpAddr) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.second {
             self.counts.clear();
             self.second = second;
         }
-        let prefix = match address {
+        match self.counts.get(&self.prefix(address)) {
+            Some(count) => *count < self.per_second,
+            None => self.counts.len() < MOST_PREFIXES && self.per_second > 0,
+        }
+    }
+
+    /// The prefix of `address` for which events are counted.
+    fn prefix(&self, address: IpAddr) -> IpAddr {
+        match address {
             IpAddr::V4(v4) => IpAddr::V4((u32::from(v4) & u32::MAX << (32 - self.lengths.0)).into()),
             IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) & u128::MAX << (128 - self.lengths.1)).into()),
-        };
-        if self.counts.len() >= MOST_PREFIXES && !self.counts.contains_key(&prefix) {
-            return false;
         }
-        let count = self.counts.entry(prefix).or_insert(0);
-        *count = count.saturating_add(1);
-        *count <= self.per_second
     }
 }
 
@@ -114,21 +172,70 @@ impl PrefixCounts {
 mod tests {
     use super::*;
 
+    fn gate() -> LoadGate {
+        LoadGate::new(&SecureConfig {
+            handshakes_per_second: 10,
+            handshakes_with_cookie: 40,
+            handshakes_per_address: 3,
+            handshakes_per_network: 20,
+            ..SecureConfig::default()
+        })
+    }
+
+    /// How many of 100 000 messages are admitted within a second, from `address(0)`, `address(1)` and so on.
+    fn admitted(gate: &mut LoadGate, ms: u64, is_peer: bool, address: impl Fn(u32) -> IpAddr) -> usize {
+        (0..100_000).filter(|n| gate.admit_address(Time::from_millis(ms), address(*n), is_peer)).count()
+    }
+
+    fn four(n: u32) -> IpAddr {
+        IpAddr::from(n.to_be_bytes())
+    }
+
     #[test]
     fn admits_a_rate_and_a_burst_of_a_second() {
-        let mut gate = LoadGate::new(10, 3);
+        let mut gate = gate();
         let t = Time::from_millis;
         assert_eq!((0..100).filter(|_| gate.admit(t(5))).count(), 10);
         assert_eq!((0..100).filter(|_| gate.admit(t(205))).count(), 2);
         assert!(!gate.admit(t(0)), "a time that goes back must add no tokens");
-        let address = |n: u32| IpAddr::from(n.to_be_bytes());
-        assert_eq!((0..100).filter(|_| gate.admit_address(t(300), address(1))).count(), 3);
-        assert!(gate.admit_address(t(300), address(2)));
-        assert!(gate.admit_address(t(1300), address(1)), "a new second must begin a new count");
-        let refused = (0..10_000).filter(|n| !gate.admit_address(t(2300), address(*n))).count();
-        assert_eq!(refused, 10_000 - MOST_PREFIXES);
-        let six = |low: u16| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, low]);
-        assert_eq!((0..9).filter(|n| gate.admit_address(t(3300), six(*n))).count(), 3);
+        assert_eq!(admitted(&mut gate, 300, false, |_| four(1)), 3);
+        assert!(gate.admit_address(t(300), four(2), false));
+        assert!(gate.admit_address(t(1300), four(1), false), "a new second must begin a new count");
+        assert_eq!(admitted(&mut gate, 3300, false, |n| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, n as u16])), 3);
+    }
+
+    /// One attacker owns an IPv6 /48, or an IPv4 /24. It gets its share, and the others pass.
+    #[test]
+    fn one_network_takes_its_share() {
+        let mut gate = gate();
+        let six = |net: u16, n: u32| IpAddr::from([0x2001, 0xdb8, net, n as u16, 0, 0, 0, 1]);
+        assert_eq!(admitted(&mut gate, 1000, false, |n| six(1, n)), 20);
+        assert!(gate.addresses.counts.len() <= 20, "the table of addresses has room");
+        assert_eq!((0..9).filter(|_| gate.admit_address(Time::from_millis(1000), six(2, 0), false)).count(), 3);
+        assert_eq!(admitted(&mut gate, 3000, false, |n| four(0x0a00_0000 + n % 256)), 20);
+        assert!(gate.admit_address(Time::from_millis(3000), four(0x0b00_0000), false));
+    }
+
+    /// Many networks together get the limit on all messages with a cookie. The peers' addresses have their own.
+    #[test]
+    fn strangers_with_cookies_do_not_keep_known_peers_out() {
+        let mut gate = gate();
+        assert_eq!(admitted(&mut gate, 1000, false, |n| four(n << 8)), 40);
+        assert_eq!(admitted(&mut gate, 1000, true, |_| four(7)), 3);
+        assert_eq!(admitted(&mut gate, 1000, true, |n| four(n % 100)), 3 * 99);
+    }
+
+    #[test]
+    fn the_addresses_of_peers_are_counted() {
+        let mut known = PeerAddresses::default();
+        let at = |n: u32| Some(SocketAddr::new(four(n), 1));
+        known.change(None, at(1));
+        known.change(None, at(1));
+        known.change(at(1), at(2));
+        assert!(known.contains(four(1)) && known.contains(four(2)));
+        known.change(at(1), None);
+        known.change(at(2), at(2));
+        assert!(!known.contains(four(1)) && known.contains(four(2)));
     }
 
     #[test]

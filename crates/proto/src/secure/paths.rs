@@ -32,7 +32,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// A candidate gets at most this number of times the bytes that came from it (RFC 9000, section 8).
 /// A smaller value leaves no room for a second challenge after a very short datagram.
 const MOST_AMPLIFICATION: u64 = 3;
-/// The length of a challenge, UDP payload, bytes: header, token and tag.
+/// The length of a challenge and of an answer, UDP payload, bytes: header, token and tag.
 const CHALLENGE_LEN: u64 = 33;
 
 /// Number of the peer's challenges whose addresses are kept until the answers leave.
@@ -72,7 +72,7 @@ struct Candidate {
     token: u64,
     /// Bytes of authentic datagrams from the address, UDP payload.
     received: u64,
-    /// Bytes of challenges to the address, UDP payload.
+    /// Bytes of challenges and answers to the address, UDP payload.
     sent: u64,
     /// Challenges since the last datagram from the address.
     tries: u32,
@@ -136,6 +136,12 @@ impl Candidates {
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
+
+    /// Whether an answer may be sent to `to`, from where a challenge came. If `to` is a candidate, the answer counts as
+    /// bytes sent to it. An answer is as long as its challenge, so one answer to another address is no amplification.
+    fn admits_answer(&mut self, to: SocketAddr) -> bool {
+        self.0.iter_mut().find(|candidate| candidate.address == to).is_none_or(Candidate::take)
+    }
 }
 
 impl Peers {
@@ -154,11 +160,15 @@ impl Peers {
         }
     }
 
-    /// Notes that a challenge of the peer came from `from`, in an authentic datagram.
-    pub fn handle_challenge(&mut self, peer: PeerId, token: u64, from: SocketAddr) {
-        if let Some(peer) = get(&mut self.peers, peer) {
+    /// Notes that a challenge of the peer came from `from`, in an authentic datagram. Returns whether an answer may be
+    /// sent: an address that is not proven gets at most three times the bytes that came from it.
+    pub fn handle_challenge(&mut self, peer: PeerId, token: u64, from: SocketAddr) -> bool {
+        let Some(peer) = get(&mut self.peers, peer) else { return false };
+        let is_admitted = peer.candidates.admits_answer(from);
+        if is_admitted {
             peer.answers.note(token, from);
         }
+        is_admitted
     }
 
     /// The address that the answer with this token goes to: the address from which the challenge came. None if this
@@ -173,6 +183,11 @@ impl Candidate {
     fn challenge(&mut self, now: Time) -> bool {
         self.next = now + FIRST_WAIT * (1 << self.tries);
         self.tries += 1;
+        self.take()
+    }
+
+    /// Whether the limit on bytes allows one more challenge or answer. If so, counts it.
+    fn take(&mut self) -> bool {
         let allowed = self.sent + CHALLENGE_LEN <= MOST_AMPLIFICATION.saturating_mul(self.received);
         self.sent += if allowed { CHALLENGE_LEN } else { 0 };
         allowed

@@ -451,6 +451,7 @@ impl Peer {
         if self.endpoint != Some(to) {
             shared.counters.roamed += u64::from(self.endpoint.is_some());
             shared.events.push_back(SecureEvent::Roamed { peer: self.id, from: self.endpoint, to });
+            shared.addresses.change(self.endpoint, Some(to));
             self.endpoint = Some(to);
         }
     }

@@ -5,7 +5,7 @@ use super::config::{Incoming, Rejected, SealError, SecureConfig, SecureCounters,
 use super::entropy::{Entropy, array, unit};
 use super::index::IndexTable;
 use super::key::{PresharedKey, PrivateKey, PublicKey};
-use super::load::LoadGate;
+use super::load::{LoadGate, PeerAddresses};
 use super::mac::{CookieJar, MacKeys, mac1_of};
 use super::peer::{Attempt, Peer, Retry, Session, seal};
 use super::replies::Replies;
@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) recent: BTreeMap<[u8; 32], PeerId>,
     pub(super) jar: CookieJar,
     pub(super) gate: LoadGate,
+    /// The peers' proven and configured addresses.
+    pub(crate) addresses: PeerAddresses,
     timers: BTreeSet<(Time, PeerId)>,
     /// The peers to which an initiation is due. Each peer is in the list at most once.
     initiations: VecDeque<PeerId>,
@@ -72,7 +74,7 @@ impl Peers {
     pub fn new(private: PrivateKey, config: SecureConfig, mut entropy: Box<dyn Entropy + Send>) -> Peers {
         let public = private.public();
         let jar = CookieJar::new(&mut *entropy);
-        let gate = LoadGate::new(config.handshakes_per_second, config.handshakes_per_address);
+        let gate = LoadGate::new(&config);
         let replies = Replies::new(config.replies_per_second, config.replies_per_prefix);
         let identity = Identity { private, public, macs: MacKeys::of(&public) };
         let shared = Shared {
@@ -83,6 +85,7 @@ impl Peers {
             recent: BTreeMap::new(),
             jar,
             gate,
+            addresses: PeerAddresses::default(),
             timers: BTreeSet::new(),
             initiations: VecDeque::new(),
             replies,
@@ -107,6 +110,7 @@ impl Peers {
         let instance = array(&mut *self.shared.entropy);
         self.peers.push(Some(Box::new(Peer::new(id, key, endpoint, instance))));
         self.by_key.insert(key, id);
+        self.shared.addresses.change(None, endpoint);
         Some(id)
     }
 
@@ -114,6 +118,7 @@ impl Peers {
     pub fn remove(&mut self, peer: PeerId) -> bool {
         let Some(mut peer) = self.peers.get_mut(peer.index()).and_then(Option::take) else { return false };
         self.by_key.remove(&peer.public);
+        self.shared.addresses.change(peer.endpoint, None);
         self.shared.timers.remove(&(peer.timer, peer.id));
         peer.release(&mut self.shared);
         true
@@ -156,7 +161,10 @@ impl Peers {
     /// Sets the peer's address, for example when the peer's host name resolves to another address.
     /// The peer may prove another address later. False if the peer is not known.
     pub fn set_endpoint(&mut self, peer: PeerId, endpoint: SocketAddr) -> bool {
-        get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
+        let Some(peer) = get(&mut self.peers, peer) else { return false };
+        self.shared.addresses.change(peer.endpoint, Some(endpoint));
+        peer.endpoint = Some(endpoint);
+        true
     }
 
     /// Sets the key that this end shares with the peer, for later handshakes. Existing sessions keep

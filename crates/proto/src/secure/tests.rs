@@ -97,6 +97,44 @@ fn too_many_forgeries_are_met_with_cookies() {
     assert_eq!(b.counters().cookies_given, 29);
 }
 
+/// `message` with a valid cookie of `end` for the address `from`.
+fn with_cookie(end: &mut Peers, message: &[u8], from: SocketAddr) -> Vec<u8> {
+    let (shared, mut message) = (&mut end.shared, message.to_vec());
+    let entropy = &mut *shared.entropy;
+    let reply = shared.jar.reply(Time::ZERO, &shared.identity.macs, &message, 1, from, entropy).unwrap();
+    let macs = MacKeys::of(&shared.identity.public);
+    let cookie = macs.open_cookie(&reply, &mac1_of(&message)).unwrap();
+    macs.sign(&mut message, Some(&cookie));
+    message
+}
+
+/// Strangers have cookies for very many addresses. This end computes curve multiplications for a limited number of
+/// messages, and a peer with a known address still connects.
+#[test]
+fn strangers_with_cookies_cause_limited_work() {
+    let (a, mut b, initiation) = ends(&SecureConfig::default());
+    let known = SocketAddr::from(([192, 0, 2, 1], 1));
+    let stranger = forged(&initiation, 50, b.public());
+    let six = |net: u16, n: u16| SocketAddr::from(([0x2001, 0xdb8, net, n, 0, 0, 0, 1], 1));
+    let one = (0..20_000).map(|n| six(0, n));
+    let many = (0..20_000).map(|n| six(n, 0));
+    for (from, most) in [(one.collect::<Vec<_>>(), 200), (many.collect(), 1_100)] {
+        for from in from {
+            let mut message = with_cookie(&mut b, &stranger, from);
+            b.handle_datagram(Time::ZERO, from, &mut message);
+        }
+        let worked = b.counters().rejected[Rejected::HandshakeForged.index()];
+        assert!(worked > most / 2 && worked <= most, "{worked} messages were processed");
+    }
+    let elsewhere = SocketAddr::from(([198, 51, 100, 1], 1));
+    let mut message = with_cookie(&mut b, &initiation, elsewhere);
+    assert_eq!(b.handle_datagram(Time::ZERO, elsewhere, &mut message), Incoming::Rejected(Rejected::AddressLimit));
+    let peer = b.find(&a.public()).unwrap();
+    b.set_endpoint(peer, known);
+    let mut message = with_cookie(&mut b, &initiation, known);
+    assert_eq!(b.handle_datagram(Time::ZERO, known, &mut message), Incoming::Handshake { peer });
+}
+
 #[test]
 fn a_forged_cookie_is_refused() {
     let (mut a, b, initiation) = ends(&SecureConfig::default());

@@ -165,3 +165,109 @@ fn a_peer_that_answers_no_challenge_keeps_no_timeout_due() {
     }
     assert!(liar.epoch > 0 && victim.peer_status(PEER).unwrap().tunnel.is_some(), "there must be a session");
 }
+
+/// An endpoint with a session with a liar, at 1 s, and the liar.
+fn connected() -> (Endpoint, Liar) {
+    let seed = Seed::new(10);
+    let mut victim = endpoint(seed, 1, 0, &EndpointConfig::default());
+    victim.add_peer(Time::ZERO, &peer_config(seed, 1)).unwrap();
+    let mut peers = Peers::new(private(seed, 0), SecureConfig::default(), Box::new(seed.stream("liar")));
+    peers.add(private(seed, 1).public(), Some(address(1))).unwrap();
+    peers.connect(Time::ZERO, PEER);
+    let mut liar = Liar { peers, epoch: 0, number: 0, largest: 0, end: 0 };
+    for tick in 0..1_000 {
+        let now = Time::from_millis(tick);
+        while let Some(mut out) = liar.peers.poll_transmit() {
+            victim.handle_datagram(now, address(0), &mut out.contents, Reception::default());
+        }
+        victim.handle_timeout(now);
+        exchange(&mut victim, &mut liar, now);
+        if liar.epoch > 0 && liar.number == 0 {
+            let mut greeting = liar.seal(now, &Packet::Probe { padding: 0 });
+            victim.handle_datagram(now, address(0), &mut greeting, Reception::default());
+        }
+    }
+    assert!(victim.peer_status(PEER).unwrap().tunnel.is_some());
+    (victim, liar)
+}
+
+/// Hands all datagrams of the victim to the liar. Returns their number.
+fn exchange(victim: &mut Endpoint, liar: &mut Liar, now: Time) -> u64 {
+    let mut buffer = vec![0; 2000];
+    let mut sent = 0;
+    while let Some(out) = victim.poll_transmit(now, &mut buffer) {
+        liar.take(now, buffer[..out.len].to_vec());
+        sent += 1;
+    }
+    while victim.poll_deliver().is_some() {}
+    sent
+}
+
+/// A peer sends 4000 challenges a second, and no reports. The answers must not fill the sent-packet history.
+#[test]
+fn answers_to_many_challenges_take_little_memory() {
+    let (mut victim, mut liar) = connected();
+    let mut sent = 0;
+    for n in 0..20_000 {
+        let now = Time::from_millis(1_000) + Duration::from_micros(250 * n);
+        let mut challenge = liar.seal(now, &Packet::Challenge { token: n });
+        victim.handle_datagram(now, address(0), &mut challenge, Reception::default());
+        sent += exchange(&mut victim, &mut liar, now);
+    }
+    let memory = victim.peer_status(PEER).unwrap().memory;
+    assert!((100..2_000).contains(&sent), "{sent} datagrams in 5 s");
+    assert!(memory < 100_000, "{memory} bytes");
+}
+
+/// A peer sends datagrams from ever new addresses. The challenges must not fill the sent-packet history.
+#[test]
+fn challenges_to_many_addresses_take_little_memory() {
+    let (mut victim, mut liar) = connected();
+    let mut sent = 0;
+    for n in 0..20_000u16 {
+        let now = Time::from_millis(1_000) + Duration::from_micros(250 * u64::from(n));
+        let mut probe = liar.seal(now, &Packet::Answer { token: 0 });
+        victim.handle_datagram(now, ([10, 9, 8, 7], 1000 + n).into(), &mut probe, Reception::default());
+        sent += exchange(&mut victim, &mut liar, now);
+    }
+    let memory = victim.peer_status(PEER).unwrap().memory;
+    assert!((100..2_000).contains(&sent), "{sent} datagrams in 5 s");
+    assert!(memory < 100_000, "{memory} bytes");
+}
+
+#[test]
+fn the_end_of_a_session_is_reported_once() {
+    let (mut victim, mut liar) = connected();
+    let now = Time::from_millis(1_000);
+    while victim.poll_event().is_some() {}
+    for _ in 0..100 {
+        let mut close = liar.seal(now, &Packet::Close);
+        victim.handle_datagram(now, address(0), &mut close, Reception::default());
+        exchange(&mut victim, &mut liar, now);
+    }
+    let events: Vec<EndpointEvent> = std::iter::from_fn(|| victim.poll_event()).collect();
+    assert_eq!(events, [EndpointEvent::Closed { peer: PEER }]);
+}
+
+/// A peer that announces a next number near 2^64 in a handshake, and then uses the last numbers.
+#[test]
+fn the_highest_datagram_numbers_are_harmless() {
+    let (mut victim, mut liar) = connected();
+    let now = Time::from_millis(1_000);
+    let received = |victim: &Endpoint| victim.peer_status(PEER).unwrap().tunnel.unwrap().received.datagrams;
+    let before = received(&victim);
+    liar.number = u64::MAX - 3;
+    liar.seal(now, &Packet::Probe { padding: 0 });
+    liar.peers.connect(now, PEER);
+    while let Some(mut out) = liar.peers.poll_transmit() {
+        victim.handle_datagram(now, address(0), &mut out.contents, Reception::default());
+    }
+    exchange(&mut victim, &mut liar, now);
+    liar.number = u64::MAX - 2;
+    for _ in 0..2 {
+        let mut probe = liar.seal(now, &Packet::Probe { padding: 0 });
+        victim.handle_datagram(now, address(0), &mut probe, Reception::default());
+    }
+    assert!(exchange(&mut victim, &mut liar, now + Duration::from_millis(100)) > 0, "a report");
+    assert_eq!(received(&victim), before + 2);
+}

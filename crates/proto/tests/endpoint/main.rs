@@ -59,6 +59,29 @@ fn a_stream_follows_only_a_proven_address() {
     assert_eq!(world.ends[1].events.iter().filter(|event| **event == roamed).count(), 1);
 }
 
+/// An attacker delivers a copy of a challenge first, from the address of a victim. Challenges and the answer together are
+/// at most three times as long as the copy.
+#[test]
+fn a_copied_challenge_is_not_amplified() {
+    let mut world = World::new(Seed::new(12));
+    let victim = address(99);
+    world.run(secs(1), TRAFFIC);
+    // End 0 moves, so end 1 challenges it.
+    world.ends[0].address = address(77);
+    let challenge = |flying: &&Flying| flying.to == address(77) && flying.bytes.len() == 33;
+    let copy = loop {
+        world.run(ms(1), TRAFFIC);
+        if let Some(copy) = world.sent.iter().find(challenge) {
+            break copy.clone();
+        }
+        assert!(world.sent.len() < 10_000);
+    };
+    world.arrive(Flying { from: victim, ..copy });
+    world.run(secs(10), None);
+    let to_victim = world.bytes_to(0, victim);
+    assert!((33..=3 * 33).contains(&to_victim), "{to_victim} bytes for 33");
+}
+
 /// End 1 moves before end 0 has proven that it moved. Neither end has a proven address of the other then, so each learns
 /// the other's address from a challenge, and must answer where the challenge came from.
 #[test]
@@ -152,6 +175,34 @@ fn answers_to_a_flood_wait_for_data() {
     assert!(counters.replies_dropped > 5_000, "{counters:?}");
     assert!((1..=128).contains(&answers), "the queue of answers is bounded: {answers}");
     assert_eq!(sent[0].to, address(0), "data leaves first");
+}
+
+/// The socket of end 1 is blocked for 10 s. Packets of the peer are delivered all the same, also behind a loss, and events
+/// are reported.
+#[test]
+fn delivery_goes_on_while_the_socket_is_blocked() {
+    let mut world = World::new(Seed::new(11));
+    world.run(secs(1), TRAFFIC);
+    world.ends[1].blocked = true;
+    let before = world.ends[1].delivered;
+    world.run(ms(100), TRAFFIC);
+    assert!(world.ends[1].delivered >= before + 8, "{} packets", world.ends[1].delivered - before);
+    // The packets behind a loss wait for the deadline, which is a time-out of the session.
+    world.loss = 1.0;
+    world.run(ms(20), TRAFFIC);
+    world.loss = 0.0;
+    let before = world.ends[1].delivered;
+    for _ in 0..40 {
+        world.run(ms(50), TRAFFIC);
+        let now = world.clock(1);
+        if world.ends[1].endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            world.ends[1].endpoint.handle_timeout(now);
+        }
+    }
+    assert!(world.ends[1].delivered >= before + 50, "{} packets", world.ends[1].delivered - before);
+    world.ends[0].endpoint.close();
+    world.run(ms(200), None);
+    assert!(world.ends[1].events.contains(&EndpointEvent::Closed { peer: PEER }));
 }
 
 #[test]

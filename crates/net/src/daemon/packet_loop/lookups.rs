@@ -22,7 +22,7 @@ impl PacketLoop {
             }
         }
         while let Some(answer) = self.resolver.poll() {
-            let Some(peer) = self.peers.get_mut(answer.peer) else { continue };
+            let Some(peer) = self.peers.get_mut(answer.peer).filter(|peer| peer.awaits(&answer)) else { continue };
             match answer.addresses {
                 Ok(addresses) => {
                     let known = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint);

@@ -2,6 +2,7 @@
 
 use super::meter::Meter;
 use crate::daemon::config::{HostPort, PeerSettings};
+use crate::daemon::resolve::Answer;
 use ripstop_base::Time;
 use ripstop_proto::secure::{PeerId, PublicKey};
 
@@ -47,5 +48,48 @@ impl PeerState {
             mtu: None,
             received: (0, 0),
         }
+    }
+    /// Whether `answer` is for the name that is configured now. A look-up takes seconds, and a new configuration may have
+    /// changed the name, replaced it by an address, or removed the peer.
+    pub(super) fn awaits(&self, answer: &Answer) -> bool {
+        !self.removed && self.lookup.as_ref() == Some(&answer.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::resolve::Resolver;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use nix::sys::eventfd::EventFd;
+    use ripstop_proto::secure::PrivateKey;
+    use std::os::fd::AsFd;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_late_answer_does_not_overwrite_a_new_endpoint() {
+        let name = |text| HostPort::parse(text).unwrap();
+        let (old, new) = (name("localhost:5182"), name("localhost:5183"));
+        let settings = PeerSettings {
+            public: PrivateKey::from_bytes([7; 32]).public(),
+            preshared: None,
+            endpoint: Some(old.clone()),
+            allowed_ips: Vec::new(),
+            keepalive: None,
+            name: "peer".to_owned(),
+        };
+        let mut peer = PeerState::new(PeerId::from_index(0), &settings, Some(old.clone()), Time::ZERO);
+        let wakeup = Arc::new(EventFd::new().unwrap());
+        let resolver = Resolver::new(wakeup.clone());
+        resolver.ask(0, &old);
+        assert_eq!(poll(&mut [PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)], PollTimeout::MAX), Ok(1));
+        let answer = resolver.poll().unwrap();
+        assert!(answer.name == old && peer.awaits(&answer));
+        for lookup in [Some(new), None] {
+            peer.lookup = lookup;
+            assert!(!peer.awaits(&answer), "the configuration has changed");
+        }
+        (peer.lookup, peer.removed) = (Some(old), true);
+        assert!(!peer.awaits(&answer), "the peer was removed");
     }
 }

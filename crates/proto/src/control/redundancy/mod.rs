@@ -76,6 +76,7 @@ impl fmt::Display for Redundancy {
         }
     }
 }
+
 /// Limit on the probability that a flight cannot be decoded, used while the ingress queue is nearly
 /// empty ([`IDLE`]).
 ///
@@ -170,6 +171,7 @@ pub const SPAN: u32 = 256;
 /// losses. With half the value, a long run of losses hits more symbols of each repair. Double the
 /// value lets a repair reach further back, so the repair recovers symbols later.
 const MOST_SPREAD: f64 = 16.0;
+
 impl Losses {
     /// The probability that a flight cannot be decoded without further repairs.
     ///
@@ -242,6 +244,7 @@ impl Spread {
         Flight { deficit: (deficit >> log) + u32::from(up), sources: sources >> log, repairs: repairs >> log }
     }
 }
+
 /// Number of repairs that should follow an interactive packet.
 pub fn interactive_repairs(losses: Losses) -> u32 {
     losses.copies(losses.share, INTERACTIVE_LOST, INTERACTIVE_REPAIRS)

@@ -53,6 +53,11 @@ const MAX_BYTES: usize = 64_000_000;
 /// Double the value delays a repetition by up to half a second.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 
+/// Shortest time between two repetitions of all stored segments. A peer can begin a hundred sessions a second, and each
+/// would repeat up to [`MAX_BYTES`]. Half the value lets a hostile peer cause twice the work. Double the value delays the
+/// segments of a peer that restarts two times within 2 s.
+const REPEAT_EVERY: Duration = Duration::from_secs(1);
+
 /// What early acknowledgements have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EarlyAckCounts {
@@ -98,6 +103,10 @@ pub struct EarlyAcks {
     limit: usize,
     /// When to check for segments that must be sent again. None: no connection owes anything.
     check_at: Option<Time>,
+    /// When all stored segments were last sent again.
+    repeated_at: Option<Time>,
+    /// When to send all stored segments again, because the last repetition was too recent.
+    repeat_at: Option<Time>,
     /// The wait for an acknowledgement of a remote TCP: 4 round trips of the tunnel.
     wait: Duration,
     to_local: VecDeque<Symbol>,
@@ -117,6 +126,8 @@ impl Default for EarlyAcks {
             bytes: 0,
             limit: MAX_BYTES,
             check_at: None,
+            repeated_at: None,
+            repeat_at: None,
             wait: Duration::ZERO,
             to_local: VecDeque::new(),
             to_remote: VecDeque::new(),
@@ -266,11 +277,20 @@ impl EarlyAcks {
     }
 
     /// A new session has begun. `srtt` is its round-trip time. All stored segments are sent again, because the old
-    /// session may have lost them.
+    /// session may have lost them. If they were sent again less than a second ago, they are sent later.
     pub fn new_session(&mut self, now: Time, srtt: Duration) {
         self.pending.clear();
         self.compared = 0;
         self.wait = 4 * srtt;
+        self.repeat_at = Some(self.repeated_at.map_or(now, |last| now.max(last + REPEAT_EVERY)));
+        self.repeat_all(now);
+    }
+
+    /// Sends all stored segments again, if this is due.
+    fn repeat_all(&mut self, now: Time) {
+        if self.repeat_at.take_if(|at| *at <= now).is_none() {
+            return;
+        }
         for flow in self.flows.values_mut() {
             if flow.state == State::Reset {
                 self.to_remote.extend(flow.rst_for_remote(None));
@@ -279,11 +299,19 @@ impl EarlyAcks {
             self.counts.resent += again.len() as u64;
             self.to_remote.extend(again);
         }
+        if !self.to_remote.is_empty() {
+            self.repeated_at = Some(now);
+        }
     }
 
     /// Does what is due. `srtt` is the round-trip time of the tunnel; None: there is no session now, so nothing can be
     /// sent again.
     pub fn handle_timeout(&mut self, now: Time, srtt: Option<Duration>) {
+        match srtt {
+            Some(_) => self.repeat_all(now),
+            // The next session begins with a repetition.
+            None => self.repeat_at = None,
+        }
         if self.check_at.is_none_or(|at| at > now) {
             return;
         }
@@ -308,7 +336,7 @@ impl EarlyAcks {
 
     /// When to call [`EarlyAcks::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.check_at
+        [self.check_at, self.repeat_at].into_iter().flatten().min()
     }
 
     /// Resets all connections with data that was acknowledged early and is not delivered, because this end stops.

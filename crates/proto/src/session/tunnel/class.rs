@@ -85,7 +85,8 @@ pub struct Traffic {
 pub enum ClassRule {
     /// Packets with this differentiated services code point.
     Dscp(u8),
-    /// Packets of this IP protocol (6: TCP, 17: UDP) whose source or destination port is in a range.
+    /// Packets of this IP protocol (6: TCP, 17: UDP) whose source or destination port is in a range. A
+    /// range of dynamic ports (from 49152 on) does not match a packet whose other port is below 32768.
     Ports {
         /// The IP protocol number.
         protocol: u8,
@@ -108,6 +109,15 @@ pub struct ClassHints {
 /// IP protocol numbers (IANA).
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+
+/// The first dynamic port (RFC 6335, section 6). Clients get dynamic ports at random, so a port of a range from here on
+/// may be a client's port. Half or double the value does not name this range.
+const DYNAMIC: u16 = 49_152;
+/// The first port that Linux gives to clients (`net.ipv4.ip_local_port_range`). A packet with a lower port is one of a
+/// server at this port, and the other port is a client's random port: one in 16 lies in the range of mosh. With half the
+/// value, servers at ports from 16384 on are not recognised. Double the value hides the hint from mosh: its clients have
+/// ports from this value on.
+const CLIENT: u16 = 32_768;
 
 /// The names of code points (IANA registry "Differentiated Services Field Codepoints").
 const DSCP_NAMES: [(&str, u8); 23] = [
@@ -203,7 +213,8 @@ impl ClassHints {
         }
         let Some((source, destination)) = traffic.ports else { return Hint::None };
         let matches = |protocol: u8, first: u16, last: u16| {
-            protocol == traffic.protocol && [source, destination].iter().any(|port| (first..=last).contains(port))
+            let within = |port: u16, other: u16| (first..=last).contains(&port) && (first < DYNAMIC || other >= CLIENT);
+            protocol == traffic.protocol && (within(source, destination) || within(destination, source))
         };
         let rule = self.ports.iter().find(|(protocol, first, last, _)| matches(*protocol, *first, *last));
         rule.map_or(Hint::None, |(.., hint)| *hint)
@@ -300,6 +311,21 @@ mod tests {
             (port(TCP, 873), port(TCP, 443), port(UDP, 22)),
             ([Hint::Bulk; 2], [Hint::None; 2], [Hint::None; 2])
         );
+    }
+
+    /// A client of a QUIC server has a random port, which may lie in the range of mosh.
+    #[test]
+    fn a_random_port_of_a_client_gives_no_hint() {
+        let mut hints = ClassHints::default();
+        let both = |hints: &ClassHints, a, b| [hints.of(packet(0, UDP, a, b)), hints.of(packet(0, UDP, b, a))];
+        for server in [443, 4433, 8443, 32_767] {
+            assert_eq!(both(&hints, 60_500, server), [Hint::None; 2], "{server}");
+        }
+        for client in [32_768, 51_000, 60_500, 65_535] {
+            assert_eq!(both(&hints, client, 60_001), [Hint::Interactive; 2], "{client}");
+        }
+        hints.add(rule("udp/40000-61000"), Hint::Bulk);
+        assert_eq!(both(&hints, 60_500, 443), [Hint::Bulk; 2], "the range begins below the dynamic ports");
     }
 
     #[test]

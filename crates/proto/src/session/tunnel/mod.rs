@@ -91,10 +91,6 @@ use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The largest number of packets about the path that wait to be sent. A peer can ask for any number of
-/// answers. Half the value still answers two challenges of different addresses at once. Double the
-/// value only takes more memory.
-const MOST_PATH_PACKETS: usize = 4;
 /// When a time-out is handled this late, this end was suspended. Then the round trips under way are not measured. With half
 /// the value, a busy host may miss the samples of a slow path. With double the value, a suspension of 2 s makes the round-trip
 /// time of a short path look four times as long for some round trips.
@@ -145,6 +141,8 @@ pub struct Tunnel<P: InnerPacket> {
     path_packets: VecDeque<PathPacket>,
     /// Whether the peer must be told that the session ends.
     close: bool,
+    /// Whether the peer has ended the session.
+    closed: bool,
     events: VecDeque<TunnelEvent>,
     counts: SendCounts,
     balance: Balance,
@@ -204,6 +202,7 @@ impl<P: InnerPacket> Tunnel<P> {
             requested_probe: None,
             path_packets: VecDeque::new(),
             close: false,
+            closed: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
             balance: Balance::new(now),
@@ -221,19 +220,6 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The probe is the next packet that [`Session::poll_transmit`] returns.
     pub fn request_probe(&mut self, padding: u16) {
         self.requested_probe = Some(padding);
-    }
-
-    /// Requests a packet about the path: a challenge, or the answer to one. The packet leaves before
-    /// all other packets. At most four packets wait; a further one is dropped.
-    pub fn request_path_packet(&mut self, packet: PathPacket) {
-        if self.path_packets.len() < MOST_PATH_PACKETS && !self.path_packets.contains(&packet) {
-            self.path_packets.push_back(packet);
-        }
-    }
-
-    /// Whether a requested packet about the path waits to be sent.
-    pub fn has_path_packet(&self) -> bool {
-        !self.path_packets.is_empty()
     }
 
     /// Ends the session. A later [`Session::poll_transmit`] returns the packet that tells the peer
@@ -394,7 +380,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Packet::Feedback(feedback) => self.on_feedback(now, reception.waited, number, &feedback),
             Packet::Window(window) => self.receiver.window(now, &window),
             Packet::Probe { .. } | Packet::Challenge { .. } | Packet::Answer { .. } => {}
-            Packet::Close => self.events.push_back(TunnelEvent::Closed),
+            Packet::Close => self.note_closed(),
         }
     }
 

@@ -34,8 +34,12 @@ impl ReceivedNumbers {
     }
 
     /// Records that `number` arrived. Returns false if `number` has arrived before, or is older
-    /// than all remembered numbers.
+    /// than all remembered numbers. The number 2^64 - 1 is refused too: no end sends it, and it has
+    /// no next number.
     pub(super) fn insert(&mut self, number: u64) -> bool {
+        if number == u64::MAX {
+            return false;
+        }
         self.gaps += u64::from(number > self.largest.map_or(0, |largest| largest + 1));
         match self.largest {
             Some(largest) if number.saturating_add(REMEMBERED_NUMBERS) <= largest => return false,
@@ -113,6 +117,14 @@ mod tests {
         assert_eq!(numbers.ranges_down(0), vec![99_999..100_001; 1]);
         assert!(numbers.insert(100_000 + REMEMBERED_NUMBERS - 1));
         assert!(!numbers.contains(100_001) && numbers.contains(100_000));
+    }
+
+    #[test]
+    fn the_last_number_is_refused() {
+        let mut numbers = ReceivedNumbers::new();
+        assert!(!numbers.insert(u64::MAX) && numbers.insert(5) && !numbers.insert(u64::MAX));
+        assert!(numbers.insert(u64::MAX - 1) && !numbers.insert(u64::MAX) && !numbers.insert(u64::MAX - 1));
+        assert_eq!(numbers.ranges_down(0), vec![u64::MAX - 1..u64::MAX; 1]);
     }
 
     #[test]

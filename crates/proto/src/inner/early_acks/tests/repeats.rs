@@ -141,3 +141,28 @@ fn a_new_session_repeats_what_is_not_acknowledged() {
     open.see(ms(40), &[]);
     assert!(open.early().is_none());
 }
+
+/// A peer begins a hundred sessions within a second. The stored segments are sent again at once, and one second later.
+#[test]
+fn many_new_sessions_repeat_once_a_second() {
+    let mut open = Opened::new(Seg::default());
+    for n in 0..3 {
+        open.data(1001 + 1000 * n, 1000);
+    }
+    open.see(ms(10), &[]);
+    open.early().unwrap();
+    let repeated = |open: &mut Opened| std::iter::from_fn(|| open.acks.poll_remote()).count();
+    open.acks.new_session(ms(20), Duration::from_millis(500));
+    assert_eq!(repeated(&mut open), 3);
+    for n in 0..100 {
+        open.acks.new_session(ms(30 + 9 * n), Duration::from_millis(500));
+    }
+    assert_eq!(repeated(&mut open), 0);
+    let srtt = Some(Duration::from_millis(500));
+    (100..=101).for_each(|n| open.acks.handle_timeout(ms(10 * n), srtt));
+    assert!(repeated(&mut open) == 0 && open.acks.poll_timeout().is_some_and(|at| at <= ms(1_020)));
+    open.acks.handle_timeout(ms(1_020), srtt);
+    assert_eq!(repeated(&mut open), 3, "the last session may have lost them");
+    open.acks.handle_timeout(ms(1_030), srtt);
+    assert_eq!(repeated(&mut open), 0);
+}

@@ -1,0 +1,78 @@
+//! Delivery: takes packets and events out of the peers' tunnels, and gives the packets to the inside.
+//!
+//! Delivery does not depend on sending. While the caller's socket is blocked, the caller takes no datagrams, and peers
+//! wait for their turn to send. Their packets must not wait too: otherwise one full socket would stop the traffic in the
+//! other direction, and the packets would take memory.
+
+use super::{Endpoint, get};
+use crate::inner::Inner;
+use crate::secure::PeerId;
+use crate::session::tunnel::{Delivered, InnerPacket};
+use ripstop_base::Time;
+use ripstop_codes::Symbol;
+
+impl Endpoint {
+    /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the
+    /// packet's bytes. An ICMP message of this end about a packet that was too long for a peer
+    /// counts as a packet of this peer.
+    ///
+    /// A caller that cannot send may call this method without [`Endpoint::poll_transmit`].
+    pub fn poll_deliver(&mut self) -> Option<(PeerId, Delivered<Symbol>)> {
+        if self.delivered.is_empty() {
+            self.collect_ready();
+        }
+        self.delivered.pop_front()
+    }
+
+    /// Collects from the peers that wait for their turn to send. There are none after
+    /// [`Endpoint::poll_transmit`] has returned None.
+    fn collect_ready(&mut self) {
+        let mut at = 0;
+        // Collecting may make further peers ready. They are added at the end of the list.
+        while let Some(peer) = self.ready.get(at).copied() {
+            at += 1;
+            if get(&mut self.paths, peer).is_some_and(|path| !path.is_collected) {
+                self.collect(self.now, peer);
+            }
+        }
+    }
+
+    /// Collects the packets and events of a peer's tunnel, and updates the peer's memory and time-out. A packet whose
+    /// source is not in the peer's allowed IPs is dropped.
+    pub(super) fn collect(&mut self, now: Time, peer: PeerId) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        path.is_collected = true;
+        let rtt = path.tunnel.as_ref().map(|tunnel| tunnel.srtt());
+        self.shortest_rtt = [self.shortest_rtt, rtt].into_iter().flatten().min();
+        let routes = &self.routes;
+        let is_allowed = |delivered: &Delivered<Symbol>| {
+            let source = Inner::parse(inner_packet(delivered)).map(|inner| inner.source);
+            source.is_ok_and(|source| routes.find(source) == Some(peer))
+        };
+        while let Some(delivered) = path.poll_deliver(now, is_allowed, &mut self.counters.wrong_source) {
+            self.delivered.push_back((peer, delivered));
+        }
+        path.take_events(now, &mut self.events);
+        if path.end_false_session() {
+            self.counters.false_reports += 1;
+            self.secure.forget(peer);
+        }
+        self.account(peer);
+        self.reschedule(now, peer);
+    }
+}
+
+/// The bytes of the inner packet that [`Endpoint::poll_deliver`] gave.
+pub fn inner_packet(delivered: &Delivered<Symbol>) -> &[u8] {
+    let bytes = delivered.payload.as_slice();
+    // The first byte of the symbol is not part of the packet. The tunnel has checked `len` against
+    // the symbol, so the range lies within the symbol.
+    bytes.get(1..1 + delivered.meta.len as usize).unwrap_or(&[])
+}
+
+/// An ICMP message of this end, in the form of a packet for the inside.
+pub(super) fn answer(message: &[u8]) -> Option<Delivered<Symbol>> {
+    let payload = Symbol::from_parts(&[&[0], message]);
+    let meta = payload.meta()?;
+    Some(Delivered { payload, meta })
+}
