@@ -4,12 +4,8 @@ use super::budget::WorkBudget;
 use super::peer_path::PeerPath;
 use super::{Endpoint, get};
 use crate::secure::PeerId;
-use crate::session::tunnel::Tunnel;
+use crate::session::tunnel::{REPORT_WORK, Tunnel};
 use ripstop_base::Time;
-
-/// Work for each segment that a report is compared with, in units of [`Tunnel::work`]: see the constant of this name in
-/// `session/tunnel/bounds.rs`. With half or double the value, reports count as half or twice the work.
-const REPORT_WORK: u64 = 200;
 
 impl Endpoint {
     /// Updates the memory budget after a change of a peer's session. Shrinks sessions if the budget

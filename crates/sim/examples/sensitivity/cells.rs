@@ -136,7 +136,7 @@ fn shares(all: &mut Vec<Cell>, tuning: &str) {
         let traffic = Traffic::new().tunnel("t", tcp, tuning);
         all.push(cell(group, format!("{}%", path.loss * 100.0), path, Figure::Share, traffic, 3));
     };
-    for loss in [0.0, 0.01, 0.02, 0.05, 0.10, 0.20, 0.30] {
+    for loss in [0.0, 0.001, 0.01, 0.02, 0.05, 0.10, 0.20, 0.30] {
         one("cubic", &Path::new(20.0, 100.0, loss), "linux-cubic");
         one("bbr", &Path::new(20.0, 100.0, loss), "bbr");
     }

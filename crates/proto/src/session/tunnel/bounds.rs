@@ -10,7 +10,7 @@ use ripstop_base::Time;
 /// Work for each lost symbol that a report is compared with, in units of [`Tunnel::work`]. One unit
 /// is one byte that is combined. A comparison takes about 10 ns, the time for 200 bytes. With half
 /// or double the value, a peer's reports count as half or twice the work.
-const REPORT_WORK: u64 = 200;
+pub(crate) const REPORT_WORK: u64 = 200;
 /// Memory of one packet in a queue besides its bytes. Unit: bytes. Half or double the value makes
 /// the figure for small packets too low or too high.
 const PACKET: usize = 128;

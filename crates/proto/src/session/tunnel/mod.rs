@@ -60,6 +60,7 @@ mod status;
 mod transmit;
 
 pub use blocks::BlockCounts;
+pub(crate) use bounds::REPORT_WORK;
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
 pub use config::{BlockLength, BlockSettings, Code, RateMode, TunnelConfig};
 pub use event::{PathPacket, TunnelEvent};

@@ -344,12 +344,12 @@ impl<P: InnerPacket> Receiver<P> {
         self.order.poll()
     }
 
-    /// The counts so far.
     /// Bytes of all datagrams received so far.
     pub(super) fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
 
+    /// The counts so far.
     pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
         let discarded = self.decoder.counters().discarded;
         (ReceiveCounts { discarded, ..self.counts }, self.order.counts())

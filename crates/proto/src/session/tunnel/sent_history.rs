@@ -41,7 +41,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub(super) enum Content {
     /// Source symbol `id`.
     Source(u64),
-    /// An exact repair for the group with this number (see `repair.rs`).
+    /// An exact repair for the group with this number (see `repair/`).
     Exact(u64),
     /// The proactive repair with this number.
     Proactive(u64),

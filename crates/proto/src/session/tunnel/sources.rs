@@ -60,7 +60,7 @@ pub(super) struct Sources<P> {
     lost: IdRanges,
     /// Symbols of interactive flows, ascending. All symbols before `tail` have been removed.
     interactive: VecDeque<u64>,
-    /// For each flow bucket (see `ingress.rs`), the number of the bucket's last symbol that must be
+    /// For each flow bucket (see `ingress/`), the number of the bucket's last symbol that must be
     /// delivered in order.
     last_of_flow: Vec<Option<u64>>,
     /// For each flow bucket, the number of its symbols that may not have arrived.

@@ -244,6 +244,11 @@ impl Competition {
         if running > self.interval && event || running > 2.0 * self.interval { Turn::Test } else { Turn::GoOn }
     }
 
+    /// The rate of the window, byte/s.
+    pub(super) fn rate(&self, path: &PathState) -> f64 {
+        self.cubic.get() / path.srtt.max(1e-3)
+    }
+
     /// Takes a congestion event: cuts the window, at most one time in a round trip. Returns whether the window was cut.
     pub(super) fn on_congestion(&mut self, now: Time, path: &PathState, tuning: &Tuning) -> bool {
         let due = now.since(self.last_event).as_secs_f64() >= path.srtt;

@@ -238,7 +238,7 @@ impl Fair {
     /// The pacing rate, byte/s, when `waiting` bytes wait to be sent.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
         if let (State::Compete, Some(competition)) = (self.state, &self.competition) {
-            return (self.tuning.compete_gain * competition.cubic.get() / self.path.srtt.max(1e-3)).max(MIN_RATE);
+            return (self.tuning.compete_gain * competition.rate(&self.path)).max(MIN_RATE);
         }
         // If more than a window of bytes waits, the inner traffic has no slow start of its own.
         // Then this sender must start slowly itself.

@@ -141,7 +141,7 @@ impl Fair {
     pub(super) fn leave(&mut self) {
         if let Some(competition) = self.competition.take() {
             self.left = Some(Left::new(self.last, &competition));
-            self.set_bandwidth(competition.cubic.get() / self.path.srtt.max(1e-3));
+            self.set_bandwidth(competition.rate(&self.path));
         }
         self.enter(State::Cruise);
     }

@@ -20,7 +20,7 @@ impl Fair {
             },
             starting: matches!(self.state, State::Startup),
             bandwidth: match (self.state, &self.competition) {
-                (State::Compete, Some(competition)) => competition.cubic.get() / self.path.srtt.max(1e-3),
+                (State::Compete, Some(competition)) => competition.rate(&self.path),
                 _ => self.path.bandwidth,
             },
             min_rtt: self.path.min_rtt,

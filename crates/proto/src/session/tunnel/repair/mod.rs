@@ -8,7 +8,7 @@
 //! these repairs arrived asks for the same holes again.
 //!
 //! *Proactive repairs* are sent before a report of a loss. They protect packets of *interactive*
-//! flows (which use little of the path's rate, see `ingress.rs`) or of *bulk* flows (all other
+//! flows (which use little of the path's rate, see `ingress/`) or of *bulk* flows (all other
 //! flows). [`crate::control::redundancy`] has the rules for the number of repairs.
 
 mod budget;
