@@ -46,6 +46,11 @@ pub(super) const MORE_THAN_AQM: f64 = 0.01;
 const MOST_JITTER: f64 = 0.5;
 
 impl Fair {
+    /// Whether the disturbance of the start-up is over.
+    pub(super) fn has_settled(&self) -> bool {
+        self.rounds.count as f64 >= self.started_up_round as f64 + self.tuning.settle_rounds
+    }
+
     /// Whether no probe of this sender disturbed `round`.
     pub(super) fn is_calm(&self, round: &Round) -> bool {
         let since = round.began.since(self.disturbed).as_secs_f64();

@@ -157,7 +157,7 @@ impl Fair {
     /// Begins a loss test if one is due.
     pub(super) fn begin_loss_test(&mut self, report: &Report) -> bool {
         let floor = self.path.erasure.get();
-        let due = LossTest::is_due(floor, self.confirmed) && self.rounds.count >= self.started_up_round + 4;
+        let due = LossTest::is_due(floor, self.confirmed) && self.has_settled();
         let full = report.rate.is_some_and(|rate| !rate.app_limited);
         let per_s = self.path.bandwidth / self.path.packet;
         let begins = due && full && LossTest::can_end(floor, report.losses.dispersion(), per_s, self.path.srtt);

@@ -254,16 +254,16 @@ impl Fair {
         let path = &self.path;
         match self.state {
             State::Startup => self.tuning.startup_gain,
-            State::Drain => 0.4,
-            State::Down => 1.0 - self.excess_part().clamp(0.05, 0.2),
-            State::Test(_) => 0.8,
+            State::Drain => self.tuning.drain_gain,
+            State::Down => 1.0 - self.excess_part().clamp(self.tuning.down_least, self.tuning.down_most),
+            State::Test(_) => self.tuning.test_gain,
             State::LossTest(test) => test.gain(),
             State::Up => self.probe.gain(&self.tuning),
             State::Compete => self.tuning.compete_gain,
             State::Cruise if self.scavenge.backs_off(self.last) => scavenge::LEAST_GAIN,
             State::Cruise if !self.rounds.standing => 1.0,
             State::Cruise => match self.mode {
-                Mode::Fair | Mode::Strict => 1.0 - self.excess_part().clamp(0.0, 0.3),
+                Mode::Fair | Mode::Strict => 1.0 - self.excess_part().clamp(0.0, self.tuning.yield_most),
                 Mode::Scavenge => self.scavenge.gain(self.last, path, path.short_queue(&self.tuning)),
             },
         }
@@ -280,7 +280,7 @@ impl Fair {
         let gain = match self.state {
             State::Startup | State::Drain => self.tuning.startup_gain,
             State::Down | State::Cruise | State::LossTest(_) => self.tuning.window_gain,
-            State::Up => (self.probe.gain(&self.tuning) + 0.25).max(self.tuning.window_gain),
+            State::Up => (self.probe.gain(&self.tuning) + self.tuning.probe_room).max(self.tuning.window_gain),
             State::Test(test) => return test.flight as u64,
             State::Compete => {
                 let window = self.competition.map_or(0.0, |c| c.cubic.get()).max(2.0 * path.packet);
@@ -378,9 +378,7 @@ impl Fair {
         if matches!(self.state, State::Cruise) && short && round.all.packets > 0 {
             self.path.learn_dispersion(round);
         }
-        if self.rounds.count < self.started_up_round + 4
-            || matches!(self.state, State::Compete | State::Test(_) | State::LossTest(_))
-        {
+        if !self.has_settled() || matches!(self.state, State::Compete | State::Test(_) | State::LossTest(_)) {
             return;
         }
         let least = if round.app_limited { self.tuning.unsure_cut * self.path.bandwidth } else { 0.0 };
@@ -420,17 +418,17 @@ impl Fair {
         let margin = 0.5 * path.report_every * path.bandwidth + 3.0 * path.packet;
         match self.state {
             State::Startup => {
-                if self.startup.queue_shows(path) {
+                if self.startup.queue_shows(path, &self.tuning) {
                     self.enter(State::Drain);
                 }
             }
             State::Drain => {
-                if in_flight <= path.bdp() + path.packet || spent > 6.0 * path.srtt {
+                if in_flight <= path.bdp() + path.packet || spent > self.tuning.drain_for * path.srtt {
                     self.enter(State::Down);
                 }
             }
             State::Down => {
-                if self.excess <= 0.0 || spent > 4.0 * path.response() {
+                if self.excess <= 0.0 || spent > self.tuning.down_for * path.response() {
                     self.enter(State::Cruise);
                 }
             }

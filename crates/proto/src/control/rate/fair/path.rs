@@ -135,7 +135,7 @@ impl PathState {
         let packets = f64::from(packets);
         self.loss_mean += (f64::from(lost) - self.loss_mean * packets) / LOSS_MEAN.max(packets);
         self.top *= (-dt / TOP_DECAY).exp();
-        self.erasure.fade(dt, 1.5 + 6.0 * self.min_rtt);
+        self.erasure.fade(dt, tuning.erasure_memory + tuning.erasure_rounds * self.min_rtt);
         if let Some(delay) = report.one_way_delay {
             self.queue.offer(report.now, delay);
         }
@@ -160,7 +160,7 @@ impl PathState {
             self.min_rtt = rtt;
             self.min_rtt_renewed = now;
         } else if now.since(self.min_rtt_renewed).as_secs_f64() > RTT_RENEWED && self.is_short(tuning) {
-            self.min_rtt += (rtt - self.min_rtt) * 0.05;
+            self.min_rtt += (rtt - self.min_rtt) * tuning.renewal;
         }
     }
 

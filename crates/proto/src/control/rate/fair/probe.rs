@@ -100,7 +100,7 @@ impl Probe {
     pub(super) fn ends(&mut self, spent: f64, report: &Report, path: &PathState, margin: f64, tuning: &Tuning) -> bool {
         let least = path.min_rtt.max(1.5 * path.report_every);
         let full = report.in_flight as f64 >= self.gain(tuning) * path.bdp() + margin;
-        let queued = path.queue.delay() > 0.2 * path.min_rtt + 0.003;
+        let queued = path.queue.delay() > tuning.probe_queue_part * path.min_rtt + tuning.probe_queue;
         let exceeded = path.probe_exceeds(self.settled);
         let ends = spent > least && (full || queued || exceeded || spent > 2.5 * least);
         if ends {

@@ -150,7 +150,7 @@ impl Fair {
     pub(super) fn test_is_due(&self, report: &Report) -> bool {
         let least = self.tuning.compete_after * self.path.response() + 2.0 * self.path.srtt;
         self.mode != Mode::Scavenge
-            && self.rounds.count >= self.started_up_round + 4
+            && self.has_settled()
             && self.path.long_for(report.now) > least.max(self.tuning.compete_after_least)
     }
 

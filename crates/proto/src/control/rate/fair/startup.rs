@@ -72,8 +72,9 @@ impl Startup {
     }
 
     /// Whether the reports show a queue, so that start-up ends.
-    pub(super) fn queue_shows(&mut self, path: &PathState) -> bool {
-        let limit = (path.min_rtt / 8.0).max((path.min_rtt / 2.0).min(0.008));
+    pub(super) fn queue_shows(&mut self, path: &PathState, tuning: &Tuning) -> bool {
+        let short = (path.min_rtt / 2.0).min(tuning.startup_queue);
+        let limit = (tuning.startup_queue_part * path.min_rtt).max(short);
         let queued = path.queue.delay() > limit + 2.0 * path.queue.jitter();
         self.queued_reports = if queued { self.queued_reports + 1 } else { 0 };
         self.queued_reports >= 3
@@ -81,7 +82,7 @@ impl Startup {
 
     /// Handles the end of a round. Returns whether start-up ends because the rate no longer grows.
     pub(super) fn end_round(&mut self, round: &Round, path: &mut PathState, tuning: &Tuning) -> bool {
-        let grew = round.max_delivered >= 1.25 * self.full_rate;
+        let grew = round.max_delivered >= tuning.startup_growth * self.full_rate;
         let unproven = self.unproven;
         if grew && f64::from(unproven.lost) <= tuning.overshoot * f64::from(unproven.packets) {
             // The rate has grown, so the packets of the round before were sent below the path's

@@ -226,6 +226,75 @@ tuning! {
     /// CUBIC's constant C (RFC 9438). Half the value grows more slowly than other CUBIC flows, and
     /// double the value faster.
     cubic_c, "cubic-c": 0.4, "packets/s^3";
+    /// Pacing gain after the start-up, until its queue has drained.
+    ///
+    /// Half the value drains the queue sooner, and the path runs idle more often. Double the value keeps the queue of the
+    /// start-up for longer.
+    drain_gain, "drain-gain": 0.4, "share of the rate";
+    /// The drain ends after this number of round trips in any case.
+    ///
+    /// The queue then belongs to others. Half the value leaves a part of a long queue to the cruise. Double the value sends
+    /// at the low gain for longer beside others.
+    drain_for, "drain-for": 6.0, "round trips";
+    /// Start-up ends when the queue is longer than this time, or than half of the least round trip, or than
+    /// `startup-queue-part`, whichever counts.
+    ///
+    /// Half the value ends the start-up for jitter. Double the value fills short queues.
+    startup_queue, "startup-queue": 0.008, "s";
+    /// See `startup-queue`. It is the growth of the delay that ends the slow start of CUBIC (HyStart).
+    ///
+    /// Half the value ends the start-up early on long paths. Double the value delays the inner TCP, which then leaves its
+    /// slow start.
+    startup_queue_part, "startup-queue-part": 0.125, "share of a round trip";
+    /// The start-up goes on while the delivered rate grows by this factor in a round (as in BBR).
+    ///
+    /// Half the excess overshoots for longer. Double the excess ends the start-up in a round in which the inner TCP sent
+    /// little.
+    startup_growth, "startup-growth": 1.25, "gain";
+    /// Rounds after the start-up during which losses and queues say nothing of others: they are the start-up's own.
+    ///
+    /// Half the value takes the losses of the start-up for a full path. Double the value reacts to others later.
+    settle_rounds, "settle-rounds": 4.0, "rounds";
+    /// After a probe, the pacing gain is less than 1 by at least this share.
+    ///
+    /// Half the value drains the queue of a probe for longer. Double the value leaves the path idle for a moment.
+    down_least, "down-least": 0.05, "share of the rate";
+    /// After a probe, the pacing gain is less than 1 by at most this share.
+    ///
+    /// Half the value drains the queue of a probe for longer. Double the value lets the inner TCP see a gap.
+    down_most, "down-most": 0.2, "share of the rate";
+    /// The queue of a probe drains for at most this number of round trips, report interval included.
+    ///
+    /// Half the value leaves a rest of the queue. Double the value sends less for longer beside others.
+    down_for, "down-for": 4.0, "round trips";
+    /// While a queue stands, the pacing gain is less than 1 by at most this share.
+    ///
+    /// Half the value yields more slowly to others. Double the value lets the path run idle when the queue goes.
+    yield_most, "yield-most": 0.3, "share of the rate";
+    /// During a probe, the window exceeds the gain by this share of the bandwidth-delay product.
+    ///
+    /// Half the value makes the window end a probe. Double the value has no effect while the pacing gain holds.
+    probe_room, "probe-room": 0.25, "share of the window";
+    /// A probe ends when the queue is longer than this time plus `probe-queue-part`.
+    ///
+    /// Half the value ends probes for jitter. Double the value makes longer queues on short paths.
+    probe_queue, "probe-queue": 0.003, "s";
+    /// See `probe-queue`. Half the value ends a probe before a report shows more rate. Double the value makes longer queues.
+    probe_queue_part, "probe-queue-part": 0.2, "share of the least round-trip time";
+    /// Pacing gain during a queue test. The window of the test limits the flight already.
+    ///
+    /// Half the value lets others take more during the test. Double the value sends a burst into the queue.
+    test_gain, "test-gain": 0.8, "share of the rate";
+    /// The erasure floor forgets within this time plus `erasure-rounds`.
+    ///
+    /// Half the value makes the floor vary more. Double the value follows a change of the losses later.
+    erasure_memory, "erasure-memory": 1.5, "s";
+    /// See `erasure-memory`. The value matters on long paths.
+    erasure_rounds, "erasure-rounds": 6.0, "round trips";
+    /// The part by which an outdated least round-trip time moves to a new sample while the queue is short.
+    ///
+    /// Half the value follows a longer path later. Double the value may take a queue of the sender's own for the path.
+    renewal, "renewal": 0.05, "share of the difference";
     /// Pacing gain in a competition.
     ///
     /// Linux paces CUBIC at 1.2 times the window per round trip. With half the excess, the window is
