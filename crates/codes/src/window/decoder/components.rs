@@ -35,11 +35,13 @@ pub(super) struct Component<P> {
     /// longest repair that arrived since the component last had no rows. The length of this repair
     /// stands for the length of every repair.
     pub(super) longest: Option<P>,
+    /// The bytes of the lists in `raws` ([`Raw::lists`]).
+    pub(super) lists: usize,
 }
 
 impl<P: Payload> Component<P> {
     pub(super) fn new(pivots: Pivots) -> Component<P> {
-        Component { space: Echelon::new(pivots, P::CONTENT), raws: Vec::new(), longest: None }
+        Component { space: Echelon::new(pivots, P::CONTENT), raws: Vec::new(), longest: None, lists: 0 }
     }
 
     /// Removes all rows.
@@ -47,6 +49,7 @@ impl<P: Payload> Component<P> {
         self.space.clear();
         self.raws.clear();
         self.longest = None;
+        self.lists = 0;
     }
 }
 
@@ -272,19 +275,24 @@ impl<P: Payload> Decoder<P> {
         (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         self.renumber_columns();
         // `other` is emptied but not dropped, so that the next new component uses its memory.
+        self.current.lists += other.lists;
         other.clear();
         self.others.components[number as usize] = other;
+        self.fold_again(0);
         self.others.vacant.push(number);
     }
 
-    /// Removes all rows from all components.
+    /// The number of components, with those without rows.
+    pub(super) fn components(&self) -> u32 {
+        self.others.components.len() as u32
+    }
+
+    /// Removes all rows from all components, and frees the memory of the components.
     pub(super) fn clear_rows(&mut self) {
         self.current.clear();
-        for component in &mut self.others.components {
-            component.clear();
-        }
-        self.others.vacant.clear();
-        self.others.vacant.extend((0..self.others.components.len() as u32).filter(|n| *n != self.current_id));
-        (self.others.rows, self.others.bytes, self.others.slots) = (0, 0, 0);
+        self.current_id = 0;
+        self.others = OtherComponents::new(self.pivots);
+        self.unfinished.clear();
+        self.folding = None;
     }
 }
