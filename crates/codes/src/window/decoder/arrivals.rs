@@ -159,6 +159,7 @@ impl<P: Payload> Decoder<P> {
             None => keep_longest(&mut self.current.longest, payload),
         }
         self.add_pivot(Some(added));
+        self.current_held = self.current.held();
         self.settle();
         Arrival::Innovative
     }

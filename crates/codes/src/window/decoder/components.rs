@@ -39,6 +39,11 @@ pub(super) struct Component<P> {
     pub(super) lists: usize,
 }
 
+/// The memory that a component may hold besides its rows while it is not the current one. Unit: bytes. The next rows
+/// use this memory. With half the value, small components allocate more often. Double the value takes up to twice the
+/// memory when thousands of components have become empty.
+const SPARE: usize = 4096;
+
 impl<P: Payload> Component<P> {
     pub(super) fn new(pivots: Pivots) -> Component<P> {
         Component { space: Echelon::new(pivots, P::CONTENT), raws: Vec::new(), longest: None, lists: 0 }
@@ -50,6 +55,22 @@ impl<P: Payload> Component<P> {
         self.raws.clear();
         self.longest = None;
         self.lists = 0;
+    }
+
+    /// The bytes that the component takes, with spare capacity and without payloads.
+    pub(super) fn held(&self) -> usize {
+        let raws = self.raws.capacity() * size_of::<Option<Raw<P>>>();
+        size_of::<Component<P>>() + self.space.held() + raws + self.lists
+    }
+
+    /// Frees memory that earlier rows have left. The component may then hold four times as much as its rows need, and
+    /// [`SPARE`].
+    fn trim(&mut self) {
+        let needed = self.space.needed() + self.raws.len() * size_of::<Option<Raw<P>>>() + self.lists;
+        if self.held() > size_of::<Component<P>>() + 4 * needed + SPARE {
+            self.space.shrink_to_fit();
+            self.raws.shrink_to_fit();
+        }
     }
 }
 
@@ -81,6 +102,8 @@ pub(super) struct OtherComponents<P> {
     bytes: usize,
     /// The number of stored repairs of these components.
     slots: usize,
+    /// The bytes that these components hold ([`Component::held`]).
+    held: usize,
     /// The components that contain unknown members of the repair that is being handled. The current
     /// component may be among them.
     concerned: Vec<u32>,
@@ -95,6 +118,7 @@ impl<P: Payload> OtherComponents<P> {
             rows: 0,
             bytes: 0,
             slots: 0,
+            held: 0,
             concerned: Vec::new(),
         }
     }
@@ -104,14 +128,14 @@ impl<P: Payload> OtherComponents<P> {
         self.rows
     }
 
-    /// The number of bytes that the matrices of these components take.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// The number of stored repairs of these components.
     pub(super) fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// The bytes that these components hold.
+    pub(super) fn held(&self) -> usize {
+        self.held
     }
 }
 
@@ -130,18 +154,22 @@ impl<P: Payload> Decoder<P> {
             return;
         }
         self.drop_unused_payloads();
-        let OtherComponents { components, vacant, rows, bytes, slots, .. } = &mut self.others;
+        self.current.trim();
+        let OtherComponents { components, vacant, rows, bytes, slots, held, .. } = &mut self.others;
         if self.current.space.rows() == 0 {
             vacant.push(self.current_id);
         }
         *rows += self.current.space.rows();
         *bytes += self.current.space.bytes();
         *slots += self.current.space.slots_used();
+        *held += self.current.held();
         std::mem::swap(&mut self.current, &mut components[self.current_id as usize]);
         std::mem::swap(&mut self.current, &mut components[component as usize]);
         *rows -= self.current.space.rows();
         *bytes -= self.current.space.bytes();
         *slots -= self.current.space.slots_used();
+        self.current_held = self.current.held();
+        *held -= self.current_held;
         self.current_id = component;
     }
 
@@ -243,7 +271,9 @@ impl<P: Payload> Decoder<P> {
             }
             None if self.current.space.rows() > 0 => {
                 let vacant = self.others.vacant.pop().unwrap_or_else(|| {
-                    self.others.components.push(Component::new(self.pivots));
+                    let new = Component::new(self.pivots);
+                    self.others.held += new.held();
+                    self.others.components.push(new);
                     (self.others.components.len() - 1) as u32
                 });
                 self.select(vacant);
@@ -262,6 +292,7 @@ impl<P: Payload> Decoder<P> {
         self.others.rows -= other.space.rows();
         self.others.bytes -= other.space.bytes();
         self.others.slots -= other.space.slots_used();
+        self.others.held -= other.held();
         self.counters.work_bytes += other.space.bytes() as u64;
         self.current.space.reserve_columns(other.space.columns_used());
         let first = self.current.space.rows();
@@ -277,6 +308,8 @@ impl<P: Payload> Decoder<P> {
         // `other` is emptied but not dropped, so that the next new component uses its memory.
         self.current.lists += other.lists;
         other.clear();
+        other.trim();
+        self.others.held += other.held();
         self.others.components[number as usize] = other;
         self.fold_again(0);
         self.others.vacant.push(number);
@@ -290,9 +323,15 @@ impl<P: Payload> Decoder<P> {
     /// Removes all rows from all components, and frees the memory of the components.
     pub(super) fn clear_rows(&mut self) {
         self.current.clear();
+        self.current.trim();
+        self.current_held = self.current.held();
         self.current_id = 0;
         self.others = OtherComponents::new(self.pivots);
         self.unfinished.clear();
         self.folding = None;
     }
 }
+
+#[cfg(test)]
+#[path = "components/tests.rs"]
+mod tests;

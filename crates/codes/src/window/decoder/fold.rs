@@ -136,6 +136,7 @@ impl<P: Payload> Decoder<P> {
         }
         let done = rest.is_empty();
         self.current.raws = raws;
+        self.current_held = self.current.held();
         self.payload_work = work;
         done
     }

@@ -125,6 +125,8 @@ pub struct Decoder<P> {
     /// Symbols from `base` on that were given up one by one.
     gone: IdRanges,
     current: Component<P>,
+    /// The bytes that the current component holds ([`Component::held`]), when they were last counted.
+    current_held: usize,
     current_id: u32,
     /// All components except the current one.
     others: OtherComponents<P>,
@@ -176,6 +178,7 @@ impl<P: Payload> Decoder<P> {
             free: IdRanges::new(),
             gone: IdRanges::new(),
             current: Component::new(pivots),
+            current_held: 0,
             current_id: 0,
             others: OtherComponents::new(pivots),
             decoded: VecDeque::new(),
@@ -291,12 +294,11 @@ impl<P: Payload> Decoder<P> {
         self.free.len() as usize
     }
 
-    /// The bytes of memory that the decoder holds: payloads, records of symbols, stored repairs, rows. The figure is
-    /// approximate: each stored repair counts as long as the longest payload that has arrived.
+    /// The bytes of memory that the decoder holds: payloads, records of symbols, stored repairs, rows, spare memory.
+    /// The figure is approximate: each stored repair counts as long as the longest payload that has arrived.
     pub fn bytes(&self) -> usize {
         let raws = self.current.space.slots_used() + self.others.slots();
-        let rows = self.current.space.bytes() + self.others.bytes();
-        self.symbols.bytes() + raws * self.longest + rows + self.later_bytes
+        self.symbols.bytes() + raws * self.longest + self.later_bytes + self.current_held + self.others.held()
     }
 
     /// Discards all waiting rows with their stored repairs, and frees their memory. The symbols that were seen but not
