@@ -22,6 +22,11 @@ use ripstop_gf256::CHUNK;
 /// the excess, components that lack an eighth of their rows stay incomplete. Double the excess takes 1.4 times the work.
 const COMPLETED: usize = 4;
 
+/// The work of one member in the search for the components of a repair that is then refused. Unit: bytes, as in
+/// [`work_bytes`](super::DecoderCounters::work_bytes). A search reads a symbol's record and a component: about 10 ns,
+/// the time for 200 bytes. With half or double the value, refused repairs count as half or twice the work.
+const SEARCH_WORK: u64 = 200;
+
 /// Rows that share unknown symbols, directly or through other rows. A component is never split,
 /// even when its rows no longer share unknown symbols.
 #[derive(Clone, Debug)]
@@ -107,6 +112,10 @@ pub(super) struct OtherComponents<P> {
     /// The components that contain unknown members of the repair that is being handled. The current
     /// component may be among them.
     concerned: Vec<u32>,
+    /// For each component, the number of the last search that found it.
+    found: Vec<u64>,
+    /// The number of searches so far.
+    searches: u64,
 }
 
 impl<P: Payload> OtherComponents<P> {
@@ -120,6 +129,8 @@ impl<P: Payload> OtherComponents<P> {
             slots: 0,
             held: 0,
             concerned: Vec::new(),
+            found: Vec::new(),
+            searches: 0,
         }
     }
 
@@ -135,7 +146,7 @@ impl<P: Payload> OtherComponents<P> {
 
     /// The bytes that these components hold.
     pub(super) fn held(&self) -> usize {
-        self.held
+        self.held + self.found.capacity() * size_of::<u64>()
     }
 }
 
@@ -195,15 +206,19 @@ impl<P: Payload> Decoder<P> {
     pub(super) fn find_concerned(&mut self, members: &Members, unknown: usize, unheard: usize) -> bool {
         let mut concerned = std::mem::take(&mut self.others.concerned);
         concerned.clear();
-        let first = self.unknown.first_in(&members.tail());
-        let mut rows = 1;
+        let mut found = std::mem::take(&mut self.others.found);
+        found.resize(self.others.components.len(), 0);
+        self.others.searches += 1;
+        let (first, mut rows, mut visited) = (self.unknown.first_in(&members.tail()), 1, 0);
         if self.others.rows == 0 && first.is_some_and(|id| self.is_in_row(id)) {
             // All rows are in the current component.
             concerned.push(self.current_id);
         } else if self.rows() > 0 {
             for id in self.unknown_or_single(members) {
+                visited += 1;
                 let Some(Cell::Pivot(place) | Cell::Free(place)) = self.cell(id) else { continue };
-                if concerned.last() != Some(&place.component) && !concerned.contains(&place.component) {
+                let last = std::mem::replace(&mut found[place.component as usize], self.others.searches);
+                if last != self.others.searches {
                     concerned.push(place.component);
                     rows += self.space_of(place.component).rows();
                     // The list must be complete unless the repair is refused.
@@ -213,6 +228,7 @@ impl<P: Payload> Decoder<P> {
                 }
             }
         }
+        self.others.found = found;
         if self.limits.matrix == usize::MAX && self.limits.rows == usize::MAX {
             // There is no limit.
             self.others.concerned = concerned;
@@ -228,8 +244,12 @@ impl<P: Payload> Decoder<P> {
         }
         self.others.concerned = concerned;
         let others = self.others.bytes + self.current.space.bytes() - bytes;
-        (rows <= self.limits.rows || self.can_complete(members, rows - 1 + columns + unheard))
-            && others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
+        let fits = (rows <= self.limits.rows || self.can_complete(members, rows - 1 + columns + unheard))
+            && others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix;
+        if !fits {
+            self.counters.work_bytes += visited * SEARCH_WORK;
+        }
+        fits
     }
 
     /// The largest number of unknown symbols of rows above [`Limits::rows`](super::Limits::rows).
@@ -268,6 +288,9 @@ impl<P: Payload> Decoder<P> {
             Some(largest) => {
                 self.select(largest);
                 concerned.iter().filter(|other| **other != largest).for_each(|other| self.absorb(*other));
+                if concerned.len() > 1 {
+                    self.renumber_columns();
+                }
             }
             None if self.current.space.rows() > 0 => {
                 let vacant = self.others.vacant.pop().unwrap_or_else(|| {
@@ -284,7 +307,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Moves the rows of component `number`, which is not the current one, into the current one.
-    /// `number` is left without rows.
+    /// `number` is left without rows. The caller updates the cells of the columns.
     fn absorb(&mut self, number: u32) {
         self.counters.joined += 1;
         let stand_in = Component::new(self.pivots);
@@ -304,7 +327,6 @@ impl<P: Payload> Decoder<P> {
             keep_longest(&mut self.current.longest, longest);
         }
         (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
-        self.renumber_columns();
         // `other` is emptied but not dropped, so that the next new component uses its memory.
         self.current.lists += other.lists;
         other.clear();

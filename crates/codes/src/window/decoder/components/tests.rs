@@ -1,4 +1,4 @@
-//! Memory of components that have become small or empty.
+//! Memory of components that have become small or empty, and the search for components.
 
 use crate::Symbol;
 use crate::window::{Arrival, Coding, Decoder, Limits, Members, Pivots};
@@ -39,4 +39,24 @@ fn components_that_were_large_hold_little_and_count_it() {
     assert!(held(&decoder) < 37 * 6_000, "{} bytes", held(&decoder));
     decoder.discard_rows();
     assert!(held(&decoder) < 10_000 && decoder.bytes() < 500_000, "{} {}", held(&decoder), decoder.bytes());
+}
+
+/// The search for the components of a repair that is refused is work.
+#[test]
+fn a_repair_that_joins_too_many_components_counts() {
+    let limits = Limits { rows: 400, ..Limits::default() };
+    let mut decoder: Decoder<Symbol> = Decoder::with_pivots(0, limits, Pivots::Highest);
+    for at in 0..500 {
+        assert_eq!(repair(&mut decoder, Members::range(2 * at..2 * at + 2), 1), Arrival::Innovative);
+    }
+    let before = decoder.counters().work_bytes;
+    for seed in 0..10 {
+        assert_eq!(repair(&mut decoder, Members::range(0..1000), seed), Arrival::Full);
+    }
+    let work = decoder.counters().work_bytes - before;
+    assert!(work >= 10 * 900 * super::SEARCH_WORK, "work {work}");
+    // A component is found once, however many of its symbols are members.
+    let members = Members::new((0..8).collect(), 8..10).unwrap();
+    assert_eq!(repair(&mut decoder, members, 9), Arrival::Innovative);
+    assert_eq!((decoder.counters().joined, decoder.rows()), (4, 501));
 }
