@@ -111,6 +111,7 @@ impl World {
             14 => match first % 4 {
                 0 => self.tunnel.request_probe(u16::from(first) * 5),
                 1 => self.tunnel.set_path_mtu(600 + 4 * u32::from(first)),
+                2 if first >= 128 => self.tunnel.defer(now + Duration::from_millis(u64::from(first))),
                 2 => self.tunnel.shrink(usize::from(first) * 100),
                 _ => self.tunnel.lift_limit(),
             },

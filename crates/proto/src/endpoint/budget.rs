@@ -169,7 +169,8 @@ impl WorkBudget {
     }
 
     /// When the peer may cause work again. None: now.
-    pub(super) fn opens(&self, now: Time, peer: &PeerWork) -> Option<Time> {
+    pub(super) fn opens(&mut self, now: Time, peer: &mut PeerWork) -> Option<Time> {
+        self.refill(now, peer);
         let wait = self.all.debt().min(peer.own.debt());
         (wait > 0.0).then(|| now + Duration::from_secs_f64(wait.min(LONGEST_WAIT)))
     }

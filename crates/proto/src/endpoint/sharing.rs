@@ -50,7 +50,7 @@ impl PeerPath {
         if let Some(tunnel) = &mut self.tunnel {
             let reports = self.early_acks.as_ref().map_or(0, |early| early.compared());
             budget.charge(now, &mut self.work, tunnel.work() + REPORT_WORK * reports);
-            tunnel.defer(budget.opens(now, &self.work).unwrap_or(now));
+            tunnel.defer(budget.opens(now, &mut self.work).unwrap_or(now));
         }
     }
 

@@ -12,10 +12,22 @@ use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
     /// Handles source symbol `id`. A new symbol is stored, and the rows that contain the symbol
-    /// lose one unknown symbol.
+    /// lose one unknown symbol, during a pause in a later step.
     pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
+        if id >= self.horizon() && self.lags() {
+            self.catch_up_without_rows();
+        }
         if id >= self.horizon() {
             return Arrival::Beyond;
+        }
+        if id < self.aim && (id >= self.next() || self.is_unknown(id)) {
+            return Arrival::Old;
+        }
+        if !self.later.is_empty() && self.later.contains_key(&id) {
+            return Arrival::Duplicate;
+        }
+        if self.paused && self.is_in_row(id) {
+            return self.put_off(id, payload);
         }
         if id >= self.next() {
             if id > self.next() {
@@ -37,6 +49,7 @@ impl<P: Payload> Decoder<P> {
                 self.make_known(id, payload);
                 if let Cell::Free(place) = cell {
                     self.select(place.component);
+                    self.fold_again(id);
                     self.counters.work_bytes += self.current.space.rows() as u64;
                     self.current.space.erase_column(place.at);
                     self.settle();
@@ -46,6 +59,7 @@ impl<P: Payload> Decoder<P> {
             }
             Some(Cell::Pivot(place)) => {
                 self.select(place.component);
+                self.fold_again(id);
                 // The row's pivot is known now. The rest of the row is an equation over other
                 // symbols, so the row gets another pivot.
                 self.unknown.remove(id);
@@ -71,7 +85,7 @@ impl<P: Payload> Decoder<P> {
         if last >= self.horizon() {
             return Arrival::Beyond;
         }
-        if last < self.base {
+        if last < self.base.max(self.aim) {
             return Arrival::Old;
         }
         if members.len() > self.limits.members {
@@ -116,9 +130,7 @@ impl<P: Payload> Decoder<P> {
     fn take_alone(&mut self, id: u64, payload: P) {
         self.unknown.remove(id);
         self.free.remove(id);
-        self.make_known(id, payload.clone());
-        self.decoded.push_back((id, payload));
-        self.counters.decoded += 1;
+        self.recover(id, payload);
         self.free_unneeded();
     }
 
@@ -138,10 +150,16 @@ impl<P: Payload> Decoder<P> {
             return Arrival::Redundant;
         };
         match slot {
-            Some(slot) => keep_raw(&mut self.current.raws, slot, Some(Raw::new(members, coding, payload))),
+            Some(slot) => {
+                let raw = Raw::new(members, coding, payload);
+                self.current.lists += raw.lists();
+                keep_raw(&mut self.current.raws, slot, Some(raw));
+                self.fold_again(members.first().unwrap_or(u64::MAX));
+            }
             None => keep_longest(&mut self.current.longest, payload),
         }
         self.add_pivot(Some(added));
+        self.current_held = self.current.held();
         self.settle();
         Arrival::Innovative
     }

@@ -15,7 +15,7 @@ impl<P: Payload> Decoder<P> {
         }
         let mut units = std::mem::take(&mut self.units);
         self.current.space.units(&mut units);
-        let most = (self.limits.step / self.work_for_row()).max(1);
+        let most = self.rows_for_step(units.len());
         if units.len() > most {
             units.truncate(most);
             if !self.unfinished.contains(&self.current_id) {
@@ -26,6 +26,16 @@ impl<P: Payload> Decoder<P> {
             self.decode(&units);
         }
         self.units = units;
+    }
+
+    /// The number of rows that one step decodes, if `units` rows of the current component are decodable. At least 1.
+    fn rows_for_step(&self, units: usize) -> usize {
+        let payload = self.work_for_row();
+        if units == self.current.space.rows() && units <= self.limits.step / payload {
+            return units;
+        }
+        // Unless all rows are removed, each one is removed by an elimination.
+        (self.limits.step / (payload + self.current.space.removal_work())).max(1)
     }
 
     /// The largest work that computing one row's payload takes: all stored repairs of the component
@@ -67,14 +77,13 @@ impl<P: Payload> Decoder<P> {
             // All rows are removed, so no row contains the remaining columns any more.
             self.forget_columns();
         }
-        let Component { space, raws, .. } = &mut self.current;
-        space.retire(units, |slot| raws[slot] = None);
+        let Component { space, raws, lists, .. } = &mut self.current;
+        space.retire(units, |slot| *lists -= raws[slot].take().map_or(0, |raw| raw.lists()));
         self.renumber_rows();
+        self.fold_again(batch.first().map_or(u64::MAX, |(id, _)| *id));
         for (id, payload) in batch.drain(..) {
             self.unknown.remove(id);
-            self.make_known(id, payload.clone());
-            self.decoded.push_back((id, payload));
-            self.counters.decoded += 1;
+            self.recover(id, payload);
         }
         self.batch = batch;
         self.free_unneeded();
@@ -95,6 +104,7 @@ impl<P: Payload> Decoder<P> {
                 self.current.space.clear();
             }
             self.current.raws.clear();
+            self.current.lists = 0;
             self.current.longest = None;
         } else if self.current.space.slots_used() > 2 * self.current.space.rows() + 64 {
             // When a row is lost because a symbol was given up, its stored repair stays: other rows
@@ -112,6 +122,16 @@ impl<P: Payload> Decoder<P> {
         self.symbols.make_known(id, payload);
         if id < self.released {
             self.late = self.late.min(id);
+        }
+    }
+
+    /// Marks `id` as decoded. The symbol is returned by [`Decoder::poll_decoded`], unless it arrived itself, or the
+    /// window is about to pass it.
+    pub(super) fn recover(&mut self, id: u64, payload: P) {
+        self.make_known(id, payload.clone());
+        if !self.forget_later(id) && id >= self.aim {
+            self.decoded.push_back((id, payload));
+            self.counters.decoded += 1;
         }
     }
 
@@ -191,6 +211,11 @@ impl<P: Payload> Decoder<P> {
         if oldest - self.symbols.origin().min(oldest) > history + history / 4 {
             self.keep = self.keep.max(oldest - history);
             self.release(true);
+        }
+        // Nothing is freed while a fold waits for a later step. If it waits too long, it must not hold the memory.
+        let held_from = self.released.max(self.symbols.origin());
+        if self.rows() > 0 && oldest.saturating_sub(held_from) > history + history / 2 {
+            self.discard_rows();
         }
     }
 }

@@ -22,6 +22,11 @@ use ripstop_gf256::CHUNK;
 /// the excess, components that lack an eighth of their rows stay incomplete. Double the excess takes 1.4 times the work.
 const COMPLETED: usize = 4;
 
+/// The work of one member in the search for the components of a repair that is then refused. Unit: bytes, as in
+/// [`work_bytes`](super::DecoderCounters::work_bytes). A search reads a symbol's record and a component: about 10 ns,
+/// the time for 200 bytes. With half or double the value, refused repairs count as half or twice the work.
+const SEARCH_WORK: u64 = 200;
+
 /// Rows that share unknown symbols, directly or through other rows. A component is never split,
 /// even when its rows no longer share unknown symbols.
 #[derive(Clone, Debug)]
@@ -35,11 +40,18 @@ pub(super) struct Component<P> {
     /// longest repair that arrived since the component last had no rows. The length of this repair
     /// stands for the length of every repair.
     pub(super) longest: Option<P>,
+    /// The bytes of the lists in `raws` ([`Raw::lists`]).
+    pub(super) lists: usize,
 }
+
+/// The memory that a component may hold besides its rows while it is not the current one. Unit: bytes. The next rows
+/// use this memory. With half the value, small components allocate more often. Double the value takes up to twice the
+/// memory when thousands of components have become empty.
+const SPARE: usize = 4096;
 
 impl<P: Payload> Component<P> {
     pub(super) fn new(pivots: Pivots) -> Component<P> {
-        Component { space: Echelon::new(pivots, P::CONTENT), raws: Vec::new(), longest: None }
+        Component { space: Echelon::new(pivots, P::CONTENT), raws: Vec::new(), longest: None, lists: 0 }
     }
 
     /// Removes all rows.
@@ -47,6 +59,23 @@ impl<P: Payload> Component<P> {
         self.space.clear();
         self.raws.clear();
         self.longest = None;
+        self.lists = 0;
+    }
+
+    /// The bytes that the component takes, with spare capacity and without payloads.
+    pub(super) fn held(&self) -> usize {
+        let raws = self.raws.capacity() * size_of::<Option<Raw<P>>>();
+        size_of::<Component<P>>() + self.space.held() + raws + self.lists
+    }
+
+    /// Frees memory that earlier rows have left. The component may then hold four times as much as its rows need, and
+    /// [`SPARE`].
+    fn trim(&mut self) {
+        let needed = self.space.needed() + self.raws.len() * size_of::<Option<Raw<P>>>() + self.lists;
+        if self.held() > size_of::<Component<P>>() + 4 * needed + SPARE {
+            self.space.shrink_to_fit();
+            self.raws.shrink_to_fit();
+        }
     }
 }
 
@@ -78,9 +107,15 @@ pub(super) struct OtherComponents<P> {
     bytes: usize,
     /// The number of stored repairs of these components.
     slots: usize,
+    /// The bytes that these components hold ([`Component::held`]).
+    held: usize,
     /// The components that contain unknown members of the repair that is being handled. The current
     /// component may be among them.
     concerned: Vec<u32>,
+    /// For each component, the number of the last search that found it.
+    found: Vec<u64>,
+    /// The number of searches so far.
+    searches: u64,
 }
 
 impl<P: Payload> OtherComponents<P> {
@@ -92,7 +127,10 @@ impl<P: Payload> OtherComponents<P> {
             rows: 0,
             bytes: 0,
             slots: 0,
+            held: 0,
             concerned: Vec::new(),
+            found: Vec::new(),
+            searches: 0,
         }
     }
 
@@ -101,14 +139,14 @@ impl<P: Payload> OtherComponents<P> {
         self.rows
     }
 
-    /// The number of bytes that the matrices of these components take.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// The number of stored repairs of these components.
     pub(super) fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// The bytes that these components hold.
+    pub(super) fn held(&self) -> usize {
+        self.held + self.found.capacity() * size_of::<u64>()
     }
 }
 
@@ -127,18 +165,22 @@ impl<P: Payload> Decoder<P> {
             return;
         }
         self.drop_unused_payloads();
-        let OtherComponents { components, vacant, rows, bytes, slots, .. } = &mut self.others;
+        self.current.trim();
+        let OtherComponents { components, vacant, rows, bytes, slots, held, .. } = &mut self.others;
         if self.current.space.rows() == 0 {
             vacant.push(self.current_id);
         }
         *rows += self.current.space.rows();
         *bytes += self.current.space.bytes();
         *slots += self.current.space.slots_used();
+        *held += self.current.held();
         std::mem::swap(&mut self.current, &mut components[self.current_id as usize]);
         std::mem::swap(&mut self.current, &mut components[component as usize]);
         *rows -= self.current.space.rows();
         *bytes -= self.current.space.bytes();
         *slots -= self.current.space.slots_used();
+        self.current_held = self.current.held();
+        *held -= self.current_held;
         self.current_id = component;
     }
 
@@ -164,15 +206,19 @@ impl<P: Payload> Decoder<P> {
     pub(super) fn find_concerned(&mut self, members: &Members, unknown: usize, unheard: usize) -> bool {
         let mut concerned = std::mem::take(&mut self.others.concerned);
         concerned.clear();
-        let first = self.unknown.first_in(&members.tail());
-        let mut rows = 1;
+        let mut found = std::mem::take(&mut self.others.found);
+        found.resize(self.others.components.len(), 0);
+        self.others.searches += 1;
+        let (first, mut rows, mut visited) = (self.unknown.first_in(&members.tail()), 1, 0);
         if self.others.rows == 0 && first.is_some_and(|id| self.is_in_row(id)) {
             // All rows are in the current component.
             concerned.push(self.current_id);
         } else if self.rows() > 0 {
             for id in self.unknown_or_single(members) {
+                visited += 1;
                 let Some(Cell::Pivot(place) | Cell::Free(place)) = self.cell(id) else { continue };
-                if concerned.last() != Some(&place.component) && !concerned.contains(&place.component) {
+                let last = std::mem::replace(&mut found[place.component as usize], self.others.searches);
+                if last != self.others.searches {
                     concerned.push(place.component);
                     rows += self.space_of(place.component).rows();
                     // The list must be complete unless the repair is refused.
@@ -182,6 +228,7 @@ impl<P: Payload> Decoder<P> {
                 }
             }
         }
+        self.others.found = found;
         if self.limits.matrix == usize::MAX && self.limits.rows == usize::MAX {
             // There is no limit.
             self.others.concerned = concerned;
@@ -197,8 +244,12 @@ impl<P: Payload> Decoder<P> {
         }
         self.others.concerned = concerned;
         let others = self.others.bytes + self.current.space.bytes() - bytes;
-        (rows <= self.limits.rows || self.can_complete(members, rows - 1 + columns + unheard))
-            && others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
+        let fits = (rows <= self.limits.rows || self.can_complete(members, rows - 1 + columns + unheard))
+            && others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix;
+        if !fits {
+            self.counters.work_bytes += visited * SEARCH_WORK;
+        }
+        fits
     }
 
     /// The largest number of unknown symbols of rows above [`Limits::rows`](super::Limits::rows).
@@ -237,10 +288,15 @@ impl<P: Payload> Decoder<P> {
             Some(largest) => {
                 self.select(largest);
                 concerned.iter().filter(|other| **other != largest).for_each(|other| self.absorb(*other));
+                if concerned.len() > 1 {
+                    self.renumber_columns();
+                }
             }
             None if self.current.space.rows() > 0 => {
                 let vacant = self.others.vacant.pop().unwrap_or_else(|| {
-                    self.others.components.push(Component::new(self.pivots));
+                    let new = Component::new(self.pivots);
+                    self.others.held += new.held();
+                    self.others.components.push(new);
                     (self.others.components.len() - 1) as u32
                 });
                 self.select(vacant);
@@ -251,7 +307,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Moves the rows of component `number`, which is not the current one, into the current one.
-    /// `number` is left without rows.
+    /// `number` is left without rows. The caller updates the cells of the columns.
     fn absorb(&mut self, number: u32) {
         self.counters.joined += 1;
         let stand_in = Component::new(self.pivots);
@@ -259,6 +315,7 @@ impl<P: Payload> Decoder<P> {
         self.others.rows -= other.space.rows();
         self.others.bytes -= other.space.bytes();
         self.others.slots -= other.space.slots_used();
+        self.others.held -= other.held();
         self.counters.work_bytes += other.space.bytes() as u64;
         self.current.space.reserve_columns(other.space.columns_used());
         let first = self.current.space.rows();
@@ -270,21 +327,33 @@ impl<P: Payload> Decoder<P> {
             keep_longest(&mut self.current.longest, longest);
         }
         (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
-        self.renumber_columns();
         // `other` is emptied but not dropped, so that the next new component uses its memory.
+        self.current.lists += other.lists;
         other.clear();
+        other.trim();
+        self.others.held += other.held();
         self.others.components[number as usize] = other;
+        self.fold_again(0);
         self.others.vacant.push(number);
     }
 
-    /// Removes all rows from all components.
+    /// The number of components, with those without rows.
+    pub(super) fn components(&self) -> u32 {
+        self.others.components.len() as u32
+    }
+
+    /// Removes all rows from all components, and frees the memory of the components.
     pub(super) fn clear_rows(&mut self) {
         self.current.clear();
-        for component in &mut self.others.components {
-            component.clear();
-        }
-        self.others.vacant.clear();
-        self.others.vacant.extend((0..self.others.components.len() as u32).filter(|n| *n != self.current_id));
-        (self.others.rows, self.others.bytes, self.others.slots) = (0, 0, 0);
+        self.current.trim();
+        self.current_held = self.current.held();
+        self.current_id = 0;
+        self.others = OtherComponents::new(self.pivots);
+        self.unfinished.clear();
+        self.folding = None;
     }
 }
+
+#[cfg(test)]
+#[path = "components/tests.rs"]
+mod tests;

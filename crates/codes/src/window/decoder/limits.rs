@@ -6,14 +6,14 @@ pub struct Limits {
     /// An identifier is accepted if its distance from the lowest undecoded symbol is less than this number. Unit:
     /// identifiers.
     pub ahead: usize,
-    /// The largest number of symbols before the lowest undecoded symbol that are held. Unit: identifiers. These
-    /// symbols are held because later repairs may have them as members.
-    /// [`Decoder::keep_from`](super::Decoder::keep_from) frees them earlier. The limit is loose: memory is freed when the
-    /// limit is exceeded by a quarter.
+    /// The largest number of symbols before the lowest undecoded symbol that are held. Unit: identifiers. These symbols
+    /// are held because later repairs may have them as members. [`Decoder::keep_from`](super::Decoder::keep_from) frees
+    /// them earlier. The limit is loose: memory is freed when the limit is exceeded by a quarter. If freeing waits for
+    /// a later step, rows are discarded when it is exceeded by a half.
     pub history: usize,
     /// The largest number of bytes that the waiting rows may take: their coefficients and their transforms. (A
-    /// transform records which arrived payloads a row combines.) The figure is approximate, since spare capacity is
-    /// not counted.
+    /// transform records which arrived payloads a row combines.) Spare capacity is not counted here, but in
+    /// [`Decoder::bytes`](super::Decoder::bytes).
     ///
     /// The memory of rows that share unknown symbols, directly or through other rows, grows with the square of the
     /// number of these rows. The memory of other rows grows in proportion to their number. The limit also bounds the
@@ -31,9 +31,12 @@ pub struct Limits {
     /// symbols: such rows lack few repairs, and would wait for ever if these were refused. The work to decode n such rows
     /// grows with the square of n.
     pub rows: usize,
-    /// The largest work of one step, in the unit of [`work_bytes`](super::DecoderCounters::work_bytes). If many rows become decodable at
-    /// the same time, each call decodes as many of them as the step allows, and at least one.
-    /// [`Decoder::resume`](super::Decoder::resume) goes on. If freeing memory would take more work, rows are discarded instead.
+    /// The largest work of one step, in the unit of [`work_bytes`](super::DecoderCounters::work_bytes). If a call would
+    /// take more, it leaves the rest for later steps, which [`Decoder::resume`](super::Decoder::resume) does: rows that
+    /// become decodable at the same time, known symbols that are subtracted from the stored repairs to be freed, and
+    /// rows that are lost when the window moves. A step exceeds the limit by at most one elimination, one row, or one
+    /// block of repairs. If stored repairs would have to be replaced by more work than the limit, rows are discarded
+    /// instead.
     pub step: usize,
 }
 

@@ -32,9 +32,10 @@
 //! 5. `bookkeeping.rs` looks for rows that have become decodable. `payloads.rs` computes the payloads of their pivots
 //!    in one batch. The decoded symbols wait for
 //!    [`Decoder::poll_decoded`].
-//! 6. `bookkeeping.rs` and `payloads.rs` free the payloads that nothing needs any more.
+//! 6. `bookkeeping.rs` and `fold.rs` free the payloads that nothing needs any more.
 //!
-//! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together ([`Decoder::repairs`]).
+//! Three files add to these steps. `later.rs` leaves work for a later step, so that no call takes long.
+//! `simultaneous.rs` decodes repairs that arrive together ([`Decoder::repairs`]).
 //! `recombine.rs` makes new combinations of the rows for a relay. `raw.rs` and `known.rs` are helpers of `payloads.rs`:
 //! the stored repairs, and the known symbols that are subtracted from these repairs.
 
@@ -42,8 +43,10 @@ mod arrivals;
 mod bookkeeping;
 mod components;
 mod echelon;
+mod fold;
 mod give_up;
 mod known;
+mod later;
 mod limits;
 mod outcome;
 mod payloads;
@@ -58,10 +61,11 @@ use super::{Coding, IdRanges, Members};
 use crate::Payload;
 use components::{Component, OtherComponents};
 pub use echelon::Pivots;
+use fold::Folding;
 pub use limits::Limits;
 pub use outcome::{Arrival, DecoderCounters};
 use payloads::PayloadWork;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use symbols::Symbols;
 
 /// What the decoder knows about one source symbol.
@@ -121,6 +125,8 @@ pub struct Decoder<P> {
     /// Symbols from `base` on that were given up one by one.
     gone: IdRanges,
     current: Component<P>,
+    /// The bytes that the current component holds ([`Component::held`]), when they were last counted.
+    current_held: usize,
     current_id: u32,
     /// All components except the current one.
     others: OtherComponents<P>,
@@ -128,6 +134,18 @@ pub struct Decoder<P> {
     decoded: VecDeque<(u64, P)>,
     /// Components with decodable rows that were left for a later step ([`Limits::step`]).
     unfinished: Vec<u32>,
+    /// Source symbols that have arrived, and wait to be eliminated in a later step ([`Decoder::pause`]).
+    later: BTreeMap<u64, P>,
+    /// The bytes of the payloads in `later`.
+    later_bytes: usize,
+    /// Where the window's start moves to. If `base` is lower, the move is left for a later step.
+    aim: u64,
+    /// A fold that takes several steps.
+    folding: Option<Folding>,
+    /// Whether work is put off ([`Decoder::pause`]).
+    paused: bool,
+    /// The counter `work_bytes` at the beginning of this step.
+    begun_at: u64,
     /// Scratch memory, kept to avoid allocations.
     buffer: Vec<u8>,
     units: Vec<usize>,
@@ -160,10 +178,17 @@ impl<P: Payload> Decoder<P> {
             free: IdRanges::new(),
             gone: IdRanges::new(),
             current: Component::new(pivots),
+            current_held: 0,
             current_id: 0,
             others: OtherComponents::new(pivots),
             decoded: VecDeque::new(),
             unfinished: Vec::new(),
+            later: BTreeMap::new(),
+            later_bytes: 0,
+            aim: first_id,
+            folding: None,
+            paused: false,
+            begun_at: 0,
             buffer: Vec::new(),
             units: Vec::new(),
             ids: Vec::new(),
@@ -175,6 +200,7 @@ impl<P: Payload> Decoder<P> {
 
     /// Accepts source symbol `id`, and returns the outcome.
     pub fn source(&mut self, id: u64, payload: P) -> Arrival {
+        self.begin();
         self.longest = self.longest.max(payload.len());
         let arrival = self.take_source(id, payload);
         self.count(arrival)
@@ -183,6 +209,7 @@ impl<P: Payload> Decoder<P> {
     /// Accepts a repair symbol, and returns the outcome. The payload is the combination of `members` with the
     /// coefficients of `coding`.
     pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        self.begin();
         self.longest = self.longest.max(payload.len());
         let arrival = self.take_repair(members, coding, payload);
         self.count(arrival)
@@ -274,34 +301,21 @@ impl<P: Payload> Decoder<P> {
         self.free.len() as usize
     }
 
-    /// The bytes of memory that the decoder holds: payloads, records of symbols, stored repairs, rows. The figure is
-    /// approximate: each stored repair counts as long as the longest payload that has arrived.
+    /// The bytes of memory that the decoder holds: payloads, records of symbols, stored repairs, rows, spare memory.
+    /// The figure is approximate: each stored repair counts as long as the longest payload that has arrived.
     pub fn bytes(&self) -> usize {
         let raws = self.current.space.slots_used() + self.others.slots();
-        self.symbols.bytes() + raws * self.longest + self.current.space.bytes() + self.others.bytes()
+        self.symbols.bytes() + raws * self.longest + self.later_bytes + self.current_held + self.others.held()
     }
 
-    /// Whether decodable rows were left for a later step ([`Limits::step`]).
-    pub fn is_unfinished(&self) -> bool {
-        !self.unfinished.is_empty()
-    }
-
-    /// Does the next step of decoding, if rows were left.
-    pub fn resume(&mut self) {
-        while let Some(component) = self.unfinished.pop() {
-            if self.space_of(component).rows() > 0 {
-                self.select(component);
-                return self.settle();
-            }
-        }
-    }
-
-    /// Discards all waiting rows with their stored repairs. The symbols that were seen but not decoded become unseen.
-    /// A caller that is short of memory or time uses this. Returns the number of rows.
+    /// Discards all waiting rows with their stored repairs, and frees their memory. The symbols that were seen but not
+    /// decoded become unseen. A caller that is short of memory or time uses this. Returns the number of rows.
     pub fn discard_rows(&mut self) -> usize {
         let rows = self.rows();
-        if rows > 0 {
+        if rows > 0 || self.is_unfinished() {
             self.with_each(Self::discard_component);
+            self.clear_rows();
+            self.catch_up_without_rows();
             self.free_unneeded();
         }
         rows
@@ -310,6 +324,7 @@ impl<P: Payload> Decoder<P> {
     /// Discards the waiting rows that share unknown symbols with `members`, directly or through other rows, like
     /// [`Decoder::discard_rows`]. A caller whose repair was refused as [`Arrival::Full`] makes room for this repair.
     pub fn discard_rows_with(&mut self, members: &Members) {
+        self.begin();
         let mut found: Vec<u32> = self
             .unknown_or_single(members)
             .filter_map(|id| match self.cell(id) {
@@ -334,6 +349,7 @@ impl<P: Payload> Decoder<P> {
     /// The caller promises that no later repair has a member before `id`. The payloads of known symbols before `id`
     /// may then be freed. These symbols still count as decoded.
     pub fn keep_from(&mut self, id: u64) {
+        self.begin();
         self.keep = self.keep.max(id.min(self.next()));
         self.release(false);
     }

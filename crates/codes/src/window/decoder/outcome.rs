@@ -68,8 +68,9 @@ pub struct DecoderCounters {
     /// The number of times that a repair joined two groups of rows that had no unknown symbol in
     /// common before.
     pub joined: u64,
-    /// Rows that were discarded with their stored repairs: to free memory, or because freeing memory
-    /// otherwise would have taken too much work ([`Limits::step`](super::Limits::step)).
+    /// Rows that were discarded with their stored repairs: to free memory, or because the work that
+    /// they cause had to wait too long or would have been too much ([`Limits::step`](super::Limits::step),
+    /// [`Decoder::pause`](super::Decoder::pause)).
     pub discarded: u64,
     /// The work so far: bytes of rows and payloads that were read to be combined. A payload counts
     /// with the length of the longest payload that has arrived, so the number depends only on the

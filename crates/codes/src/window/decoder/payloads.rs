@@ -6,8 +6,8 @@
 //! repairs.
 //!
 //! Two operations make it possible to free memory. A *fold* subtracts known payloads from the
-//! stored repairs, so that the known payloads can be freed. A *consolidation* replaces the stored
-//! repairs by one payload for each row.
+//! stored repairs, so that the known payloads can be freed (`fold.rs`). A *consolidation* replaces
+//! the stored repairs by one payload for each row.
 
 use super::Decoder;
 use super::known::{Known, arrange};
@@ -16,18 +16,6 @@ use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
 use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
-
-/// The smallest number of known payloads that a fold frees together. Unit: payloads. While fewer
-/// can be freed, there is no fold, unless the history is full ([`Decoder::release`]).
-///
-/// A fold reads each stored repair once, whatever the number of payloads. Half the value folds
-/// twice as often. Double the value keeps twice as many payloads that could have been freed.
-const FOLD: u64 = 256;
-
-/// The number of stored repairs from which one matrix product subtracts known payloads. Unit:
-/// repairs. A product reads each known payload once for all its repairs. With half the value, known
-/// payloads are read twice as often. Double the value needs twice the scratch memory.
-const FOLD_ROWS: usize = 8;
 
 /// Scratch memory, kept between batches.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +63,20 @@ impl PayloadWork {
                 raw.coefficients(&self.known, bytes_mut(row), &mut self.buffer);
             }
         }
+    }
+
+    /// The factors that subtract the known symbols from each of `raws`. None if no symbol is known.
+    pub(super) fn factors_without_known<P>(&mut self, raws: &[Repair<'_, P>]) -> Option<Matrix> {
+        if self.known.is_empty() {
+            return None;
+        }
+        let mut factors = Matrix::zero(raws.len(), raws.len() + self.known.len());
+        for m in 0..raws.len() {
+            factors.row_mut(m)[m] = 1;
+        }
+        self.their_coefficients(raws);
+        self.known_factors(&mut factors, raws.len());
+        Some(factors)
     }
 
     /// Fills in the columns of `factors` that belong to known symbols. They follow the columns of
@@ -210,6 +212,11 @@ impl<P: Payload> Decoder<P> {
         Some(P::combine(&work.factors, &symbols))
     }
 
+    /// Combines `raws` and the known symbols of `work` with `factors`.
+    pub(super) fn combine_known(&self, work: &PayloadWork, raws: &[Repair<'_, P>], factors: &Matrix) -> Vec<P> {
+        P::combine_listed(factors, self.sources(raws, &work.known))
+    }
+
     /// The payloads that a product combines: those of `raws`, then those of the known symbols.
     fn sources<'a>(
         &'a self,
@@ -222,7 +229,7 @@ impl<P: Payload> Decoder<P> {
 
     /// Finds the known symbols before `end` that are members of any of `raws`, or occur in `also`,
     /// and whose payloads are held. Lists them in `work.known`.
-    fn find_known(&self, work: &mut PayloadWork, raws: &[Repair<'_, P>], also: &[(u64, u8)], end: u64) {
+    pub(super) fn find_known(&self, work: &mut PayloadWork, raws: &[Repair<'_, P>], also: &[(u64, u8)], end: u64) {
         let PayloadWork { spans, marks, known, .. } = work;
         spans.clear();
         known.clear(self.symbols.base());
@@ -265,109 +272,7 @@ impl<P: Payload> Decoder<P> {
             let raw = Raw { payload, members: Members::default(), coding, folded: u64::MAX, rest };
             self.current.raws.push(Some(raw));
         }
+        self.current.lists = self.current.raws.iter().flatten().map(Raw::lists).sum();
         self.current.space.reset_transforms();
-    }
-
-    /// Frees known payloads before `Decoder::keep`. While rows wait, stored repairs may contain
-    /// these payloads. In this case nothing is freed until [`FOLD`] payloads can be freed at the
-    /// same time, or `must` is true.
-    pub(super) fn release(&mut self, must: bool) {
-        let freed = self.released.min(self.late);
-        if freed >= self.keep && self.symbols.origin() >= self.keep {
-            return;
-        }
-        if self.rows() > 0 && freed < self.keep {
-            if !must && self.keep - freed.max(self.symbols.origin()) < FOLD {
-                return;
-            }
-            // Payloads without content need no fold, but are freed at the same moments. So a
-            // decoder accepts the same repairs whether payloads have content or not.
-            if P::CONTENT {
-                self.with_each(Self::fold);
-            }
-        }
-        self.symbols.free(freed..self.keep);
-        self.released = self.released.max(self.keep);
-        self.late = u64::MAX;
-        // Cells before the lowest unknown symbol can be removed.
-        let end = self.keep.min(self.next_undecoded());
-        self.symbols.drop_before(end);
-        self.base = self.base.max(self.symbols.origin());
-        self.gone.remove_before(self.symbols.origin());
-    }
-
-    /// Subtracts the known symbols before `keep` from the stored repairs of the current component.
-    fn fold(&mut self) {
-        self.counters.folds += 1;
-        let keep = self.keep;
-        let mut work = std::mem::take(&mut self.payload_work);
-        let mut raws = std::mem::take(&mut self.current.raws);
-        self.counters.work_bytes += (raws.len() * size_of::<Raw<P>>()) as u64;
-        // Repairs from which nothing can be subtracted are skipped. So a repair costs work again
-        // only after more of its members have become known.
-        let due = |raw: &&mut Raw<P>| {
-            let (singles, tail) = raw.repair().parts();
-            singles.first().is_some_and(|id| *id < keep)
-                || !tail.is_empty() && tail.start < keep
-                || raw.rest.iter().any(|(id, _)| *id < keep && !self.is_unknown(*id))
-        };
-        let mut rest: Vec<&mut Raw<P>> = raws.iter_mut().flatten().filter(due).collect();
-        let members: usize = rest.iter().map(|raw| raw.members.len() + raw.rest.len()).sum();
-        if members.saturating_mul(FOLD_ROWS * self.longest) > self.limits.step {
-            self.current.raws = raws;
-            self.payload_work = work;
-            return self.discard_component();
-        }
-        let mut combined = 0;
-        for block in rest.chunks_mut(FOLD_ROWS) {
-            combined += self.fold_block(&mut work, block);
-        }
-        self.current.raws = raws;
-        self.count_combinations(combined);
-        self.payload_work = work;
-    }
-
-    /// Subtracts the known symbols before `keep` from `block`, and returns the number of payloads
-    /// that were combined.
-    fn fold_block(&self, work: &mut PayloadWork, block: &mut [&mut Raw<P>]) -> u64 {
-        let raws: Vec<Repair<'_, P>> = block.iter().map(|raw| raw.repair()).collect();
-        self.find_known(work, &raws, &[], self.keep);
-        let mut folded = Vec::new();
-        let mut combined = 0;
-        if !work.known.is_empty() {
-            let mut factors = Matrix::zero(raws.len(), raws.len() + work.known.len());
-            for m in 0..raws.len() {
-                factors.row_mut(m)[m] = 1;
-            }
-            work.their_coefficients(&raws);
-            work.known_factors(&mut factors, raws.len());
-            folded = P::combine_listed(&factors, self.sources(&raws, &work.known));
-            combined = (factors.rows() * factors.columns()) as u64;
-        }
-        let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
-        let mut folded = folded.into_iter();
-        for (raw, rest) in block.iter_mut().zip(rests) {
-            raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
-            raw.rest = rest;
-            raw.folded = raw.folded.max(self.keep);
-        }
-        combined
-    }
-
-    /// The new `rest` of `raw` after a fold: the symbols that the fold does not subtract. These are
-    /// unknown members before `keep`, and entries of `raw.rest` that are unknown or not before
-    /// `keep`.
-    fn unfolded(&self, raw: &Repair<'_, P>) -> Vec<(u64, u8)> {
-        let mut rest: Vec<(u64, u8)> = Vec::new();
-        let unknown = |id: u64| self.is_unknown(id);
-        rest.extend(raw.rest.iter().filter(|(id, _)| *id >= self.keep || unknown(*id)));
-        let (singles, tail) = raw.parts();
-        let singles = singles.iter().copied().filter(|id| *id < self.keep && unknown(*id));
-        let tail = tail.start..tail.end.min(self.keep);
-        for id in singles.chain(self.unknown.iter_in(&tail)) {
-            rest.extend(raw.coding.of(raw.members, id).map(|c| (id, c)));
-        }
-        rest.sort_unstable_by_key(|(id, _)| *id);
-        rest
     }
 }

@@ -27,6 +27,15 @@ impl<P> Raw<P> {
         Raw { payload, members: members.clone(), coding: coding.clone(), folded: 0, rest: Vec::new() }
     }
 
+    /// The bytes that the repair's lists take: single members, explicit coefficients, and `rest`.
+    pub(super) fn lists(&self) -> usize {
+        let explicit = match &self.coding {
+            Coding::Explicit(bytes) => bytes.len(),
+            Coding::Seed(_) => 0,
+        };
+        size_of_val(self.members.singles()) + explicit + size_of_val(&self.rest[..])
+    }
+
     /// What the repair combines.
     pub(super) fn repair(&self) -> Repair<'_, P> {
         let Raw { payload, members, coding, folded, rest } = self;

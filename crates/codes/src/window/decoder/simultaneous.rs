@@ -19,6 +19,7 @@ impl<P: Payload> Decoder<P> {
     /// the order of the decoded symbols and some counters may differ. If the repairs decode all
     /// unknown members, this function takes much less time.
     pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
+        self.begin();
         let Some(unknown) = self.decodable_by(members, &repairs) else {
             return self.one_by_one(members, repairs);
         };
@@ -88,9 +89,7 @@ impl<P: Payload> Decoder<P> {
         self.unknown.remove_all(ids);
         self.free.remove_all(ids);
         for (id, payload) in ids.iter().copied().zip(payloads) {
-            self.make_known(id, payload.clone());
-            self.decoded.push_back((id, payload));
-            self.counters.decoded += 1;
+            self.recover(id, payload);
         }
         self.free_unneeded();
     }

@@ -58,8 +58,9 @@ impl<P: InnerPacket> Tunnel<P> {
         self.receiver.arrive(now, number, bytes, reception, packet.is_eliciting());
     }
 
-    /// Puts decoding off until `at`, because the peer's packets have caused too much work. Only rows
-    /// that are left from an earlier step wait.
+    /// Puts decoding off until `at`, because the peer's packets have caused too much work. Work that is left from an
+    /// earlier step waits. So does the elimination of sources that arrive before `at`. These are delivered all the
+    /// same.
     pub fn defer(&mut self, at: Time) {
         self.receiver.defer(at);
     }

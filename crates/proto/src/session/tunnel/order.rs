@@ -7,14 +7,16 @@
 //! packet's flow. So the packet waits for the missing symbols in the range, from the highest one
 //! down, until its flow's previous symbol is known.
 
+mod blocked;
 mod waiting_packets;
 
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
 use crate::wire::Gap;
+use blocked::Blocked;
 use ripstop_base::Time;
 use ripstop_codes::window::IdRanges;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 use waiting_packets::WaitingPackets;
 
@@ -53,8 +55,8 @@ pub struct OrderCounts {
 pub(super) struct InOrder<P> {
     /// None: no packet of the bucket has arrived so far. A peer with few flows takes little memory.
     flows: Vec<Option<Box<Flow<P>>>>,
-    /// For each missing symbol, the flow buckets whose first waiting packet waits for this symbol.
-    blocked: BTreeMap<u64, Vec<u16>>,
+    /// The missing symbols for which the first waiting packet of each flow bucket waits.
+    blocked: Blocked,
     /// Time of arrival, flow bucket and symbol of each waiting packet, in order of arrival. The
     /// first entry is of a packet that waits. Entries of packets that have been delivered are
     /// removed when they reach the front, or when they are more than half of the entries.
@@ -85,15 +87,16 @@ impl<P> Default for Flow<P> {
 }
 
 impl<P> Flow<P> {
-    /// The missing symbol that the packet of symbol `id` waits for. None: the packet need not wait.
+    /// The missing symbol that the packet of symbol `id` waits for, and the lowest symbol that it may wait for. None:
+    /// the packet need not wait.
     ///
     /// The packet waits for the highest missing symbol in the range. When that symbol is known, there
     /// are two cases. Either that symbol is the flow's previous symbol, or the packet waits for the
     /// next lower missing symbol.
-    fn blocker(&self, id: u64, gap: Gap, missing: &IdRanges) -> Option<u64> {
+    fn blocker(&self, id: u64, gap: Gap, missing: &IdRanges) -> Option<(u64, u64)> {
         let bracket = gap.predecessors(id);
         let from = self.last.map_or(0, |last| last + 1).max(bracket.start);
-        missing.last_in(&(from..bracket.end))
+        Some((missing.last_in(&(from..bracket.end))?, from))
     }
 }
 
@@ -108,7 +111,7 @@ impl<P> InOrder<P> {
     pub(super) fn new() -> InOrder<P> {
         InOrder {
             flows: (0..BUCKETS).map(|_| None).collect(),
-            blocked: BTreeMap::new(),
+            blocked: Blocked::default(),
             arrivals: VecDeque::new(),
             waiting: 0,
             bytes: 0,
@@ -157,22 +160,15 @@ impl<P> InOrder<P> {
     /// Lets the flows that waited for symbol `id` go on. Either the symbol's packet has been passed
     /// to `arrive`, or the symbol was given up or is malformed.
     pub(super) fn resolve(&mut self, id: u64, missing: &IdRanges) {
-        // Most symbols come after the missing ones.
-        if self.blocked.last_key_value().is_some_and(|(last, _)| id <= *last) {
-            for index in self.blocked.remove(&id).unwrap_or_default() {
-                self.release(index, missing);
-            }
-        }
+        self.release_blocked(id, missing);
         self.forget_arrivals();
     }
 
     /// Lets the flows that waited for symbols before `base` go on, because these symbols were given
     /// up. `missing` holds no symbol before `base`.
     pub(super) fn resolve_before(&mut self, base: u64, missing: &IdRanges) {
-        while let Some(first) = self.blocked.first_entry().filter(|entry| *entry.key() < base) {
-            for index in first.remove() {
-                self.release(index, missing);
-            }
+        while let Some(first) = self.blocked.first().filter(|first| *first < base) {
+            self.release_blocked(first, missing);
         }
         self.forget_arrivals();
     }
@@ -184,6 +180,7 @@ impl<P> InOrder<P> {
                 self.skip_to(index, id);
             }
         }
+        self.blocked.clear();
     }
 
     /// Delivers packets that have waited longer than `deadline`, although earlier packets are
@@ -217,7 +214,7 @@ impl<P> InOrder<P> {
 
     /// Bytes of the packets that wait for an earlier packet.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.arrivals.len() * size_of::<(Time, u16, u64)>()
+        self.bytes + self.arrivals.len() * size_of::<(Time, u16, u64)>() + self.blocked.bytes()
     }
 
     /// The counts so far.
@@ -234,18 +231,21 @@ impl<P> InOrder<P> {
         self.flows[usize::from(index)].get_or_insert_default()
     }
 
+    /// Lets the flow buckets go on that waited for `symbol`, which is not missing any more.
+    fn release_blocked(&mut self, symbol: u64, missing: &IdRanges) {
+        let free = self.blocked.resolve(symbol, missing);
+        free.iter().for_each(|index| self.release(*index, missing));
+        self.blocked.resolved(symbol, &free);
+    }
+
     /// Delivers the waiting packets of the flow bucket `index` up to the first packet that must
     /// wait. Records which missing symbol this packet waits for.
     fn release(&mut self, index: u16, missing: &IdRanges) {
         loop {
             let flow = self.flow(index);
-            let Some((id, first)) = flow.waiting.first() else { return };
-            if let Some(id) = flow.blocker(id, first.gap, missing) {
-                let waiters = self.blocked.entry(id).or_default();
-                if !waiters.contains(&index) {
-                    waiters.push(index);
-                }
-                return;
+            let Some((id, first)) = flow.waiting.first() else { return self.blocked.unblock(index) };
+            if let Some((symbol, from)) = flow.blocker(id, first.gap, missing) {
+                return self.blocked.block(index, from, symbol);
             }
             self.deliver_first(index);
         }
@@ -291,6 +291,7 @@ impl<P> InOrder<P> {
 mod tests {
     use super::*;
     use ripstop_base::Seed;
+    use std::collections::BTreeMap;
 
     const DEADLINE: Duration = Duration::from_secs(1);
 
@@ -397,6 +398,69 @@ mod tests {
                 assert!(before < Some(id), "run {run}: {before:?} before {id}");
             }
         }
+    }
+
+    /// All buckets wait for the same missing symbols, which arrive highest first.
+    #[test]
+    fn a_symbol_for_which_all_buckets_wait_takes_little_work() {
+        const MISSING: u64 = 1 << 12;
+        let mut out = InOrder::new();
+        let mut missing = IdRanges::new();
+        missing.append(0..MISSING);
+        let buckets = BUCKETS as u64;
+        // A packet of each bucket waits for all missing symbols from `id + 1 - 2 * MISSING` on.
+        let ids = 2 * MISSING..2 * MISSING + buckets;
+        for id in ids.clone() {
+            let flow = (0..).find(|flow| u64::from(bucket_of(*flow)) == id - ids.start).unwrap();
+            out.arrive(Time::ZERO, id, Gap::rounded(MISSING), packet(id, flow, Order::InOrder), &missing);
+        }
+        assert_eq!((out.waiting(), out.blocked.touched), (BUCKETS, buckets));
+        for id in (0..MISSING).rev() {
+            missing.remove(id);
+            out.resolve(id, &missing);
+        }
+        assert_eq!(drain(&mut out), ids.rev().collect::<Vec<_>>());
+        assert_eq!(out.blocked.touched, 2 * buckets);
+        assert!(out.blocked.first().is_none() && out.bytes() < 1_000, "{} bytes", out.bytes());
+    }
+
+    /// Each bucket waits for the symbol that it would find if it looked again whenever a symbol becomes known.
+    #[test]
+    fn groups_release_the_same_packets() {
+        let mut held = 0;
+        for run in 0..200 {
+            let mut random = Seed::new(31).run(run).stream("groups");
+            let mut out: InOrder<u64> = InOrder::new();
+            let mut missing = IdRanges::new();
+            missing.append(0..400);
+            let (mut ids, flows) = ((0..400).collect::<Vec<u64>>(), 1 + run % 40);
+            for i in (1..ids.len()).rev() {
+                ids.swap(i, random.below(i as u64 + 1) as usize);
+            }
+            for (step, id) in ids.into_iter().enumerate() {
+                missing.remove(id);
+                let gap = Gap::rounded(random.below(500));
+                match random.below(20) {
+                    0 => out.resolve(id, &missing),
+                    _ => out.arrive(Time::ZERO, id, gap, packet(id, random.below(flows), Order::InOrder), &missing),
+                }
+                if step % 100 == 99 {
+                    let base = missing.first().unwrap_or(0) + random.below(30);
+                    missing.remove_before(base);
+                    out.resolve_before(base, &missing);
+                }
+                for (index, flow) in out.flows.iter().enumerate() {
+                    let Some(flow) = flow else { continue };
+                    let Some((id, first)) = flow.waiting.first() else { continue };
+                    let waits = out.blocked.waits_for(index as u16);
+                    assert_eq!(waits, flow.blocker(id, first.gap, &missing), "run {run}, step {step}");
+                    assert!(waits.is_some(), "run {run}, step {step}: the packet need not wait");
+                }
+            }
+            held += out.counts().held;
+            assert_eq!(out.waiting(), 0, "run {run}");
+        }
+        assert!(held > 10_000, "{held}");
     }
 
     #[test]

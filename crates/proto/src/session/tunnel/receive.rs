@@ -17,6 +17,7 @@ use crate::wire::{Feedback, Gap, Window};
 use peer_losses::PeerLosses;
 use ripstop_base::Time;
 use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Limit on the number of ranges of unseen symbols that a report lists. If there are more ranges,
@@ -211,13 +212,15 @@ impl<P: InnerPacket> Receiver<P> {
         true
     }
 
-    /// Takes a source symbol.
+    /// Takes a source symbol. While the peer's work is put off ([`Receiver::defer`]), the symbol is delivered, but its
+    /// elimination from the stored repairs waits.
     pub(super) fn source(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
         if !self.extend(id.saturating_add(1)) {
             self.counts.beyond += 1;
             return;
         }
         self.counts.sources += 1;
+        self.decoder.pause(now < self.resume_at);
         match self.decoder.source(id, payload.clone()) {
             Arrival::Innovative => {
                 self.missing.remove(id);
@@ -239,6 +242,7 @@ impl<P: InnerPacket> Receiver<P> {
             self.counts.beyond += 1;
             return;
         }
+        self.decoder.pause(false);
         // A repair that the decoder refuses also shows which symbols exist. A report lists them as unseen.
         self.decoder.announce(end);
         let mut arrival = self.decoder.repair(members, coding, payload.clone());
@@ -273,6 +277,7 @@ impl<P: InnerPacket> Receiver<P> {
             self.counts.beyond += 1;
             return;
         }
+        self.decoder.pause(now < self.resume_at);
         self.advance(now, window.base);
     }
 
@@ -294,7 +299,8 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Puts the next step of decoding off until `at`.
+    /// Puts the next step of decoding off until `at`. Before `at`, sources and window announcements cause no
+    /// elimination.
     pub(super) fn defer(&mut self, at: Time) {
         self.resume_at = at;
     }
@@ -316,7 +322,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.counts.repeats += u64::from(self.reporter.count == 0);
         let acked_from = self.reporter.acked_from(largest);
         let next_undecoded = self.first_missing();
-        let unseen = self.decoder.unseen().ranges().take(UNSEEN_RANGES).collect();
+        let (unseen, deficit) = self.unseen();
         let report = Feedback {
             largest,
             largest_at_us: self.reporter.largest_at.as_nanos() / 1_000,
@@ -329,7 +335,7 @@ impl<P: InnerPacket> Receiver<P> {
             next_undecoded,
             end: self.end,
             unseen,
-            deficit: self.decoder.deficit() as u32,
+            deficit,
             undecoded: self.missing.len() as u32,
             redundant: self.redundant,
             ce: self.counts.marked,
@@ -398,6 +404,18 @@ impl<P: InnerPacket> Receiver<P> {
         self.decoder.keep_from(self.end);
         self.freed_to = self.freed_to.max(self.end);
         self.order.release_all();
+    }
+
+    /// The ranges of unseen symbols for a report, and the number of all unseen symbols.
+    fn unseen(&self) -> (Vec<Range<u64>>, u32) {
+        let unseen = self.decoder.unseen();
+        if !self.decoder.lags() {
+            return (unseen.ranges().take(UNSEEN_RANGES).collect(), unseen.len() as u32);
+        }
+        // The decoder does not yet know that some of these symbols have arrived or were given up.
+        let both = || unseen.ranges().flat_map(|range| self.missing.ranges_in(&range));
+        let number: u64 = both().map(|range| range.end - range.start).sum();
+        (both().take(UNSEEN_RANGES).collect(), number as u32)
     }
 
     /// Records that all symbols before `end` exist. Symbols that were not known to exist count as

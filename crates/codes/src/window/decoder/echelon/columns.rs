@@ -52,6 +52,11 @@ impl Columns {
         self.count = 0;
     }
 
+    /// The bytes that the matrix holds, with spare capacity.
+    pub(super) fn held(&self) -> usize {
+        CHUNK * (self.store.capacity() + self.factors.capacity() + self.spare.capacity())
+    }
+
     /// The number of columns for which there is room.
     pub(super) fn column_room(&self) -> usize {
         self.room

@@ -91,6 +91,15 @@ impl Echelon {
         }
     }
 
+    /// The work of [`Echelon::retire`] for each row, unless all rows are removed. Unit: bytes. In the layout by
+    /// columns, one pass removes all rows.
+    pub(in super::super) fn removal_work(&self) -> usize {
+        match &self.store {
+            Store::Rows(_) => self.bytes(),
+            Store::Columns(_) => 0,
+        }
+    }
+
     /// Removes the unit rows `units` (ascending), whose pivots are known now. One stored repair is
     /// freed for each of them: the repair's slot is released, and `freed` is called with the slot.
     /// When all rows are removed, all slots are freed.

@@ -1,10 +1,51 @@
 //! Assigns columns to symbols and slots to stored repairs, and makes room for more of them. A slot
-//! is a repair's index in the transforms (`mod.rs` explains the terms).
+//! is a repair's index in the transforms (`mod.rs` explains the terms). Counts the memory, and frees spare memory.
 
 use super::{Echelon, Store, VACANT};
-use ripstop_gf256::CHUNK;
+use ripstop_gf256::{CHUNK, Chunk};
 
 impl Echelon {
+    /// The bytes that the matrix holds, with spare capacity.
+    pub(in super::super) fn held(&self) -> usize {
+        let store = match &self.store {
+            Store::Rows(rows) => rows.held(),
+            Store::Columns(columns) => columns.held(),
+        };
+        let eight = self.pivots.capacity() + self.columns.capacity();
+        let four = self.used.capacity() + self.vacant.capacity();
+        let one = self.live.capacity() + self.slots.capacity();
+        let chunks = self.work.capacity() + self.factors.capacity();
+        store + 8 * eight + 4 * four + one + CHUNK * chunks + size_of::<(u32, u64)>() * self.kept.capacity()
+    }
+
+    /// The bytes that the rows and columns need. The layout by columns, which is for simulations, never frees spare
+    /// capacity, so it counts with all that it holds.
+    pub(in super::super) fn needed(&self) -> usize {
+        let matrix = match &self.store {
+            Store::Rows(_) => self.bytes(),
+            Store::Columns(columns) => columns.held(),
+        };
+        matrix + 8 * (self.pivots.len() + self.columns.len()) + self.slots.len()
+    }
+
+    /// Frees spare capacity.
+    pub(in super::super) fn shrink_to_fit(&mut self) {
+        if self.pivots.is_empty() && self.slots_used == 0 && self.columns_used == 0 {
+            *self = Echelon::new(self.order, matches!(self.store, Store::Rows(_)));
+            return;
+        }
+        if let Store::Rows(rows) = &mut self.store {
+            rows.shrink_to_fit();
+        }
+        self.pivots.shrink_to_fit();
+        self.columns.shrink_to_fit();
+        self.used.shrink_to_fit();
+        self.vacant.shrink_to_fit();
+        self.live.shrink_to_fit();
+        self.slots.shrink_to_fit();
+        (self.work, self.factors, self.kept) = (vec![Chunk::ZERO], Vec::new(), Vec::new());
+    }
+
     /// Makes room for `more` columns. Returns true if this gave the columns new indices.
     pub(in super::super) fn reserve_columns(&mut self, more: usize) -> bool {
         let rows = match &mut self.store {

@@ -51,6 +51,19 @@ impl Rows {
         self.witnesses.clear();
     }
 
+    /// The bytes that the matrix holds, with spare capacity.
+    pub(super) fn held(&self) -> usize {
+        let chunks = self.store.capacity() + self.spare.capacity();
+        CHUNK * chunks + size_of::<u32>() * self.witnesses.capacity() + self.factors.capacity()
+    }
+
+    /// Frees spare capacity.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.store.shrink_to_fit();
+        self.witnesses.shrink_to_fit();
+        (self.factors, self.spare) = (Vec::new(), Vec::new());
+    }
+
     /// The number of columns for which there is room.
     pub(super) fn column_room(&self) -> usize {
         self.column_room

@@ -119,3 +119,34 @@ fn a_refused_repair_shows_which_symbols_are_missing() {
     assert_eq!((report.end, report.next_undecoded, report.undecoded, report.deficit), (300, 2, 298, 298));
     assert_eq!(report.unseen, vec![2..300], "a symbol that is not listed counts as seen");
 }
+
+/// A peer in debt: its sources are delivered at once, and cost no work before the budget allows work again.
+#[test]
+fn sources_of_a_peer_in_debt_are_delivered_and_eliminated_later() {
+    let mut receiver = receiver();
+    let at = |ms| Time::from_millis(ms);
+    for pair in 0..200 {
+        receiver.repair(Time::ZERO, &Members::range(2 * pair..2 * pair + 2), &Coding::Seed(1), Length(1400));
+    }
+    let before = receiver.work();
+    receiver.defer(at(500));
+    for pair in 0..200 {
+        receiver.source(at(1), 2 * pair, Gap::NONE, Length(1400));
+    }
+    assert_eq!((receiver.work(), receiver.counts.sources, receiver.backlog().0), (before, 200, 200));
+    assert_eq!(std::iter::from_fn(|| receiver.poll()).count(), 200);
+    // The report does not ask for what has arrived.
+    receiver.arrive(at(2), 1, 100, Reception::default(), true);
+    let due = receiver.next_due(Duration::from_secs(9)).unwrap();
+    let report = receiver.report(due).unwrap();
+    assert_eq!((report.unseen.len(), report.deficit, report.undecoded), (0, 0, 200));
+    // The window moves later, too. A source in the passed part is too old.
+    receiver.window(at(3), &window(100));
+    receiver.source(at(3), 99, Gap::NONE, Length(1400));
+    assert_eq!((receiver.work(), receiver.backlog().0), (before, 150));
+    receiver.defer(at(500));
+    assert_eq!(receiver.next_due(Duration::from_secs(9)), Some(at(500)));
+    receiver.expire(at(500), Duration::from_secs(9));
+    assert!(receiver.work() > before && !receiver.decoder.is_unfinished());
+    assert_eq!((receiver.backlog().0, receiver.backlog().1, receiver.counts.recovered), (0, 0, 150));
+}
