@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The program prints one line for each link. Words select the links whose kind or name contains one of
-//! them. Environment: RUNS=4 sets the number of runs (default 2), PRINT=1 prints the scenarios instead of
+//! them. Environment: RUNS=4 sets the number of runs (default 6), PRINT=1 prints the scenarios instead of
 //! running them, JSON=1 prints the whole report of each cell of the tunnel.
 
 mod links;
@@ -25,7 +25,7 @@ type Goodputs = [f64; 4];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let runs = std::env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2);
+    let runs = std::env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(6);
     let is_wanted = |path: &Path| {
         let name = format!("{} {}", path.kind, path.name());
         words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
