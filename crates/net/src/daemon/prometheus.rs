@@ -58,7 +58,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 26] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 31] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -97,6 +97,11 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 26] = [
     ("repairs_discarded_total", "Stored repairs discarded to save memory or work", |s| s.repairs_discarded as f64),
     ("given_up_total", "Symbols given up by the receiver", |s| s.given_up as f64),
     ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),
+    ("held_total", "Packets that waited for an earlier packet of their flow", |s| s.held as f64),
+    ("passed_over_total", "Times that a flow went on without a missing packet", |s| s.passed_over as f64),
+    ("arrived_late_total", "Packets dropped because their flow had gone on without them", |s| s.arrived_late as f64),
+    ("superseded_total", "Packets dropped because a later packet of their flow was delivered", |s| s.superseded as f64),
+    ("suspensions_total", "Times that this host was suspended", |s| s.suspensions as f64),
 ];
 const SESSION_GAUGES: [Figure<SessionStatus>; 11] = [
     ("srtt_seconds", "Smoothed round-trip time", |s| s.srtt_s),

@@ -311,6 +311,16 @@ pub struct SessionStatus {
     pub given_up: u64,
     /// Packets delivered: in order, or at once if their order does not matter.
     pub delivered: u64,
+    /// Packets that waited for an earlier packet of their flow.
+    pub held: u64,
+    /// Times that a flow went on without a missing packet.
+    pub passed_over: u64,
+    /// Packets dropped because their flow had gone on without them.
+    pub arrived_late: u64,
+    /// Packets whose order does not matter, dropped because a later packet of their flow was delivered.
+    pub superseded: u64,
+    /// Times that this host was suspended for 1 s or longer.
+    pub suspensions: u64,
 }
 
 /// The least number of source symbols for which the overhead has a meaning. The overhead of fewer
@@ -404,6 +414,11 @@ impl SessionStatus {
             repairs_discarded: received.discarded,
             given_up: received.given_up,
             delivered: status.order.delivered,
+            held: status.order.held,
+            passed_over: status.order.skipped,
+            arrived_late: status.order.late,
+            superseded: status.order.superseded,
+            suspensions: sent.suspensions,
         }
     }
 }
