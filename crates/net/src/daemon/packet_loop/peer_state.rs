@@ -49,6 +49,7 @@ impl PeerState {
             received: (0, 0),
         }
     }
+
     /// Whether `answer` is for the name that is configured now. A look-up takes seconds, and a new configuration may have
     /// changed the name, replaced it by an address, or removed the peer.
     pub(super) fn awaits(&self, answer: &Answer) -> bool {

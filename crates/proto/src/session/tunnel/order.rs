@@ -234,8 +234,7 @@ impl<P> InOrder<P> {
     /// Lets the flow buckets go on that waited for `symbol`, which is not missing any more.
     fn release_blocked(&mut self, symbol: u64, missing: &IdRanges) {
         let free = self.blocked.resolve(symbol, missing);
-        free.iter().for_each(|index| self.release(*index, missing));
-        self.blocked.resolved(symbol, &free);
+        free.into_iter().for_each(|index| self.release(index, missing));
     }
 
     /// Delivers the waiting packets of the flow bucket `index` up to the first packet that must
