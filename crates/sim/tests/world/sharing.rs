@@ -89,6 +89,27 @@ fn losses_that_grow_with_the_rate_lower_the_rate() {
     assert!(waste < 1.4, "seed 5: {waste:.2} bytes sent for a useful byte");
 }
 
+/// Single early packets must not make the usual delay of a path with jitter a queue.
+#[test]
+fn jitter_is_no_queue() {
+    for (jitter, loss, least) in [("20ms", 0.0, 16.5), ("50ms", 0.0, 15.0), ("30ms", 0.01, 16.0), ("50ms", 0.05, 12.0)]
+    {
+        let forth = format!("queue = \"1MB\", jitter = \"{jitter}\", loss = {loss}");
+        let rate = rates(&report(&[&link(30, &forth), &tunnel("t", "")]))[0];
+        assert!(rate > least, "seed 5, jitter {jitter}, loss {loss}: {rate:.2} Mbit/s");
+    }
+}
+
+/// On a slow path, a bulk transfer is slower than the rate below which flows of other paths are interactive.
+#[test]
+fn a_transfer_over_a_slow_path_is_bulk() {
+    let slow = link(60, "queue = \"10kB\", loss = 0.05").replace("20Mbit/s", "200kbit/s");
+    let report = report(&[&slow, &tunnel("t", "")]);
+    let waste = report.tunnels[0].directions[0].sent_per_useful.mean.expect("there are runs");
+    assert!(waste < 1.8, "seed 5: {waste:.2} bytes sent for a useful byte");
+    assert!(rates(&report)[0] > 0.12, "seed 5: {:.3?} Mbit/s", rates(&report));
+}
+
 /// Jitter looks like a queue that is never short. The path's random losses must be learned nevertheless.
 #[test]
 fn random_losses_under_jitter_do_not_lower_the_rate() {

@@ -10,14 +10,23 @@ use ripstop_base::Time;
 /// lasts for 15 s is mistaken for a delay of the path. With double the value, it takes longer to
 /// notice that the path has become longer or that the clocks drift.
 const BASE_WINDOW_NS: u64 = 30_000_000_000;
+/// A delay without a queue lasts for this number of reports: the largest of their delays counts.
+///
+/// An empty queue stays empty for several reports. With jitter, single packets are early, above all when few packets are
+/// sent. Measured from such a packet, the usual delay would be a queue. With half the value, CUBIC inside has .52 of a path
+/// of 20 Mbit/s and 100 ms with 5 % loss and 50 ms of jitter, instead of .81 (1 report: .18). Double the value misses a
+/// queue that is empty only between two bursts of others.
+const LASTING: usize = 4;
 
 /// The queueing delay and its jitter, s.
 #[derive(Clone, Debug)]
 pub(super) struct QueueView {
     /// Negated one-way delays: their maximum is the least delay.
     base: WindowedMax,
-    /// The last three queueing delays, newest first.
-    last: [f64; 3],
+    /// The one-way delays of the last reports, newest first.
+    last: [f64; LASTING],
+    /// The last queueing delay.
+    queue: f64,
     /// Number of samples so far.
     samples: u64,
     /// Jitter, s: a mean over about 64 samples.
@@ -27,22 +36,30 @@ pub(super) struct QueueView {
 impl QueueView {
     /// Creates an estimate without samples.
     pub(super) fn new() -> QueueView {
-        QueueView { base: WindowedMax::new(BASE_WINDOW_NS), last: [0.0; 3], samples: 0, jitter: 0.0 }
+        QueueView { base: WindowedMax::new(BASE_WINDOW_NS), last: [0.0; LASTING], queue: 0.0, samples: 0, jitter: 0.0 }
     }
 
     /// Takes the mean one-way delay `delay` of one report's datagrams, s.
     ///
-    /// The mean over a report reduces jitter, but jitter still lowers the least delay.
+    /// The mean over a report reduces jitter, but jitter still lowers the least delay. So the least delay is that of
+    /// [`LASTING`] reports.
     pub(super) fn offer(&mut self, now: Time, delay: f64) {
-        let least = -self.base.offer(now.as_nanos(), -delay);
-        let queue = delay - least;
-        self.last = [queue, self.last[0], self.last[1]];
+        self.last.rotate_right(1);
+        self.last[0] = delay;
         self.samples += 1;
-        if self.samples >= 3 {
+        let known = self.samples.min(LASTING as u64) as usize;
+        let lasting = self.last[..known].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if self.samples <= LASTING as u64 {
+            // The first reports are too few to show a lasting delay.
+            self.base.reset(now.as_nanos(), -lasting);
+        }
+        let least = -self.base.offer(now.as_nanos(), -lasting);
+        self.queue = (delay - least).max(0.0);
+        if known >= 3 {
             // The second difference of the delays responds to jitter. For a queue that fills at a
             // steady rate, the second difference is 0. A sample counts as at most 20 ms.
-            let [q, q1, q2] = self.last;
-            let bend = ((q - 2.0 * q1 + q2).abs() / 2.0).min(0.020);
+            let [d, d1, d2, ..] = self.last;
+            let bend = ((d - 2.0 * d1 + d2).abs() / 2.0).min(0.020);
             self.jitter += (bend - self.jitter) / 64.0;
         }
     }
@@ -55,16 +72,43 @@ impl QueueView {
     pub(super) fn accept_as_path_delay(&mut self, now: Time, more: f64) {
         let least = -self.base.get().unwrap_or(0.0) + more;
         self.base.reset(now.as_nanos(), -least);
-        self.last = self.last.map(|queue| (queue - more).max(0.0));
+        self.queue = (self.queue - more).max(0.0);
     }
 
     /// Queueing delay according to the last report, s.
     pub(super) fn delay(&self) -> f64 {
-        self.last[0]
+        self.queue
     }
 
     /// Mean jitter between reports, s.
     pub(super) fn jitter(&self) -> f64 {
         self.jitter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_packet_is_not_the_least_delay() {
+        let mut queue = QueueView::new();
+        let mut offer = |at: u64, delay| {
+            queue.offer(Time::from_nanos(at * 10_000_000), delay);
+            queue.delay()
+        };
+        for at in 0..10 {
+            assert_eq!(offer(at, 0.095), 0.0, "the first delays are no queue");
+        }
+        for at in 10..12 {
+            assert_eq!(offer(at, 0.050), 0.0);
+        }
+        for at in 12..20 {
+            assert_eq!(offer(at, 0.095), 0.0, "two early reports must not make the usual delay a queue");
+        }
+        for at in 20..24 {
+            offer(at, 0.050);
+        }
+        assert_eq!(offer(24, 0.095), 0.045, "four reports show an empty queue");
     }
 }
