@@ -123,6 +123,19 @@ fn random_losses_under_jitter_do_not_lower_the_rate() {
     }
 }
 
+/// Twenty small packets a second are few, but their repairs must not take a slow path from a transfer.
+#[test]
+fn repairs_of_small_packets_take_a_part_of_a_slow_path() {
+    let slow = link(60, "queue = \"15kB\", loss = 0.02").replace("20Mbit/s", "500kbit/s");
+    let small = "[[flow]]\nname = \"small\"\nfrom = \"a\"\nto = \"b\"\npacket = \"140B\"\n\
+                 udp = { constant = \"22400bit/s\" }\ntunnel = \"t\"\n";
+    let report = report(&[&slow, &tunnel("t", ""), small]);
+    let ends = &report.tunnels[0].directions[0];
+    assert!(ends.repairs_over_budget.mean.is_some_and(|refused| refused > 0.0), "seed 5: no repair was refused");
+    let waste = ends.sent_per_useful.mean.expect("there are runs");
+    assert!(waste < 1.25, "seed 5: {waste:.2} bytes sent for a useful byte");
+}
+
 /// A path that loses a packet now and then, at random, has no AQM: the losses do not depend on the queue.
 #[test]
 fn rare_random_losses_are_no_drops_of_a_queue() {

@@ -71,6 +71,7 @@ impl<P: InnerPacket> Tunnel<P> {
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
             waiting: if self.protects_start(&view, losses) { 0.0 } else { self.ingress.backlog().1 as f64 / carried },
             packets: carried / f64::from(self.config.path_mtu),
+            rate: view.bandwidth,
         }
     }
 

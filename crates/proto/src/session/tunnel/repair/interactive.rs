@@ -35,7 +35,10 @@ impl Repairs {
         ids.truncate(Self::fit(&ids, MAX_INTERACTIVE, sources, path.room));
         let members = Members::new(ids, 0..0)?;
         let bytes = longest(&members, sources);
-        if !self.interactive.allows(bytes) {
+        let again = sources.interactive().any(|(id, _, covered)| covered > 0 && members.first() == Some(id));
+        // If nothing waits, the repair displaces nothing.
+        let free = path.waiting <= 0.0;
+        if !self.interactive.allows(bytes) || !(free || self.part.take(now, bytes, again, path.rate)) {
             // The repair is not sent, but the symbols count as spanned. So the next repair is due
             // [`INTERACTIVE_STEP`] later, when the budget may have grown.
             self.counts.over_budget += 1;

@@ -24,7 +24,7 @@ use crate::control::redundancy::{
     tail_wait,
 };
 use crate::wire::repair_fields;
-use budget::Budget;
+use budget::{Budget, PathPart};
 use group::{GROUP, Group, LISTED, interleave};
 use interactive::due_at;
 use ripstop_base::{Stream, Time};
@@ -72,6 +72,8 @@ pub(super) struct PathView {
     pub(super) waiting: f64,
     /// Number of full-size packets that the path carries in a round trip.
     pub(super) packets: f64,
+    /// The path's rate, byte/s.
+    pub(super) rate: f64,
 }
 
 /// A proactive repair in flight.
@@ -147,6 +149,8 @@ pub(super) struct Repairs {
     tail: Option<Time>,
     /// Budget for interactive flows.
     interactive: Budget,
+    /// The part of the path's rate that repairs for interactive flows may take while other packets wait.
+    part: PathPart,
     usefulness: Usefulness,
     counts: RepairCounts,
 }
@@ -178,6 +182,7 @@ impl Repairs {
             unguarded: false,
             tail: None,
             interactive: Budget::new(interactive, packet),
+            part: PathPart::new(),
             usefulness: Usefulness::default(),
             counts: RepairCounts::default(),
         }
@@ -386,16 +391,17 @@ impl Repairs {
     /// Why bulk and interactive packets have the present number of proactive repairs. `measured` is the share of packets
     /// lost from all causes, for bulk and for interactive packets.
     pub(super) fn explain(&self, now: Time, path: &PathView, measured: (f64, f64)) -> [Explanation; 2] {
-        let view = |measured: f64, expected: Losses, budget: &Budget| ClassView {
+        let view = |measured: f64, expected: Losses, is_over_budget: bool| ClassView {
             redundancy: self.redundancy,
             is_suspended: self.usefulness.suspended,
             measured,
             expected,
-            is_over_budget: !budget.allows(path.room),
+            is_over_budget,
         };
         let spread = Spread::of(path.packets, path.proactive);
-        let bulk = view(measured.0, path.proactive, &self.bulk);
-        let interactive = view(measured.1, path.sparse, &self.interactive);
+        let bulk = view(measured.0, path.proactive, !self.bulk.allows(path.room));
+        let refused = !self.interactive.allows(path.room) || path.waiting > 0.0 && self.part.refused;
+        let interactive = view(measured.1, path.sparse, refused);
         [bulk.bulk(self.recent_flight(), spread, self.ahead(now, path), path.srtt), interactive.interactive()]
     }
 
