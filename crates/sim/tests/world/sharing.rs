@@ -123,6 +123,21 @@ fn random_losses_under_jitter_do_not_lower_the_rate() {
     }
 }
 
+/// An AQM drops more packets the more a flow sends. What the tunnel learned as random loss during a competition must not
+/// grow with its own rate.
+#[test]
+fn drops_of_an_aqm_that_grow_are_no_random_loss() {
+    let plain: String = (0..2).map(|flow| CUBIC.replace("plain", &format!("plain-{flow}"))).collect();
+    let aqm = link(60, "queue = \"150kB\", loss = 0.001, queue_discipline = \"pie\", jitter = \"3ms\"");
+    let aqm = aqm.replace("20Mbit/s", "10Mbit/s").replace("50ms", "15ms");
+    let report = report(&[&aqm, &tunnel("t", ""), &plain]);
+    let ends = &report.tunnels[0].directions[0];
+    assert!(ends.overloads.mean.is_some_and(|overloads| overloads > 0.0), "seed 5: the losses never grew");
+    let waste = ends.sent_per_useful.mean.expect("there are runs");
+    assert!(waste < 1.25, "seed 5: {waste:.2} bytes sent for a useful byte");
+    assert!(part(&report) < 0.7, "seed 5: {:.2?}", rates(&report));
+}
+
 /// Twenty small packets a second are few, but their repairs must not take a slow path from a transfer.
 #[test]
 fn repairs_of_small_packets_take_a_part_of_a_slow_path() {

@@ -30,13 +30,13 @@ const AGAIN: f64 = 1.5;
 /// Losses in runs make the floor vary by half of its value. With half the value, such a path is tested twice as often. With
 /// double the value, a policer that begins after the random losses have ended is noticed a minute later.
 const CONFIRMED: f64 = 60.0;
-/// For this time after a test that found an overload, s, the erasure floor is learned only from packets sent below the
+/// For this time after a test that found an overload, the erasure floor is learned only from packets sent below the
 /// estimated rate.
 ///
 /// A policer passes bursts, so the estimated rate may be a little too large, and packets sent at this rate show the
 /// policer's drops. Half the value repeats tests behind a policer. Double the value trusts fewer packets for longer
 /// after the policer has gone.
-const WARY: f64 = 60.0;
+pub(super) const WARY: Duration = Duration::from_secs(60);
 /// During that time, packets at the estimated rate count as well once this rate is below this multiple of the rate that
 /// the test has found.
 ///
@@ -187,8 +187,7 @@ impl Fair {
             Cause::Overload => {
                 self.overloads += 1;
                 self.set_bandwidth(test.received.min(self.path.bandwidth));
-                let until = self.last + Duration::from_secs_f64(WARY);
-                self.path.erasure = ErasureFloor::wary(until, WARY_BELOW * self.path.bandwidth);
+                self.path.erasure = ErasureFloor::wary(self.last + WARY, WARY_BELOW * self.path.bandwidth);
             }
         }
         self.enter(State::Cruise);

@@ -243,6 +243,12 @@ impl PathState {
         self.delays_accepted += 1;
     }
 
+    /// Whether the mean loss is above `share` by more than chance explains.
+    pub(super) fn loses_more_than(&self, share: f64) -> bool {
+        let chance = (self.losses.dispersion() * share / LOSS_MEAN).sqrt();
+        self.loss_mean > share + 2.0 * chance
+    }
+
     /// Whether `settled` has more losses than the erasure floor explains. The losses must exceed
     /// the expected number by more than `deviations` standard deviations plus the share `slack` of
     /// the packets.

@@ -1,7 +1,9 @@
 //! Others on the path: when the controller yields, tests to whom a queue belongs, and begins and ends a competition.
 
-use super::compete::{Competition, Left, Owner, QueueTest, Turn};
+use super::super::erasure::ErasureFloor;
+use super::compete::{Competition, Erasures, Left, Owner, QueueTest, Turn};
 use super::evidence::MORE_THAN_AQM;
+use super::loss_test::WARY;
 use super::rounds::Round;
 use super::{Fair, Mode, State};
 use crate::control::rate::{GainClass, Report};
@@ -190,11 +192,19 @@ impl Fair {
     pub(super) fn step_competition(&mut self, report: &Report) {
         let floor = self.mode != Mode::Strict;
         let Some(competition) = &mut self.competition else { return };
-        if let Some(settled) = competition.erasures(report, &self.path) {
-            let known = self.path.erasure.get();
-            self.path.erasure.add(report.now, GainClass::At, settled, self.path.bandwidth);
-            if known < 0.5 * self.path.erasure.get() {
-                competition.undo(report.now, &self.path);
+        match competition.erasures(report, &self.path) {
+            Erasures::Unknown => {}
+            Erasures::Random(settled) => {
+                let known = self.path.erasure.get();
+                self.path.erasure.add(report.now, GainClass::At, settled, self.path.bandwidth);
+                if known < 0.5 * self.path.erasure.get() {
+                    competition.undo(report.now, &self.path);
+                }
+            }
+            Erasures::Growing => {
+                competition.distrust(report.now, &self.path, &self.tuning);
+                self.overloads += 1;
+                self.path.erasure = ErasureFloor::wary(report.now + WARY, 0.0);
             }
         }
         match competition.on_report(report, &self.rounds.now, &self.path, floor, &self.tuning) {
