@@ -83,6 +83,9 @@ pub(super) struct PathState {
     /// Since when the queueing delay has been above the short queue and above a tenth of the
     /// longest queue. `None`: it is not.
     pub(super) long_since: Option<Time>,
+    /// The mean queueing delay since a round trip after that, and its least and largest value, s.
+    long_mean: f64,
+    long_range: (f64, f64),
     /// The estimated rate when the queue became long, byte/s.
     pub(super) rate_before: f64,
     pub(super) erasure: ErasureFloor,
@@ -115,6 +118,8 @@ impl PathState {
             queue_mean: 0.0,
             longest: WindowedMax::new(LONGEST_QUEUE_NS),
             long_since: None,
+            long_mean: 0.0,
+            long_range: (0.0, 0.0),
             rate_before: rate,
             erasure: ErasureFloor::default(),
             dispersion: 1.0,
@@ -147,6 +152,12 @@ impl PathState {
             self.rate_before = self.bandwidth;
         }
         self.long_since = long.then(|| self.long_since.unwrap_or(report.now));
+        if self.long_for(report.now) <= self.srtt {
+            self.long_mean = self.queue.delay();
+            self.long_range = (self.long_mean, self.long_mean);
+        }
+        self.long_mean += (self.queue.delay() - self.long_mean) * part;
+        self.long_range = (self.long_range.0.min(self.long_mean), self.long_range.1.max(self.long_mean));
         if let Some(rtt) = report.rtt {
             self.observe_rtt(report.now, rtt.as_secs_f64(), tuning);
         }
@@ -218,6 +229,11 @@ impl PathState {
     /// By how much the queueing delay has risen during the last few round trips, s.
     pub(super) fn queue_rise(&self) -> f64 {
         (self.queue.delay() - self.queue_mean).max(0.0)
+    }
+
+    /// By how much the mean queueing delay has varied since the queue became long, s.
+    pub(super) fn queue_range(&self) -> f64 {
+        self.long_range.1 - self.long_range.0
     }
 
     /// The longest queueing delay of the last 10 s.

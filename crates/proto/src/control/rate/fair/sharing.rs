@@ -181,9 +181,13 @@ impl Fair {
                 }
                 None => {
                     let own = self.path.bandwidth.max(self.path.rate_before);
+                    let starved = MOST_GROWTH * own < FAIR_PART * rate;
                     let window = (FAIR_PART * rate).min(MOST_GROWTH * own) * self.path.srtt;
                     let most = own * (self.path.srtt + MOST_QUEUES * self.path.longest_queue());
                     self.compete(now, window.min(most).max(own * self.path.srtt));
+                    if let (true, Some(competition)) = (starved, &mut self.competition) {
+                        competition.slow_start(&self.path);
+                    }
                 }
             },
         }
