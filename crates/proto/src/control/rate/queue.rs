@@ -80,6 +80,12 @@ impl QueueView {
         self.queue
     }
 
+    /// The least queueing delay of the last [`LASTING`] reports, s.
+    pub(super) fn lasting(&self) -> f64 {
+        let least = -self.base.get().unwrap_or(0.0);
+        (self.last.iter().copied().fold(f64::INFINITY, f64::min) - least).max(0.0)
+    }
+
     /// Mean jitter between reports, s.
     pub(super) fn jitter(&self) -> f64 {
         self.jitter

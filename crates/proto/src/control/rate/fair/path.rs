@@ -215,9 +215,11 @@ impl PathState {
     }
 
     /// Whether the queue is so long that an AQM or a full queue may have dropped packets: longer than a short queue and
-    /// than [`AQM_TARGET`], or than half of the longest recent queue.
+    /// than [`AQM_TARGET`], or than half of the longest recent queue. CoDel drops after the delay has exceeded its target for
+    /// 100 ms, so the least delay of the last reports counts: with jitter, single reports are above the target.
     pub(super) fn may_drop(&self, tuning: &Tuning) -> bool {
-        self.queue.delay() > self.short_queue(tuning).max(AQM_TARGET.min(HALF_FULL * self.longest_queue()))
+        let least = self.short_queue(tuning).max(AQM_TARGET.min(HALF_FULL * self.longest_queue()));
+        self.queue.lasting() > least
     }
 
     /// Whether others may keep a queue with the delay `queue`, s: the queue is not short, and its delay is a noticeable
