@@ -16,7 +16,7 @@ const BASE_WINDOW_NS: u64 = 30_000_000_000;
 /// sent. Measured from such a packet, the usual delay would be a queue. With half the value, CUBIC inside has .52 of a path
 /// of 20 Mbit/s and 100 ms with 5 % loss and 50 ms of jitter, instead of .81 (1 report: .18). Double the value misses a
 /// queue that is empty only between two bursts of others.
-const LASTING: usize = 4;
+pub(super) const LASTING: usize = 4;
 
 /// The queueing delay and its jitter, s.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What the reports show of the path: delays, the erasure floor, and the pattern of losses.
 
 use super::super::erasure::ErasureFloor;
-use super::super::queue::QueueView;
+use super::super::queue::{LASTING, QueueView};
 use super::super::{GainClass, Report, Settled};
 use super::evidence::HALF_FULL;
 use super::rounds::Round;
@@ -71,6 +71,9 @@ pub(super) struct PathState {
     min_rtt_renewed: Time,
     /// Whether `min_rtt` was measured. False: `min_rtt` is the round-trip time of the handshake.
     min_rtt_measured: bool,
+    /// The last round-trip times, newest first, s. The least round-trip time lasts for all of them, as the least one-way
+    /// delay does.
+    rtts: [f64; LASTING],
     /// Smoothed round-trip time, s.
     pub(super) srtt: f64,
     /// Interval between the receiver's reports, s.
@@ -112,6 +115,7 @@ impl PathState {
             min_rtt: rtt,
             min_rtt_renewed: now,
             min_rtt_measured: false,
+            rtts: [0.0; LASTING],
             srtt: rtt,
             report_every: 0.0,
             queue: QueueView::new(),
@@ -167,6 +171,9 @@ impl PathState {
         // The first sample replaces the round-trip time of the handshake, whose datagrams may have
         // been lost or slow.
         let first = !std::mem::replace(&mut self.min_rtt_measured, true);
+        self.rtts.rotate_right(1);
+        self.rtts[0] = rtt;
+        let rtt = self.rtts.iter().copied().fold(0.0, f64::max);
         if first || rtt <= self.min_rtt {
             self.min_rtt = rtt;
             self.min_rtt_renewed = now;
