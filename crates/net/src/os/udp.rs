@@ -7,6 +7,13 @@
 //! never fragmented: a datagram that is larger than the path's MTU is refused or lost. The protocol
 //! searches for the largest size that passes.
 
+mod batch;
+#[cfg(test)]
+mod tests;
+
+pub use batch::DatagramBatch;
+
+use batch::BatchHeader;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use ripstop_proto::session::Reception;
@@ -18,9 +25,6 @@ use std::time::{Duration, SystemTime};
 
 /// The largest datagram that is sent or received, in bytes.
 pub const MAX_DATAGRAM: usize = 65_535;
-/// The largest number of bytes in one send call, all datagrams together: the largest UDP payload
-/// over IPv4.
-const MAX_BATCH: usize = 65_507;
 /// The number of receive buffers that one call can fill. With GRO, each buffer may hold up to 64
 /// datagrams of one sender. So 8 buffers have an effect only if many senders alternate, or if the
 /// kernel has no GRO. Each buffer takes 64 KB of memory.
@@ -87,26 +91,6 @@ pub struct Received {
     pub bytes: u64,
     /// Whether the call filled all buffers. If not, no further datagram was waiting.
     pub full: bool,
-}
-
-/// Datagrams of one size to one address, collected for one system call.
-#[derive(Debug)]
-pub struct DatagramBatch {
-    buffer: Box<[u8]>,
-    /// Bytes collected.
-    filled: usize,
-    /// What all collected datagrams have in common; None if no datagram is collected.
-    common: Option<BatchHeader>,
-    /// A datagram that does not fit into this batch. Its bytes follow the first `filled` bytes.
-    next: Option<(BatchHeader, usize)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct BatchHeader {
-    to: SocketAddr,
-    ect: bool,
-    /// The size of the datagrams, in bytes. The last datagram may be smaller.
-    segment: usize,
 }
 
 /// The outcome of a send call.
@@ -210,13 +194,13 @@ impl Udp {
     /// Sends the collected datagrams. A datagram that did not fit begins the next batch, which is
     /// not sent yet. [`DatagramBatch::is_empty`] then returns false.
     pub fn send(&mut self, batch: &mut DatagramBatch) -> SendOutcome {
-        while let Some(common) = batch.common {
-            if self.send_batch(&batch.buffer[..batch.filled], common) == SendOutcome::Blocked {
+        while let Some((contents, common)) = batch.collected() {
+            if self.send_batch(contents, common) == SendOutcome::Blocked {
                 return SendOutcome::Blocked;
             }
-            let finished = batch.next.is_none();
+            let has_next = batch.has_next();
             batch.advance();
-            if !finished {
+            if has_next {
                 // More datagrams may be added to the new batch.
                 return SendOutcome::All;
             }
@@ -280,62 +264,6 @@ impl Default for ReceiveBuffers {
     }
 }
 
-impl Default for DatagramBatch {
-    fn default() -> DatagramBatch {
-        let buffer = vec![0; MAX_BATCH + MAX_DATAGRAM].into_boxed_slice();
-        DatagramBatch { buffer, filled: 0, common: None, next: None }
-    }
-}
-
-impl DatagramBatch {
-    /// Where to write the next datagram.
-    pub fn room(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.filled..]
-    }
-
-    /// Whether no datagram is collected.
-    pub fn is_empty(&self) -> bool {
-        self.common.is_none()
-    }
-
-    /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. `ect` marks
-    /// the datagram as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`]).
-    /// Returns false if the batch is complete: then call [`Udp::send`] before the next datagram is
-    /// written.
-    pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
-        let fresh = BatchHeader { to, ect, segment: len };
-        let Some(common) = self.common else {
-            self.common = Some(fresh);
-            self.filled = len;
-            return segments > 1 && len > 0;
-        };
-        let is_alike = common.to == to && common.ect == ect && len <= common.segment;
-        let is_first_of_all = self.filled == 0;
-        if !is_alike || is_first_of_all || self.filled + len > MAX_BATCH {
-            self.next = Some((fresh, len));
-            return false;
-        }
-        self.filled += len;
-        // A shorter datagram must be the last of its batch.
-        len == common.segment && self.filled / common.segment < segments
-    }
-
-    /// Drops the collected datagrams, and starts a new batch with the datagram that did not fit.
-    fn advance(&mut self) {
-        match self.next.take() {
-            Some((common, len)) => {
-                self.buffer.copy_within(self.filled..self.filled + len, 0);
-                self.common = Some(common);
-                self.filled = len;
-            }
-            None => {
-                self.common = None;
-                self.filled = 0;
-            }
-        }
-    }
-}
-
 /// The same address, but an IPv4-mapped IPv6 address is turned into an IPv4 address.
 pub fn unmapped(address: SocketAddr) -> SocketAddr {
     match address {
@@ -374,111 +302,4 @@ fn enlarge_buffers(socket: &Socket) {
 fn waited(now: Duration, stamp: Option<Duration>) -> Duration {
     let wait = stamp.and_then(|stamp| now.checked_sub(stamp));
     wait.filter(|wait| *wait <= LONGEST_WAIT).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Sends datagrams of these sizes over loopback. The first byte of each datagram is its number.
-    fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
-        let mut from = Udp::bind(listen.parse().unwrap()).unwrap();
-        let mut to = Udp::bind(listen.parse().unwrap()).unwrap();
-        let address = to.local_addr().unwrap();
-        let mut batch = DatagramBatch::default();
-        for (i, size) in sizes.iter().enumerate() {
-            batch.room()[..*size].fill(i as u8);
-            if !batch.push(address, *size, true, from.segments()) {
-                assert_eq!(from.send(&mut batch), SendOutcome::All);
-            }
-        }
-        while !batch.is_empty() {
-            assert_eq!(from.send(&mut batch), SendOutcome::All);
-        }
-        let (mut got, mut buffers) = (Vec::new(), ReceiveBuffers::default());
-        let here = from.local_addr().unwrap();
-        while to
-            .receive(&mut buffers, |sender, bytes, reception| {
-                assert_eq!((sender, reception.ce), (here, false));
-                got.push(bytes.to_vec());
-            })
-            .is_ok()
-        {}
-        (got, from, to)
-    }
-
-    #[test]
-    fn batches_arrive_as_they_were_gathered() {
-        let sizes: Vec<usize> = [vec![1400; 100], vec![700, 1400, 1400, 900, 1, 65_000, 1400], vec![1400; 3]].concat();
-        let (got, from, to) = round_trip("127.0.0.1:0", &sizes);
-        let wanted: Vec<Vec<u8>> = sizes.iter().enumerate().map(|(i, n)| vec![i as u8; *n]).collect();
-        assert!(got == wanted, "{:?}", got.iter().map(Vec::len).collect::<Vec<_>>());
-        let (sent, received) = (from.counters(), to.counters());
-        assert_eq!((sent.sent, sent.sent_bytes), (sizes.len() as u64, sizes.iter().sum::<usize>() as u64));
-        assert_eq!((received.received, received.received_bytes), (sent.sent, sent.sent_bytes));
-        if from.segments() > 1 {
-            assert!(sent.segmented > 100 && sent.send_calls < 12, "{sent:?}");
-        }
-    }
-
-    #[test]
-    fn ipv4_peers_of_a_dual_socket_show_as_ipv4() {
-        let mut dual = Udp::bind_any(0).unwrap();
-        let port = dual.local_addr().unwrap().port();
-        let mut four = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut batch = DatagramBatch::default();
-        batch.room()[..5].copy_from_slice(b"hello");
-        batch.push(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), 5, false, 1);
-        assert_eq!(four.send(&mut batch), SendOutcome::All);
-        let mut seen = None;
-        let mut buffers = ReceiveBuffers::default();
-        dual.receive(&mut buffers, |from, bytes, _| seen = Some((from, bytes.to_vec()))).unwrap();
-        let (from, bytes) = seen.unwrap();
-        assert_eq!((from, &bytes[..]), (four.local_addr().unwrap(), &b"hello"[..]));
-        // The answer goes to the IPv4 address that the dual-stack socket showed.
-        batch.push(from, 5, false, 1);
-        assert_eq!(dual.send(&mut batch), SendOutcome::All);
-        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, bytes: 5, full: false });
-    }
-
-    #[test]
-    fn the_kernel_stamps_arrivals() {
-        let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let (mut batch, mut buffers) = (DatagramBatch::default(), ReceiveBuffers::default());
-        let (wait, mut measured, mut sent) = (Duration::from_millis(20), Duration::ZERO, 0);
-        // The kernel begins to stamp arrivals a moment after the first socket asks for stamps. Until then it stamps the
-        // datagram when it is read.
-        while measured < wait && sent < 50 {
-            batch.push(to.local_addr().unwrap(), 5, false, 1);
-            assert_eq!(from.send(&mut batch), SendOutcome::All);
-            std::thread::sleep(wait);
-            to.receive(&mut buffers, |_, _, reception| measured = reception.waited).unwrap();
-            sent += 1;
-        }
-        assert!(measured >= wait, "{measured:?} after {sent} datagrams");
-        assert!((1..=sent).contains(&to.counters().stamped), "{:?}", to.counters());
-    }
-
-    #[test]
-    fn a_stamp_from_another_time_counts_as_no_wait() {
-        let now = Duration::from_secs(1_000);
-        assert_eq!(waited(now, Some(now - Duration::from_millis(7))), Duration::from_millis(7));
-        for stamp in [None, Some(Duration::ZERO), Some(now + Duration::from_millis(1))] {
-            assert_eq!(waited(now, stamp), Duration::ZERO, "{stamp:?}");
-        }
-    }
-
-    #[test]
-    fn too_large_datagrams_are_counted_and_harmless() {
-        let mut socket = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let here = socket.local_addr().unwrap();
-        let mut batch = DatagramBatch::default();
-        assert!(!batch.push(here, MAX_DATAGRAM, false, 1));
-        assert_eq!(socket.send(&mut batch), SendOutcome::All);
-        assert_eq!((socket.counters().too_large, socket.counters().sent), (1, 0));
-        let mut buffers = ReceiveBuffers::default();
-        let nothing = socket.receive(&mut buffers, |_, _, _| {}).unwrap_err();
-        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
-    }
 }
