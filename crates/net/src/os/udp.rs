@@ -45,6 +45,8 @@ pub struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     is_v6: bool,
+    /// Whether an IPv6 socket does not serve IPv4.
+    only_v6: bool,
     counters: UdpCounters,
 }
 
@@ -110,15 +112,16 @@ impl Udp {
     pub fn bind(listen: SocketAddr) -> io::Result<Udp> {
         let domain = if listen.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        let only_v6 = listen.is_ipv6() && !listen.ip().is_unspecified();
         if listen.is_ipv6() {
-            socket.set_only_v6(!listen.ip().is_unspecified())?;
+            socket.set_only_v6(only_v6)?;
         }
         enlarge_buffers(&socket);
         socket.set_nonblocking(true)?;
         socket.bind(&listen.into())?;
         let state = UdpSocketState::new((&socket).into())?;
         let socket = UdpSocket::from(socket);
-        Ok(Udp { socket, state, is_v6: listen.is_ipv6(), counters: UdpCounters::default() })
+        Ok(Udp { socket, state, is_v6: listen.is_ipv6(), only_v6, counters: UdpCounters::default() })
     }
 
     /// A socket at every address of this host. On a host without IPv6, the socket serves only IPv4. With port 0 the
@@ -143,7 +146,11 @@ impl Udp {
 
     /// Whether the socket can send to addresses of this family.
     pub fn reaches(&self, address: &SocketAddr) -> bool {
-        self.is_v6 || address.is_ipv4()
+        match unmapped(*address) {
+            SocketAddr::V4(_) if self.is_v6 => !self.only_v6,
+            SocketAddr::V4(_) => address.is_ipv4(),
+            SocketAddr::V6(_) => self.is_v6,
+        }
     }
 
     /// How many datagrams one call may send; 1 if the kernel has no GSO.

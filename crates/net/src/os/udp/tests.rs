@@ -64,6 +64,18 @@ fn ipv4_peers_of_a_dual_socket_show_as_ipv4() {
 }
 
 #[test]
+fn a_socket_reaches_the_families_that_it_serves() {
+    let reached = |listen: &str| {
+        let socket = Udp::bind(listen.parse().unwrap()).unwrap();
+        ["192.0.2.1:1", "[::ffff:192.0.2.1]:1", "[2001:db8::1]:1"].map(|to| socket.reaches(&to.parse().unwrap()))
+    };
+    assert_eq!(reached("127.0.0.1:0"), [true, false, false]);
+    assert_eq!(reached("[::]:0"), [true; 3]);
+    // A socket at one IPv6 address cannot send to IPv4.
+    assert_eq!(reached("[::1]:0"), [false, false, true]);
+}
+
+#[test]
 fn the_kernel_stamps_arrivals() {
     let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
