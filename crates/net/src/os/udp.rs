@@ -47,7 +47,10 @@ pub struct Udp {
     is_v6: bool,
     /// Whether an IPv6 socket does not serve IPv4.
     only_v6: bool,
+    /// Whether several datagrams together could not be sent, although each of them could: GSO does not work here.
+    lacks_gso: bool,
     counters: UdpCounters,
+    from_port_zero: u64,
 }
 
 /// Counters of a socket.
@@ -121,7 +124,15 @@ impl Udp {
         socket.bind(&listen.into())?;
         let state = UdpSocketState::new((&socket).into())?;
         let socket = UdpSocket::from(socket);
-        Ok(Udp { socket, state, is_v6: listen.is_ipv6(), only_v6, counters: UdpCounters::default() })
+        Ok(Udp {
+            socket,
+            state,
+            is_v6: listen.is_ipv6(),
+            only_v6,
+            lacks_gso: false,
+            counters: UdpCounters::default(),
+            from_port_zero: 0,
+        })
     }
 
     /// A socket at every address of this host. On a host without IPv6, the socket serves only IPv4. With port 0 the
@@ -155,7 +166,7 @@ impl Udp {
 
     /// How many datagrams one call may send; 1 if the kernel has no GSO.
     pub fn segments(&self) -> usize {
-        self.state.max_gso_segments()
+        if self.lacks_gso { 1 } else { self.state.max_gso_segments() }
     }
 
     /// The socket's counters so far.
@@ -163,7 +174,13 @@ impl Udp {
         self.counters
     }
 
-    /// Receives once and calls `take(from, datagram, reception)` for each datagram.
+    /// How many datagrams came from UDP port 0, and were dropped. The kernel refuses to send an answer to this port, so
+    /// no honest host sends from it.
+    pub fn from_port_zero(&self) -> u64 {
+        self.from_port_zero
+    }
+
+    /// Receives once and calls `take(from, datagram, reception)` for each datagram that does not come from UDP port 0.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's error.
@@ -190,7 +207,10 @@ impl Udp {
                 self.counters.coalesced += u64::from(meta.stride < meta.len);
                 self.counters.stamped += u64::from(meta.timestamp.is_some());
                 count += 1;
-                take(from, datagram, reception);
+                match from.port() {
+                    0 => self.from_port_zero += 1,
+                    _ => take(from, datagram, reception),
+                }
             }
         }
         self.counters.received += count;
@@ -202,7 +222,8 @@ impl Udp {
     /// not sent yet. [`DatagramBatch::is_empty`] then returns false.
     pub fn send(&mut self, batch: &mut DatagramBatch) -> SendOutcome {
         while let Some((contents, common)) = batch.collected() {
-            if self.send_batch(contents, common) == SendOutcome::Blocked {
+            if let Some(done) = self.send_batch(contents, common) {
+                batch.skip(done);
                 return SendOutcome::Blocked;
             }
             let has_next = batch.has_next();
@@ -215,32 +236,57 @@ impl Udp {
         SendOutcome::All
     }
 
-    fn send_batch(&mut self, contents: &[u8], common: BatchHeader) -> SendOutcome {
-        let segment = common.segment.max(1);
-        let count = contents.len().div_ceil(segment) as u64;
-        let mut result = Err(io::ErrorKind::Unsupported.into());
+    /// Sends datagrams with a common header. Returns None if all datagrams were either sent, or refused and counted. If
+    /// the kernel has no room, returns the length of the datagrams before that.
+    fn send_batch(&mut self, contents: &[u8], common: BatchHeader) -> Option<usize> {
+        let count = contents.len().div_ceil(common.segment.max(1));
+        let mut gso_failed = false;
         if count <= 1 || self.segments() > 1 {
-            result = self.call(contents, common);
+            match self.call(contents, common) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(0),
+                Err(error) if count > 1 => gso_failed = switches_off(&error),
+                result => {
+                    self.count(result, contents.len(), count as u64, common.to);
+                    return None;
+                }
+            }
         }
-        if result.is_err() && count > 1 && self.segments() == 1 {
-            // The kernel has no GSO. This may have become known only in the call above. So each
-            // datagram gets its own call.
-            result = contents.chunks(segment).try_for_each(|one| self.call(one, common));
+        self.send_each(contents, common, gso_failed)
+    }
+
+    /// Sends each datagram in a call of its own: the kernel has no GSO, or it refused the datagrams together. One
+    /// datagram that is too large or has a bad destination then takes no other with it. Returns the same as
+    /// [`Udp::send_batch`].
+    fn send_each(&mut self, contents: &[u8], common: BatchHeader, gso_failed: bool) -> Option<usize> {
+        let (mut done, mut all_sent) = (0, true);
+        for one in contents.chunks(common.segment.max(1)) {
+            let result = self.call(one, common);
+            if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                return Some(done);
+            }
+            all_sent &= result.is_ok();
+            self.count(result, one.len(), 1, common.to);
+            done += one.len();
         }
+        // If each datagram alone could be sent, only GSO can have been the fault.
+        self.lacks_gso |= gso_failed && all_sent;
+        None
+    }
+
+    /// Counts the result of a call with `count` datagrams of `bytes` bytes in all.
+    fn count(&mut self, result: io::Result<()>, bytes: usize, count: u64, to: SocketAddr) {
         match result {
             Ok(()) => {
                 self.counters.sent += count;
-                self.counters.sent_bytes += contents.len() as u64;
+                self.counters.sent_bytes += bytes as u64;
                 self.counters.segmented += if count > 1 { count } else { 0 };
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return SendOutcome::Blocked,
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.counters.too_large += count,
             Err(error) => {
-                tracing::debug!(to = %common.to, %error, "a datagram could not be sent");
+                tracing::debug!(%to, %error, "a datagram could not be sent");
                 self.counters.refused += count;
             }
         }
-        SendOutcome::All
     }
 
     fn call(&mut self, contents: &[u8], common: BatchHeader) -> io::Result<()> {
@@ -252,7 +298,15 @@ impl Udp {
             segment_size: (contents.len() > common.segment).then_some(common.segment),
             src_ip: None,
         };
-        self.state.try_send((&self.socket).into(), &transmit)
+        let result = self.state.try_send((&self.socket).into(), &transmit);
+        if result.as_ref().is_err_and(switches_off)
+            && let Ok(fresh) = UdpSocketState::new((&self.socket).into())
+        {
+            // After this error, `UdpSocketState` uses neither GSO nor ECN over IPv4 any more, for no peer. But the call
+            // failed without ECN too, and `send_each` finds out whether GSO is the fault.
+            self.state = fresh;
+        }
+        result
     }
 }
 
@@ -287,6 +341,11 @@ fn mapped(address: SocketAddr) -> SocketAddr {
         SocketAddr::V4(v4) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
         SocketAddr::V6(_) => address,
     }
+}
+
+/// Whether [`UdpSocketState`] stops to use GSO and ECN over IPv4 after this error.
+fn switches_off(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
 }
 
 fn no_such_family(error: &io::Error) -> bool {

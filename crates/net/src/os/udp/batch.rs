@@ -13,6 +13,8 @@ pub struct DatagramBatch {
     buffer: Box<[u8]>,
     /// Bytes collected.
     filled: usize,
+    /// Bytes of the datagrams that need not be sent any more, because they were sent or refused one by one.
+    done: usize,
     /// What all collected datagrams have in common; None if no datagram is collected.
     common: Option<BatchHeader>,
     /// A datagram that does not fit into this batch. Its bytes follow the first `filled` bytes.
@@ -31,7 +33,7 @@ pub(super) struct BatchHeader {
 impl Default for DatagramBatch {
     fn default() -> DatagramBatch {
         let buffer = vec![0; MAX_BATCH + MAX_DATAGRAM].into_boxed_slice();
-        DatagramBatch { buffer, filled: 0, common: None, next: None }
+        DatagramBatch { buffer, filled: 0, done: 0, common: None, next: None }
     }
 }
 
@@ -70,7 +72,12 @@ impl DatagramBatch {
 
     /// The collected datagrams, one after the other, and what they have in common. None if no datagram is collected.
     pub(super) fn collected(&self) -> Option<(&[u8], BatchHeader)> {
-        Some((&self.buffer[..self.filled], self.common?))
+        Some((&self.buffer[self.done..self.filled], self.common?))
+    }
+
+    /// Drops the first `len` bytes of [`DatagramBatch::collected`]: whole datagrams.
+    pub(super) fn skip(&mut self, len: usize) {
+        self.done += len;
     }
 
     /// Whether a datagram did not fit into this batch.
@@ -80,6 +87,7 @@ impl DatagramBatch {
 
     /// Drops the collected datagrams, and starts a new batch with the datagram that did not fit.
     pub(super) fn advance(&mut self) {
+        self.done = 0;
         match self.next.take() {
             Some((common, len)) => {
                 self.buffer.copy_within(self.filled..self.filled + len, 0);

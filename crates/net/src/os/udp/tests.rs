@@ -1,6 +1,7 @@
 //! Sockets on loopback.
 
 use super::*;
+use std::os::fd::AsRawFd;
 
 /// Sends datagrams of these sizes over loopback. The first byte of each datagram is its number.
 fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
@@ -114,4 +115,65 @@ fn too_large_datagrams_are_counted_and_harmless() {
     let mut buffers = ReceiveBuffers::default();
     let nothing = socket.receive(&mut buffers, |_, _, _| {}).unwrap_err();
     assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+}
+
+/// Sends three datagrams together.
+fn send_three(from: &mut Udp, to: SocketAddr) -> SendOutcome {
+    let mut batch = DatagramBatch::default();
+    for _ in 0..3 {
+        batch.push(to, 100, true, 64);
+    }
+    from.send(&mut batch)
+}
+
+#[test]
+fn a_refused_destination_does_not_switch_gso_off() {
+    let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let before = from.segments();
+    // The kernel refuses port 0 with EINVAL: three datagrams together, and one alone.
+    let nowhere = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+    assert_eq!(send_three(&mut from, nowhere), SendOutcome::All);
+    let mut batch = DatagramBatch::default();
+    batch.push(nowhere, 100, true, 1);
+    assert_eq!(from.send(&mut batch), SendOutcome::All);
+    assert_eq!((from.counters().refused, from.counters().sent, from.segments()), (4, 0, before));
+    // The next datagrams leave together, and the one after them has ECN.
+    let (here, calls) = (to.local_addr().unwrap(), from.counters().send_calls);
+    assert_eq!(send_three(&mut from, here), SendOutcome::All);
+    assert_eq!(from.counters().sent, 3);
+    if before > 1 {
+        assert_eq!(from.counters().send_calls, calls + 1);
+    }
+    let (mut got, mut buffers) = (0, ReceiveBuffers::default());
+    while to.receive(&mut buffers, |_, _, _| got += 1).is_ok() {}
+    batch.push(here, 100, true, 1);
+    assert_eq!(from.send(&mut batch), SendOutcome::All);
+    to.receive(&mut buffers, |_, _, _| got += 1).unwrap();
+    assert_eq!((got, buffers.meta[0].ecn), (4, Some(EcnCodepoint::Ect0)));
+}
+
+#[test]
+fn a_socket_without_gso_is_noticed() {
+    let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    // The kernel refuses GSO on a socket without checksums, with EINVAL.
+    #[allow(unsafe_code, reason = "neither nix nor socket2 has this option")]
+    // SAFETY: the option's value is an integer that lives until the call returns.
+    let outcome = unsafe {
+        let one: libc::c_int = 1;
+        libc::setsockopt(
+            from.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NO_CHECK,
+            (&raw const one).cast(),
+            size_of_val(&one) as u32,
+        )
+    };
+    assert_eq!(outcome, 0);
+    assert_eq!(send_three(&mut from, to.local_addr().unwrap()), SendOutcome::All);
+    assert_eq!((from.counters().sent, from.counters().refused, from.segments()), (3, 0, 1));
+    let (mut got, mut buffers) = (0, ReceiveBuffers::default());
+    while to.receive(&mut buffers, |_, _, _| got += 1).is_ok() {}
+    assert_eq!(got, 3);
 }
