@@ -254,7 +254,9 @@ impl PacketLoop {
         for _ in 0..MAX_READS {
             let (now, endpoint) = (self.shared.worker.now(), &mut self.endpoint);
             let result = self.udp.receive(&mut self.receive_buffers, |from, datagram, reception| {
+                let before = authentic(endpoint);
                 endpoint.handle_datagram(now, from, datagram, reception);
+                authentic(endpoint) != before
             });
             match result {
                 Ok(received) => {
@@ -370,6 +372,12 @@ impl PacketLoop {
             self.delivered.clear();
         }
     }
+}
+
+/// How many datagrams of peers and handshakes have authenticated.
+fn authentic(endpoint: &Endpoint) -> u64 {
+    let counters = endpoint.secure_counters();
+    counters.opened + counters.responses + counters.responses_repeated + counters.established
 }
 
 /// The wall clock (UTC since 1970) at the time zero of the thread's clock, on which it is `now`.

@@ -8,12 +8,14 @@
 //! searches for the largest size that passes.
 
 mod batch;
+mod local_addresses;
 #[cfg(test)]
 mod tests;
 
 pub use batch::DatagramBatch;
 
 use batch::BatchHeader;
+use local_addresses::LocalAddresses;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use ripstop_proto::session::Reception;
@@ -49,6 +51,8 @@ pub struct Udp {
     only_v6: bool,
     /// Whether several datagrams together could not be sent, although each of them could: GSO does not work here.
     lacks_gso: bool,
+    /// Which address of this host each peer has called; None for a socket at one address.
+    locals: Option<LocalAddresses>,
     counters: UdpCounters,
     from_port_zero: u64,
 }
@@ -130,6 +134,7 @@ impl Udp {
             is_v6: listen.is_ipv6(),
             only_v6,
             lacks_gso: false,
+            locals: listen.ip().is_unspecified().then(LocalAddresses::default),
             counters: UdpCounters::default(),
             from_port_zero: 0,
         })
@@ -180,14 +185,23 @@ impl Udp {
         self.from_port_zero
     }
 
+    /// Lets the system choose this host's address for the next datagrams to `peer`, until `peer` sends again. For a peer
+    /// that does not answer: the route to it may have moved to another network.
+    pub fn forget_local_address(&mut self, peer: &SocketAddr) {
+        if let Some(locals) = &mut self.locals {
+            locals.forget(peer);
+        }
+    }
+
     /// Receives once and calls `take(from, datagram, reception)` for each datagram that does not come from UDP port 0.
+    /// `take` returns whether the datagram is authentic. Answers to `from` leave from the address that `from` has called.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's error.
     pub fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
-        mut take: impl FnMut(SocketAddr, &mut [u8], Reception),
+        mut take: impl FnMut(SocketAddr, &mut [u8], Reception) -> bool,
     ) -> io::Result<Received> {
         let calls = {
             let mut slices = buffers.memory.each_mut().map(|memory| IoSliceMut::new(memory));
@@ -202,6 +216,7 @@ impl Udp {
             let reception = Reception { ce, waited: waited(now, meta.timestamp) };
             let bytes = memory.get_mut(..meta.len).unwrap_or_default();
             self.counters.received_bytes += bytes.len() as u64;
+            let mut is_authentic = false;
             // The stride of an empty datagram is 0; `chunks_mut` needs 1.
             for datagram in bytes.chunks_mut(meta.stride.max(1)) {
                 self.counters.coalesced += u64::from(meta.stride < meta.len);
@@ -209,8 +224,11 @@ impl Udp {
                 count += 1;
                 match from.port() {
                     0 => self.from_port_zero += 1,
-                    _ => take(from, datagram, reception),
+                    _ => is_authentic |= take(from, datagram, reception),
                 }
+            }
+            if let (Some(locals), Some(local)) = (&mut self.locals, meta.dst_ip) {
+                locals.note(from, local, is_authentic);
             }
         }
         self.counters.received += count;
@@ -289,14 +307,29 @@ impl Udp {
         }
     }
 
+    /// Sends the datagrams from the address that their receiver has called. If that fails because of this address, sends
+    /// them from the address that the system chooses.
     fn call(&mut self, contents: &[u8], common: BatchHeader) -> io::Result<()> {
+        let local = self.locals.as_mut().and_then(|locals| locals.of(&common.to));
+        let result = self.call_from(local, contents, common);
+        if local.is_none() || !result.as_ref().is_err_and(may_be_of_source) {
+            return result;
+        }
+        let again = self.call_from(None, contents, common);
+        if again.is_ok() {
+            self.forget_local_address(&common.to);
+        }
+        again
+    }
+
+    fn call_from(&mut self, local: Option<IpAddr>, contents: &[u8], common: BatchHeader) -> io::Result<()> {
         self.counters.send_calls += 1;
         let transmit = Transmit {
             destination: if self.is_v6 { mapped(common.to) } else { common.to },
             ecn: common.ect.then_some(EcnCodepoint::Ect0),
             contents,
             segment_size: (contents.len() > common.segment).then_some(common.segment),
-            src_ip: None,
+            src_ip: local,
         };
         let result = self.state.try_send((&self.socket).into(), &transmit);
         if result.as_ref().is_err_and(switches_off)
@@ -346,6 +379,11 @@ fn mapped(address: SocketAddr) -> SocketAddr {
 /// Whether [`UdpSocketState`] stops to use GSO and ECN over IPv4 after this error.
 fn switches_off(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
+}
+
+/// Whether the error can come from the source address: this host no longer has the address, or there is no route from it.
+fn may_be_of_source(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENETUNREACH | libc::EADDRNOTAVAIL))
 }
 
 fn no_such_family(error: &io::Error) -> bool {

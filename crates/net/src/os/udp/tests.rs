@@ -24,6 +24,7 @@ fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
         .receive(&mut buffers, |sender, bytes, reception| {
             assert_eq!((sender, reception.ce), (here, false));
             got.push(bytes.to_vec());
+            true
         })
         .is_ok()
     {}
@@ -55,13 +56,17 @@ fn ipv4_peers_of_a_dual_socket_show_as_ipv4() {
     assert_eq!(four.send(&mut batch), SendOutcome::All);
     let mut seen = None;
     let mut buffers = ReceiveBuffers::default();
-    dual.receive(&mut buffers, |from, bytes, _| seen = Some((from, bytes.to_vec()))).unwrap();
+    dual.receive(&mut buffers, |from, bytes, _| {
+        seen = Some((from, bytes.to_vec()));
+        true
+    })
+    .unwrap();
     let (from, bytes) = seen.unwrap();
     assert_eq!((from, &bytes[..]), (four.local_addr().unwrap(), &b"hello"[..]));
     // The answer goes to the IPv4 address that the dual-stack socket showed.
     batch.push(from, 5, false, 1);
     assert_eq!(dual.send(&mut batch), SendOutcome::All);
-    assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, bytes: 5, full: false });
+    assert_eq!(four.receive(&mut buffers, |_, _, _| true).unwrap(), Received { datagrams: 1, bytes: 5, full: false });
 }
 
 #[test]
@@ -88,7 +93,11 @@ fn the_kernel_stamps_arrivals() {
         batch.push(to.local_addr().unwrap(), 5, false, 1);
         assert_eq!(from.send(&mut batch), SendOutcome::All);
         std::thread::sleep(wait);
-        to.receive(&mut buffers, |_, _, reception| measured = reception.waited).unwrap();
+        to.receive(&mut buffers, |_, _, reception| {
+            measured = reception.waited;
+            true
+        })
+        .unwrap();
         sent += 1;
     }
     assert!(measured >= wait, "{measured:?} after {sent} datagrams");
@@ -113,7 +122,7 @@ fn too_large_datagrams_are_counted_and_harmless() {
     assert_eq!(socket.send(&mut batch), SendOutcome::All);
     assert_eq!((socket.counters().too_large, socket.counters().sent), (1, 0));
     let mut buffers = ReceiveBuffers::default();
-    let nothing = socket.receive(&mut buffers, |_, _, _| {}).unwrap_err();
+    let nothing = socket.receive(&mut buffers, |_, _, _| true).unwrap_err();
     assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
 }
 
@@ -146,10 +155,20 @@ fn a_refused_destination_does_not_switch_gso_off() {
         assert_eq!(from.counters().send_calls, calls + 1);
     }
     let (mut got, mut buffers) = (0, ReceiveBuffers::default());
-    while to.receive(&mut buffers, |_, _, _| got += 1).is_ok() {}
+    while to
+        .receive(&mut buffers, |_, _, _| {
+            got += 1;
+            true
+        })
+        .is_ok()
+    {}
     batch.push(here, 100, true, 1);
     assert_eq!(from.send(&mut batch), SendOutcome::All);
-    to.receive(&mut buffers, |_, _, _| got += 1).unwrap();
+    to.receive(&mut buffers, |_, _, _| {
+        got += 1;
+        true
+    })
+    .unwrap();
     assert_eq!((got, buffers.meta[0].ecn), (4, Some(EcnCodepoint::Ect0)));
 }
 
@@ -174,6 +193,12 @@ fn a_socket_without_gso_is_noticed() {
     assert_eq!(send_three(&mut from, to.local_addr().unwrap()), SendOutcome::All);
     assert_eq!((from.counters().sent, from.counters().refused, from.segments()), (3, 0, 1));
     let (mut got, mut buffers) = (0, ReceiveBuffers::default());
-    while to.receive(&mut buffers, |_, _, _| got += 1).is_ok() {}
+    while to
+        .receive(&mut buffers, |_, _, _| {
+            got += 1;
+            true
+        })
+        .is_ok()
+    {}
     assert_eq!(got, 3);
 }
