@@ -12,8 +12,7 @@ impl PacketLoop {
         let Some(config) = self.shared.new_config() else { return };
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
             if !config.peers.iter().any(|settings| settings.public == peer.public) {
-                peer.removed = true;
-                (peer.next_lookup, peer.connected) = (None, None);
+                peer.remove();
                 self.endpoint.remove_peer(peer.id);
                 tracing::info!(peer = %peer.name, "peer removed");
             }
