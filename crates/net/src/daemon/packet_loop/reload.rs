@@ -5,6 +5,7 @@ use crate::daemon::config::{DaemonConfig, HostPort, PeerSettings};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::PeerConfig;
 use ripstop_proto::secure::PresharedKey;
+use ripstop_proto::session::tunnel::TunnelConfig;
 
 impl PacketLoop {
     /// Takes over the peers of a new configuration, if there is one. Sessions with peers that stay go on.
@@ -86,7 +87,8 @@ fn is_same(before: Option<&PresharedKey>, after: Option<&PresharedKey>) -> bool 
 
 /// The settings of `[interface]` that differ. They need a restart.
 pub(in crate::daemon) fn needs_restart(old: &DaemonConfig, new: &DaemonConfig) -> Vec<&'static str> {
-    let tunnels = [old, new].map(|config| format!("{:?}", config.tunnel));
+    // `header` follows from the endpoints of the peers, not from a setting of `[interface]`.
+    let tunnels = [old, new].map(|config| format!("{:?}", TunnelConfig { header: 0, ..config.tunnel.clone() }));
     let differ = [
         ("private-key", old.public() != new.public()),
         ("address", old.addresses != new.addresses),
@@ -101,4 +103,31 @@ pub(in crate::daemon) fn needs_restart(old: &DaemonConfig, new: &DaemonConfig) -
         ("status", old.status != new.status),
     ];
     differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_proto::secure::PrivateKey;
+    use std::path::Path;
+
+    fn config(interface: &str, endpoint: &str) -> DaemonConfig {
+        let [private, peer] = [1, 2].map(|byte| PrivateKey::from_bytes([byte; 32]));
+        let text = format!(
+            "[interface]\nprivate-key = \"{}\"\naddress = \"10.77.0.1/24\"\n{interface}\n\
+             [[peer]]\npublic-key = \"{}\"\nallowed-ips = \"10.77.0.2\"\nendpoint = \"{endpoint}\"\n",
+            *private.to_base64(),
+            peer.public()
+        );
+        DaemonConfig::parse(&text, Path::new("t.toml")).unwrap()
+    }
+
+    #[test]
+    fn only_changed_settings_need_a_restart() {
+        let old = config("", "192.0.2.1:5182");
+        // Over IPv6 a datagram has longer headers, but no setting has changed.
+        assert_eq!(needs_restart(&old, &config("", "[2001:db8::1]:5182")), [""; 0]);
+        let changed = needs_restart(&old, &config("mtu = 1400\nacks = \"seen\"", "[2001:db8::1]:5182"));
+        assert!(matches!(changed[..], [tunnel, "acks"] if tunnel.starts_with("mtu")), "{changed:?}");
+    }
 }
