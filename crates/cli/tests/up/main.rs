@@ -253,6 +253,47 @@ fn a_hangup_reloads_the_peers() {
     });
 }
 
+/// A new endpoint is checked as at the start: against the routes, and against the socket.
+#[test]
+fn a_hangup_checks_the_endpoints() {
+    with_namespaces("a_hangup_checks_the_endpoints", || {
+        let site = Site::new();
+        let path = site.file("left.toml");
+        let old = fs::read_to_string(&path).unwrap();
+        let old = old.replace("[interface]", "[interface]\nlisten = \"198.18.0.1:5182\"");
+        let write = |endpoint: &str, more: &str| {
+            let text = old.replace("\"fd77::2\"]", "\"fd77::2\", \"10.98.0.0/16\"]");
+            private(&path, &(text.replace("198.18.0.2:5182", endpoint) + more));
+        };
+        write("198.18.0.2:5182", "");
+        let left = site.up(LEFT);
+        let reload = |count: usize| {
+            kill(Pid::from_raw(left.child.id().try_into().unwrap()), Signal::SIGHUP).unwrap();
+            until("the configuration is reloaded", || left.count("configuration reloaded") == count);
+        };
+        let has_route = || ip(&site.hosts[LEFT], &["route"]).unwrap().contains("10.98.0.0/16 dev rip0");
+        assert!(has_route());
+        // Datagrams to the new address would enter the tunnel.
+        write("10.98.0.5:5182", "");
+        reload(1);
+        assert!(!has_route() && left.count("the peer at 10.98.0.5 lies inside the prefix") == 1, "{}", left.log());
+        // The socket at an IPv4 address reaches no IPv6 address.
+        let key = stdout(&run(&["keys", "psk"]));
+        let other = format!(
+            "[[peer]]\nname = \"other\"\npublic-key = \"{}\"\nallowed-ips = \"10.97.0.1\"\nendpoint = \"[fd00::9]:1\"\n",
+            key.trim()
+        );
+        write("[fd00::8]:5182", &other);
+        reload(2);
+        assert!(has_route(), "{}", left.log());
+        for peer in ["right", "other"] {
+            let words = "no datagram can reach the peer: its address and this host's socket have different";
+            let line = |line: &&str| line.contains(words) && line.contains(&format!("peer={peer}"));
+            assert_eq!(left.log().lines().filter(line).count(), 1, "{}", left.log());
+        }
+    });
+}
+
 #[test]
 fn a_device_taken_away_is_an_error() {
     with_namespaces("a_device_taken_away_is_an_error", || {

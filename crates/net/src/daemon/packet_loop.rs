@@ -41,6 +41,7 @@ use ripstop_proto::secure::SecureConfig;
 use ripstop_proto::session::tunnel::{Delivered, Order};
 use std::collections::BTreeSet;
 use std::io;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -159,9 +160,7 @@ impl PacketLoop {
                     keepalive: peer.keepalive,
                 },
             )?;
-            if address.is_some_and(|address| !udp.reaches(&address)) {
-                tracing::warn!(peer = %peer.name, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
-            }
+            warn_if_out_of_reach(&udp, &peer.name, address);
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
             peers.push(PeerState::new(id, peer, lookup, now));
         }
@@ -371,6 +370,13 @@ impl PacketLoop {
             );
             self.delivered.clear();
         }
+    }
+}
+
+/// Warns if no datagram can reach the configured address of a peer.
+fn warn_if_out_of_reach(udp: &Udp, peer: &str, address: Option<SocketAddr>) {
+    if address.is_some_and(|address| !udp.reaches(&address)) {
+        tracing::warn!(%peer, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
     }
 }
 

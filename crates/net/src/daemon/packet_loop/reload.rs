@@ -1,6 +1,6 @@
 //! Changes of the peers while the daemon runs.
 
-use super::{PacketLoop, PeerState};
+use super::{PacketLoop, PeerState, warn_if_out_of_reach};
 use crate::daemon::config::{DaemonConfig, HostPort, PeerSettings};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::PeerConfig;
@@ -52,6 +52,7 @@ impl PacketLoop {
                 let lookup = settings.endpoint.clone().filter(|_| address.is_none());
                 self.peers.push(PeerState::new(id, settings, lookup, now));
                 tracing::info!(peer = %settings.name, "peer added");
+                warn_if_out_of_reach(&self.udp, &settings.name, address);
             }
             Err(error) => tracing::warn!(peer = %settings.name, %error, "peer not added"),
         }
@@ -74,6 +75,7 @@ impl PacketLoop {
         if let Some(address) = address {
             self.endpoint.set_endpoint(now, peer.id, address);
         }
+        warn_if_out_of_reach(&self.udp, &settings.name, address);
     }
 }
 
