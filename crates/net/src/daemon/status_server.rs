@@ -6,6 +6,7 @@ use super::config::{DaemonConfig, StatusSocket};
 use super::{DaemonError, Shared, prometheus};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::unistd::{User, chown};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -44,20 +45,21 @@ pub(super) struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-/// Opens the sockets that the configuration asks for.
+/// Opens the sockets that the configuration asks for. The status socket belongs to `owner`; None: to the user of this
+/// process.
 ///
 /// # Errors
 /// A socket could not be opened, and the configuration names it.
-pub(super) fn open(config: &DaemonConfig) -> Result<Listeners, DaemonError> {
+pub(super) fn open(config: &DaemonConfig, owner: Option<&User>) -> Result<Listeners, DaemonError> {
     let status = match &config.status {
         None => None,
         Some(StatusSocket::At(path)) => {
             let what = format!("opening the status socket {}", path.display());
-            Some((listen(path).map_err(DaemonError::system(what))?, path.clone()))
+            Some((listen(path, owner).map_err(DaemonError::system(what))?, path.clone()))
         }
         Some(StatusSocket::Default(path)) => {
             let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-            match made.and_then(|()| listen(path)) {
+            match made.and_then(|()| listen(path, owner)) {
                 Ok(listener) => Some((listener, path.clone())),
                 Err(error) => {
                     let path = path.display();
@@ -105,11 +107,11 @@ impl Drop for StatusServer {
     }
 }
 
-/// A socket at `path` that only its owner may use. The socket of a killed daemon is replaced.
+/// A socket at `path` that only `owner` may use. The socket of a killed daemon is replaced.
 ///
-/// The socket is made in a new directory that only the owner may enter, and moved to `path` when it has its
-/// permissions. So nobody else can connect at any moment.
-fn listen(path: &Path) -> io::Result<UnixListener> {
+/// The socket is made in a new directory that only this process's user may enter, and moved to `path` when it has its
+/// permissions and its owner. So nobody else can connect at any moment, and no other file changes its owner.
+fn listen(path: &Path, owner: Option<&User>) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is not a socket has this name"));
@@ -124,6 +126,12 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     let made = private.path().join("s");
     let listener = UnixListener::bind(&made)?;
     fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+    if let Some(user) = owner {
+        chown(&made, Some(user.uid), Some(user.gid)).map_err(|errno| {
+            let error = io::Error::from(errno);
+            io::Error::new(error.kind(), format!("giving it to the user {}: {error}", user.name))
+        })?;
+    }
     fs::rename(&made, path)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
