@@ -11,6 +11,7 @@
 //!   packet while the packet is written to the device, so the answer is there already.
 //! - While much traffic flows, the thread pauses between two turns (`moderation.rs`).
 
+mod closing;
 mod device;
 mod events;
 mod lookups;
@@ -236,9 +237,7 @@ impl PacketLoop {
             self.reload(now);
             self.drain();
             if self.shared.worker.is_stopped() {
-                self.endpoint.close();
-                self.drain();
-                return Ok(());
+                return self.close();
             }
             self.shared.worker.answer(|| self.snapshot());
             readable = match std::mem::take(&mut self.has_delivered) {
