@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use ripstop_base::Span;
 use ripstop_net::emulate::{EmulatedDirectionReport, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
 use ripstop_net::os::netns::{self, Namespace};
+use ripstop_net::os::tun::{TunError, TunSetting};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -82,9 +83,8 @@ struct Report<'a> {
 /// # Errors
 /// A device could not be created, or the link failed while running.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
-    let (mut left_to_right, right_to_left) = flags.link.directions()?;
+    let config = flags.config()?;
     flags.link.warn();
-    left_to_right.fec = flags.fec.code()?;
     if !netns::is_privileged() {
         return Err(Failure::Work(
             "entering the namespaces needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run this as root \
@@ -96,15 +96,6 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let (left, right) = (open("--left", &flags.left)?, open("--right", &flags.right)?);
     // The signals are blocked before the emulator starts its thread, because the thread inherits the signal mask.
     let signals = Signals::block()?;
-    let config = EmulatorConfig {
-        left: EmulatorSide { device: flags.left_device.clone(), addresses: flags.left_address.clone() },
-        right: EmulatorSide { device: flags.right_device.clone(), addresses: flags.right_address.clone() },
-        left_to_right,
-        right_to_left,
-        mtu: flags.mtu,
-        seed: flags.link.seed,
-        fates: flags.fates.is_some(),
-    };
     let mut fates = flags.fates.as_deref().map(FateLog::create).transpose()?;
     let mut emulator = Emulator::start(&config, &left, &right)?;
     eprintln!(
@@ -139,6 +130,38 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         }
         None => Ok(()),
         Some(error) => Err(Failure::work("the link failed", error)),
+    }
+}
+
+impl Flags {
+    /// The emulator's settings.
+    ///
+    /// # Errors
+    /// A value is invalid. The message names the flag.
+    fn config(&self) -> Outcome<EmulatorConfig> {
+        let (left_to_right, right_to_left) = self.link.directions_with(self.fec.code()?)?;
+        let config = EmulatorConfig {
+            left: EmulatorSide { device: self.left_device.clone(), addresses: self.left_address.clone() },
+            right: EmulatorSide { device: self.right_device.clone(), addresses: self.right_address.clone() },
+            left_to_right,
+            right_to_left,
+            mtu: self.mtu,
+            seed: self.link.seed,
+            fates: self.fates.is_some(),
+        };
+        for (side, device, address) in
+            [(&config.left, "--left-device", "--left-address"), (&config.right, "--right-device", "--right-address")]
+        {
+            side.check(config.mtu).map_err(|error| match error {
+                TunError::Config { setting, problem, .. } => match setting {
+                    TunSetting::Name => Failure::flag(device, problem),
+                    TunSetting::Addresses => Failure::flag(address, problem),
+                    TunSetting::Mtu => Failure::flag("--mtu", problem),
+                },
+                other => Failure::Work(other.to_string()),
+            })?;
+        }
+        Ok(config)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_lab::preset::loss_model;
-use ripstop_link::{Discipline, Duplicate, LinkConfig, Mark, Policer, RateTrace, Reorder};
+use ripstop_link::{Discipline, Duplicate, Fec, LinkConfig, Mark, Policer, RateTrace, Reorder};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -132,21 +132,19 @@ impl LinkFlags {
             (forth.rate, forth.rate_trace) = (Rate::from_bps(0), Some(loaded.trace.clone()));
         }
         let back = self.direction(self.rate_back.unwrap_or(self.rate), rtt, self.loss_back());
-        for (config, flag) in [(&forth, "--loss"), (&back, "--loss-back")] {
-            config.check().map_err(|error| {
-                let flag = match error.field.as_str() {
-                    "loss.mean" => flag,
-                    "loss.burst" => "--burst",
-                    "policer.rate" | "policer.burst" => "--policer",
-                    "reorder.extra_delay" => "--reorder-by",
-                    "queue_discipline" => "--aqm",
-                    "ecn" => "--ecn",
-                    "mark" => "--mark",
-                    other => other,
-                };
-                Failure::flag(flag, &error.problem)
-            })?;
-        }
+        check(&forth, "--loss")?;
+        check(&back, "--loss-back")?;
+        Ok((forth, back))
+    }
+
+    /// The data direction with a block code, and the way back.
+    ///
+    /// # Errors
+    /// A value is invalid, or the block code does not go with the other settings. The message names the flag.
+    pub(crate) fn directions_with(&self, code: Option<Fec>) -> Outcome<(LinkConfig, LinkConfig)> {
+        let (mut forth, back) = self.directions()?;
+        forth.fec = code;
+        check(&forth, "--loss")?;
         Ok((forth, back))
     }
 
@@ -244,6 +242,26 @@ impl LinkFlags {
             ..path
         }
     }
+}
+
+/// Checks a direction. `loss` is the flag of its loss.
+///
+/// # Errors
+/// A value is invalid. The message names the flag.
+fn check(direction: &LinkConfig, loss: &str) -> Outcome<()> {
+    direction.check().map_err(|error| {
+        let flag = match error.field.as_str() {
+            "loss.mean" => loss,
+            "loss.burst" => "--burst",
+            "policer.rate" | "policer.burst" => "--policer",
+            "reorder.extra_delay" => "--reorder-by",
+            "queue_discipline" => "--aqm",
+            "ecn" => "--ecn",
+            "mark" => "--mark",
+            other => other,
+        };
+        Failure::flag(flag, &error.problem)
+    })
 }
 
 fn bytes_or_packets(limit: Option<QueueLimit>) -> (Option<u64>, Option<u64>) {

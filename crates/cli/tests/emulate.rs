@@ -201,6 +201,22 @@ fn a_file_that_is_not_a_namespace_is_refused() {
 }
 
 #[test]
+fn a_wrong_value_names_its_flag() {
+    for (words, flag, said) in [
+        (&["--aqm=codel", "--fec-k=20", "--fec-n=22"][..], "--aqm", "`pie` or `fifo`"),
+        (&["--left-device=a b"], "--left-device", "15 characters"),
+        (&["--right-device=.."], "--right-device", "15 characters"),
+        (&["--left-address=10.0.0.1/24", "--left-address=10.0.1.1/24"], "--left-address", "one IPv4 address"),
+        (&["--right-address=fd00::2/64", "--mtu=1000"], "--mtu", "1280"),
+    ] {
+        let output = ripstop().args(["emulate", "--left=a", "--right=b"]).args(words).output().unwrap();
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.starts_with(&format!("error: {flag}: ")) && text.contains(said), "{words:?}: {text}");
+    }
+}
+
+#[test]
 fn without_privilege_it_says_what_to_do() {
     const TEST: &str = "without_privilege_it_says_what_to_do";
     let mut command = Command::new("setpriv");

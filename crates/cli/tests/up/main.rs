@@ -166,18 +166,24 @@ fn a_running_daemon_has_one_capability() {
     });
 }
 
+/// The number of the user `nobody`; None if this process cannot change to this user.
+fn nobody() -> Option<u32> {
+    // In a user namespace with a single user, there is no other user to change to.
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap();
+    let users: u64 = map.split_whitespace().nth(2).and_then(|count| count.parse().ok()).unwrap();
+    let id = Command::new("id").args(["-u", "nobody"]).output().unwrap();
+    let uid: u32 = String::from_utf8_lossy(&id.stdout).trim().parse().unwrap_or(0);
+    if uid == 0 || users <= u64::from(uid) {
+        eprintln!("skipped: there is no user `nobody` here");
+        return None;
+    }
+    Some(uid)
+}
+
 #[test]
 fn the_daemon_changes_to_the_configured_user() {
     with_namespaces("the_daemon_changes_to_the_configured_user", || {
-        // In a user namespace with a single user, there is no other user to change to.
-        let map = fs::read_to_string("/proc/self/uid_map").unwrap();
-        let users: u64 = map.split_whitespace().nth(2).and_then(|count| count.parse().ok()).unwrap();
-        let id = Command::new("id").args(["-u", "nobody"]).output().unwrap();
-        let uid: u32 = String::from_utf8_lossy(&id.stdout).trim().parse().unwrap_or(0);
-        if uid == 0 || users <= u64::from(uid) {
-            eprintln!("skipped: there is no user `nobody` here");
-            return;
-        }
+        let Some(uid) = nobody() else { return };
         let site = Site::new();
         let path = site.file("right.toml");
         let old = fs::read_to_string(&path).unwrap();
@@ -195,6 +201,48 @@ fn the_daemon_changes_to_the_configured_user() {
             assert_eq!(u64::from_str_radix(field("CapEff:"), 16), Ok(1 << 12), "{status}");
         }
         assert_eq!(fs::metadata(site.file("right.sock")).unwrap().uid(), uid, "the status socket belongs to the user");
+    });
+}
+
+/// A script that mounts a private /run with a file at the default path of the status socket, and starts a daemon that
+/// changes its user. It prints the owner of the file and its content, and then the daemon's log.
+const OCCUPIED: &str = r#"
+mount -t tmpfs tmpfs /run || exit 77
+mkdir /run/ripstop && echo precious > /run/ripstop/rip0.sock
+"$0" up "$1" 2> /run/log &
+tries=0
+until grep -q ' up device=' /run/log; do
+    tries=$((tries + 1))
+    [ $tries -lt 1000 ] || exit 1
+    sleep 0.05
+done
+kill $! && wait $!
+stat -c %u /run/ripstop/rip0.sock && cat /run/ripstop/rip0.sock /run/log
+"#;
+
+/// The daemon gives only its own socket to the configured user.
+#[test]
+fn a_file_in_the_place_of_the_socket_keeps_its_owner() {
+    const TEST: &str = "a_file_in_the_place_of_the_socket_keeps_its_owner";
+    with_namespaces(TEST, || {
+        let Some(_) = nobody() else { return };
+        let site = Site::new();
+        let path = site.file("left.toml");
+        let config = fs::read_to_string(&path).unwrap();
+        private(&path, &config.replace("status = \"left.sock\"", "user = \"nobody\""));
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", OCCUPIED]);
+        command.arg(env!("CARGO_BIN_EXE_ripstop")).arg(&path);
+        let output = match site.hosts[LEFT].output(command) {
+            Ok(output) => output,
+            Err(error) => return common::skip(TEST, &error.to_string()),
+        };
+        let (out, err) = (stdout(&output), stderr(&output));
+        if output.status.code() == Some(77) || err.contains("unshare:") {
+            return common::skip(TEST, &err);
+        }
+        assert!(output.status.success() && out.starts_with("0\nprecious\n"), "{out}{err}");
+        assert!(out.contains("there is no status socket"), "{out}");
     });
 }
 
@@ -250,6 +298,47 @@ fn a_hangup_reloads_the_peers() {
         site.reach();
         let peer = site.peer(LEFT);
         assert_eq!((&peer["name"], &peer["sessions"]), (&"east".into(), &1.into()), "{peer}");
+    });
+}
+
+/// A new endpoint is checked as at the start: against the routes, and against the socket.
+#[test]
+fn a_hangup_checks_the_endpoints() {
+    with_namespaces("a_hangup_checks_the_endpoints", || {
+        let site = Site::new();
+        let path = site.file("left.toml");
+        let old = fs::read_to_string(&path).unwrap();
+        let old = old.replace("[interface]", "[interface]\nlisten = \"198.18.0.1:5182\"");
+        let write = |endpoint: &str, more: &str| {
+            let text = old.replace("\"fd77::2\"]", "\"fd77::2\", \"10.98.0.0/16\"]");
+            private(&path, &(text.replace("198.18.0.2:5182", endpoint) + more));
+        };
+        write("198.18.0.2:5182", "");
+        let left = site.up(LEFT);
+        let reload = |count: usize| {
+            kill(Pid::from_raw(left.child.id().try_into().unwrap()), Signal::SIGHUP).unwrap();
+            until("the configuration is reloaded", || left.count("configuration reloaded") == count);
+        };
+        let has_route = || ip(&site.hosts[LEFT], &["route"]).unwrap().contains("10.98.0.0/16 dev rip0");
+        assert!(has_route());
+        // Datagrams to the new address would enter the tunnel.
+        write("10.98.0.5:5182", "");
+        reload(1);
+        assert!(!has_route() && left.count("the peer at 10.98.0.5 lies inside the prefix") == 1, "{}", left.log());
+        // The socket at an IPv4 address reaches no IPv6 address.
+        let key = stdout(&run(&["keys", "psk"]));
+        let other = format!(
+            "[[peer]]\nname = \"other\"\npublic-key = \"{}\"\nallowed-ips = \"10.97.0.1\"\nendpoint = \"[fd00::9]:1\"\n",
+            key.trim()
+        );
+        write("[fd00::8]:5182", &other);
+        reload(2);
+        assert!(has_route(), "{}", left.log());
+        for peer in ["right", "other"] {
+            let words = "no datagram can reach the peer: its address and this host's socket have different";
+            let line = |line: &&str| line.contains(words) && line.contains(&format!("peer={peer}"));
+            assert_eq!(left.log().lines().filter(line).count(), 1, "{}", left.log());
+        }
     });
 }
 

@@ -41,7 +41,7 @@ use crate::os::privileges;
 use crate::os::tun::TunError;
 use crate::worker::{Worker, wakeup};
 use nix::sys::eventfd::EventFd;
-use nix::unistd::{User, chown};
+use nix::unistd::User;
 use packet_loop::PacketLoop;
 use ripstop_proto::endpoint::AddPeerError;
 use ripstop_proto::secure::{Entropy, PresharedKey, PrivateKey};
@@ -123,7 +123,7 @@ impl Daemon {
     /// # Errors
     /// The step that failed, and what to do.
     pub fn start(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
-        Daemon::start_with(config, || Ok(()))
+        Daemon::start_with(config, None, || Ok(()))
     }
 
     /// Starts the daemon like [`Daemon::start`], and gives up all rights of the calling thread that the
@@ -134,26 +134,21 @@ impl Daemon {
     /// The step that failed, and what to do.
     pub fn start_reduced(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
         let user = config.user.as_deref().map(|name| user_named(name).map(|user| (name, user))).transpose()?;
-        Daemon::start_with(config, || {
-            if let (Some((_, user)), Some(status)) = (&user, &config.status)
-                && status.path().exists()
-            {
-                let what = format!("giving {} to the user {}", status.path().display(), user.name);
-                chown(status.path(), Some(user.uid), Some(user.gid))
-                    .map_err(|errno| DaemonError::system(what)(errno.into()))?;
-            }
+        let owner = user.as_ref().map(|(_, user)| user);
+        Daemon::start_with(config, owner, || {
             let what = match &user {
                 Some((name, _)) => format!("changing to the user `{name}` (only root can change the user)"),
                 None => "giving up privileges".to_owned(),
             };
-            privileges::reduce(user.as_ref().map(|(_, user)| user)).map_err(DaemonError::system(what))
+            privileges::reduce(owner).map_err(DaemonError::system(what))
         })
     }
 
-    /// Starts the daemon. Calls `prepared` when everything is open that needs rights, before the first
-    /// thread is started.
+    /// Starts the daemon. The status socket belongs to `owner`. Calls `prepared` when everything is open that needs
+    /// rights, before the first thread is started.
     fn start_with(
         config: &DaemonConfig,
+        owner: Option<&User>,
         prepared: impl FnOnce() -> Result<(), DaemonError>,
     ) -> Result<Daemon, DaemonError> {
         let event = || DaemonError::system("making an event descriptor");
@@ -172,7 +167,7 @@ impl Daemon {
         // the status server and the thread.
         let namespace = Namespace::current()?;
         let packet_loop = PacketLoop::new(config, &namespace, shared.clone())?;
-        let listeners = status_server::open(config)?;
+        let listeners = status_server::open(config, owner)?;
         prepared()?;
         let status_server = StatusServer::start(listeners, shared.clone())?;
         let thread = std::thread::Builder::new()

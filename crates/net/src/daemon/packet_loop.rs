@@ -11,6 +11,7 @@
 //!   packet while the packet is written to the device, so the answer is there already.
 //! - While much traffic flows, the thread pauses between two turns (`moderation.rs`).
 
+mod closing;
 mod device;
 mod events;
 mod lookups;
@@ -41,6 +42,7 @@ use ripstop_proto::secure::SecureConfig;
 use ripstop_proto::session::tunnel::{Delivered, Order};
 use std::collections::BTreeSet;
 use std::io;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -159,9 +161,7 @@ impl PacketLoop {
                     keepalive: peer.keepalive,
                 },
             )?;
-            if address.is_some_and(|address| !udp.reaches(&address)) {
-                tracing::warn!(peer = %peer.name, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
-            }
+            warn_if_out_of_reach(&udp, &peer.name, address);
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
             peers.push(PeerState::new(id, peer, lookup, now));
         }
@@ -237,9 +237,7 @@ impl PacketLoop {
             self.reload(now);
             self.drain();
             if self.shared.worker.is_stopped() {
-                self.endpoint.close();
-                self.drain();
-                return Ok(());
+                return self.close();
             }
             self.shared.worker.answer(|| self.snapshot());
             readable = match std::mem::take(&mut self.has_delivered) {
@@ -254,7 +252,9 @@ impl PacketLoop {
         for _ in 0..MAX_READS {
             let (now, endpoint) = (self.shared.worker.now(), &mut self.endpoint);
             let result = self.udp.receive(&mut self.receive_buffers, |from, datagram, reception| {
+                let before = authentic(endpoint);
                 endpoint.handle_datagram(now, from, datagram, reception);
+                authentic(endpoint) != before
             });
             match result {
                 Ok(received) => {
@@ -370,6 +370,19 @@ impl PacketLoop {
             self.delivered.clear();
         }
     }
+}
+
+/// Warns if no datagram can reach the configured address of a peer.
+fn warn_if_out_of_reach(udp: &Udp, peer: &str, address: Option<SocketAddr>) {
+    if address.is_some_and(|address| !udp.reaches(&address)) {
+        tracing::warn!(%peer, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
+    }
+}
+
+/// How many datagrams of peers and handshakes have authenticated.
+fn authentic(endpoint: &Endpoint) -> u64 {
+    let counters = endpoint.secure_counters();
+    counters.opened + counters.responses + counters.responses_repeated + counters.established
 }
 
 /// The wall clock (UTC since 1970) at the time zero of the thread's clock, on which it is `now`.

@@ -454,9 +454,10 @@ impl Totals {
     }
 }
 
-/// Rejected datagrams by the name of the reason.
-pub(super) fn rejected(secure: &SecureCounters) -> BTreeMap<Name, u64> {
-    Rejected::NAMES.into_iter().map(Name::from).zip(secure.rejected).collect()
+/// Rejected datagrams by the name of the reason. The socket has dropped `from_port_zero` datagrams.
+pub(super) fn rejected(secure: &SecureCounters, from_port_zero: u64) -> BTreeMap<Name, u64> {
+    let named = Rejected::NAMES.into_iter().map(Name::from).zip(secure.rejected);
+    named.chain([("port_zero".into(), from_port_zero)]).collect()
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

@@ -6,6 +6,7 @@ use super::config::{DaemonConfig, StatusSocket};
 use super::{DaemonError, Shared, prometheus};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::unistd::{User, chown};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -29,6 +30,12 @@ const MOST_CONNECTIONS: usize = 32;
 /// bounds the memory that a client can occupy.
 const MAX_REQUEST: usize = 8192;
 
+/// The age, 100 ms, up to which the last page of metrics is served again. A page needs a snapshot, which takes time of the
+/// packet thread for each peer, so clients must not cause any number of snapshots. Scrapes are a second or more apart, so
+/// each of them gets a fresh page. With half the value, clients can cause 20 snapshots a second instead of 10. With
+/// double the value, a page may be 200 ms old.
+const PAGE_AGE: Duration = Duration::from_millis(100);
+
 /// The running status server. Dropping this value stops the server and removes the socket's file.
 #[derive(Debug)]
 pub(super) struct StatusServer {
@@ -44,20 +51,21 @@ pub(super) struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-/// Opens the sockets that the configuration asks for.
+/// Opens the sockets that the configuration asks for. The status socket belongs to `owner`; None: to the user of this
+/// process.
 ///
 /// # Errors
 /// A socket could not be opened, and the configuration names it.
-pub(super) fn open(config: &DaemonConfig) -> Result<Listeners, DaemonError> {
+pub(super) fn open(config: &DaemonConfig, owner: Option<&User>) -> Result<Listeners, DaemonError> {
     let status = match &config.status {
         None => None,
         Some(StatusSocket::At(path)) => {
             let what = format!("opening the status socket {}", path.display());
-            Some((listen(path).map_err(DaemonError::system(what))?, path.clone()))
+            Some((listen(path, owner).map_err(DaemonError::system(what))?, path.clone()))
         }
         Some(StatusSocket::Default(path)) => {
             let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-            match made.and_then(|()| listen(path)) {
+            match made.and_then(|()| listen(path, owner)) {
                 Ok(listener) => Some((listener, path.clone())),
                 Err(error) => {
                     let path = path.display();
@@ -105,11 +113,11 @@ impl Drop for StatusServer {
     }
 }
 
-/// A socket at `path` that only its owner may use. The socket of a killed daemon is replaced.
+/// A socket at `path` that only `owner` may use. The socket of a killed daemon is replaced.
 ///
-/// The socket is made in a new directory that only the owner may enter, and moved to `path` when it has its
-/// permissions. So nobody else can connect at any moment.
-fn listen(path: &Path) -> io::Result<UnixListener> {
+/// The socket is made in a new directory that only this process's user may enter, and moved to `path` when it has its
+/// permissions and its owner. So nobody else can connect at any moment, and no other file changes its owner.
+fn listen(path: &Path, owner: Option<&User>) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is not a socket has this name"));
@@ -124,6 +132,12 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     let made = private.path().join("s");
     let listener = UnixListener::bind(&made)?;
     fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+    if let Some(user) = owner {
+        chown(&made, Some(user.uid), Some(user.gid)).map_err(|errno| {
+            let error = io::Error::from(errno);
+            io::Error::new(error.kind(), format!("giving it to the user {}: {error}", user.name))
+        })?;
+    }
     fs::rename(&made, path)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
@@ -132,6 +146,25 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
 /// The error without the temporary directory's random name.
 fn plain(error: io::Error) -> io::Error {
     error.raw_os_error().map_or(error, io::Error::from_raw_os_error)
+}
+
+/// The last page of metrics.
+#[derive(Default)]
+struct LastPage {
+    text: String,
+    /// When the page was made; None: there is no page yet.
+    made: Option<Instant>,
+}
+
+impl LastPage {
+    /// The page, if it is younger than [`PAGE_AGE`] at `now`, or else the new page that `make` returns. None: there is no
+    /// page any more.
+    fn get(&mut self, now: Instant, make: impl FnOnce() -> Option<String>) -> Option<String> {
+        if self.made.is_none_or(|made| now.saturating_duration_since(made) >= PAGE_AGE) {
+            (self.text, self.made) = (make()?, Some(now));
+        }
+        Some(self.text.clone())
+    }
 }
 
 /// One client.
@@ -188,8 +221,8 @@ impl Connection {
     }
 
     /// Reads and writes what is possible now. Returns whether the connection goes on.
-    fn advance(&mut self, shared: &Shared) -> bool {
-        if self.answer.is_none() && !self.read_request(shared) {
+    fn advance(&mut self, shared: &Shared, page: &mut LastPage) -> bool {
+        if self.answer.is_none() && !self.read_request(shared, page) {
             return false;
         }
         let Some(answer) = &self.answer else { return true };
@@ -205,7 +238,7 @@ impl Connection {
 
     /// Reads an HTTP request (RFC 9112), and makes the answer when the request is complete. Returns false
     /// if the client has closed the connection, or after an error.
-    fn read_request(&mut self, shared: &Shared) -> bool {
+    fn read_request(&mut self, shared: &Shared, page: &mut LastPage) -> bool {
         let mut piece = [0; 1024];
         while !self.request.windows(4).any(|w| w == b"\r\n\r\n") && self.request.len() < MAX_REQUEST {
             match self.stream.read(&mut piece) {
@@ -214,13 +247,13 @@ impl Connection {
                 Err(error) => return error.kind() == ErrorKind::WouldBlock,
             }
         }
-        self.answer = Some(answer_http(shared, &self.request));
+        self.answer = Some(answer_http(shared, page, &self.request));
         true
     }
 }
 
 fn serve(shared: &Shared, wakeup: &EventFd, status: Option<&UnixListener>, metrics: Option<&TcpListener>) {
-    let mut connections: Vec<Connection> = Vec::new();
+    let (mut connections, mut page) = (Vec::<Connection>::new(), LastPage::default());
     loop {
         let mut files = vec![PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)];
         files.extend(status.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
@@ -244,20 +277,22 @@ fn serve(shared: &Shared, wakeup: &EventFd, status: Option<&UnixListener>, metri
             return;
         }
         drop(files);
-        accept_all(&mut connections, shared, status, metrics);
+        accept_some(&mut connections, shared, &mut page, status, metrics);
         let now = Instant::now();
-        connections.retain_mut(|connection| connection.end > now && connection.advance(shared));
+        connections.retain_mut(|connection| connection.end > now && connection.advance(shared, &mut page));
     }
 }
 
-/// Accepts the clients that wait. When there are too many, closes the oldest idle connection, or the oldest one.
-fn accept_all(
+/// Accepts clients that wait, at most [`MOST_CONNECTIONS`], so that the clients accepted before have their turn too. When
+/// there are too many, closes the oldest idle connection, or the oldest one.
+fn accept_some(
     connections: &mut Vec<Connection>,
     shared: &Shared,
+    page: &mut LastPage,
     status: Option<&UnixListener>,
     metrics: Option<&TcpListener>,
 ) {
-    loop {
+    for _ in 0..MOST_CONNECTIONS {
         let unix = status.map(|listener| listener.accept().map(|(stream, _)| Stream::Unix(stream)));
         let tcp = || metrics.map(|listener| listener.accept().map(|(stream, _)| Stream::Tcp(stream)));
         let waiting = |outcome: &io::Result<Stream>| {
@@ -279,7 +314,7 @@ fn accept_all(
         // A client of the Unix socket sends no request.
         let answer = matches!(stream, Stream::Unix(_)).then(|| status_line(shared));
         let mut fresh = Connection::new(stream, answer);
-        if fresh.advance(shared) {
+        if fresh.advance(shared, page) {
             if connections.len() >= MOST_CONNECTIONS {
                 connections.remove(connections.iter().position(Connection::is_idle).unwrap_or(0));
             }
@@ -298,13 +333,18 @@ fn status_line(shared: &Shared) -> Vec<u8> {
     text
 }
 
+/// A new page of metrics; None if the daemon has ended.
+fn make_page(shared: &Shared) -> Option<String> {
+    shared.worker.request().map(|status| prometheus::render(&status))
+}
+
 /// The answer to an HTTP request.
-fn answer_http(shared: &Shared, request: &[u8]) -> Vec<u8> {
+fn answer_http(shared: &Shared, page: &mut LastPage, request: &[u8]) -> Vec<u8> {
     let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
     let mut words = line.split(' ');
     let (status, body) = match (words.next(), words.next().map(|path| path.split('?').next())) {
-        (Some("GET"), Some(Some("/metrics" | "/"))) => match shared.worker.request() {
-            Some(status) => ("200 OK", prometheus::render(&status)),
+        (Some("GET"), Some(Some("/metrics" | "/"))) => match page.get(Instant::now(), || make_page(shared)) {
+            Some(page) => ("200 OK", page),
             None => ("503 Service Unavailable", "the daemon has ended\n".to_owned()),
         },
         (Some("GET"), _) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
@@ -316,4 +356,47 @@ fn answer_http(shared: &Shared, request: &[u8]) -> Vec<u8> {
         body.len()
     );
     [head.into_bytes(), body.into_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::{Worker, wakeup};
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Mutex, OnceLock};
+
+    #[test]
+    fn a_young_page_is_served_again() {
+        let (mut page, start, mut made) = (LastPage::default(), Instant::now(), 0);
+        let mut at = |millis: u64| {
+            page.get(start + Duration::from_millis(millis), || {
+                made += 1;
+                Some(format!("page {made}"))
+            })
+        };
+        let pages = [0, 1, 99, 100, 150, 199, 200].map(|millis| at(millis).unwrap());
+        assert_eq!(pages, ["page 1", "page 1", "page 1", "page 2", "page 2", "page 2", "page 3"]);
+        assert_eq!(page.get(start + Duration::from_secs(1), || None), None);
+    }
+
+    #[test]
+    fn one_round_accepts_a_bounded_number_of_clients() {
+        let shared = Shared {
+            worker: Worker::new().unwrap(),
+            error: OnceLock::new(),
+            ended: wakeup().unwrap(),
+            new_config: Mutex::new(None),
+            has_new_config: AtomicBool::new(false),
+        };
+        shared.worker.end(None);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let _clients: Vec<_> =
+            (0..MOST_CONNECTIONS + 5).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+        let (mut connections, mut page) = (Vec::new(), LastPage::default());
+        accept_some(&mut connections, &shared, &mut page, None, Some(&listener));
+        assert_eq!(connections.len(), MOST_CONNECTIONS);
+        let waiting = std::iter::from_fn(|| listener.accept().ok()).count();
+        assert_eq!(waiting, 5);
+    }
 }

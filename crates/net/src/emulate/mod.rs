@@ -80,6 +80,26 @@ pub struct EmulatorSide {
     pub addresses: Vec<IpNet>,
 }
 
+impl EmulatorSide {
+    /// Checks the settings of the device with an MTU of `mtu` bytes. [`Emulator::start`] does so too.
+    ///
+    /// # Errors
+    /// [`TunError::Config`] for the first invalid setting.
+    pub fn check(&self, mtu: u16) -> Result<(), TunError> {
+        self.device(mtu).check()
+    }
+
+    fn device(&self, mtu: u16) -> TunConfig {
+        TunConfig {
+            name: Some(self.device.clone()),
+            addresses: self.addresses.clone(),
+            mtu,
+            offload: false,
+            queue_packets: DEVICE_QUEUE_PACKETS,
+        }
+    }
+}
+
 impl EmulatorConfig {
     /// A link with an MTU of 1500 bytes between the devices `wire0` of two namespaces. `addresses` are the devices'
     /// addresses, left and right, in a common prefix of 24 bits. The fates of packets are not kept.
@@ -183,16 +203,7 @@ impl Emulator {
         let right_to_left = direction(&config.right_to_left, RIGHT_TO_LEFT, "right to left")?;
         let system = |what| move |source: io::Error| EmulateError::System { what, source };
         let device = |side: &EmulatorSide, namespace| -> Result<Tun, EmulateError> {
-            let tun = Tun::open(
-                namespace,
-                &TunConfig {
-                    name: Some(side.device.clone()),
-                    addresses: side.addresses.clone(),
-                    mtu: config.mtu,
-                    offload: false,
-                    queue_packets: DEVICE_QUEUE_PACKETS,
-                },
-            )?;
+            let tun = Tun::open(namespace, &side.device(config.mtu))?;
             tun.set_nonblocking(true).map_err(system("making a TUN device non-blocking"))?;
             Ok(tun)
         };

@@ -64,6 +64,8 @@ pub enum TunError {
     Config {
         /// The device's name, or `tun` where the kernel would choose.
         device: String,
+        /// The invalid setting.
+        setting: TunSetting,
         /// What is wrong and what would be right.
         problem: String,
     },
@@ -82,6 +84,17 @@ pub enum TunError {
     /// The namespace could not be entered.
     #[error(transparent)]
     Namespace(#[from] NetnsError),
+}
+
+/// A setting of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunSetting {
+    /// [`TunConfig::name`].
+    Name,
+    /// [`TunConfig::addresses`].
+    Addresses,
+    /// [`TunConfig::mtu`].
+    Mtu,
 }
 
 /// A TUN device that is up. The device disappears when this value is dropped, or when the process
@@ -223,32 +236,39 @@ impl std::fmt::Debug for Tun {
 }
 
 impl TunConfig {
-    fn shown_name(&self) -> &str {
-        self.name.as_deref().unwrap_or("tun")
-    }
-
-    fn has_v6(&self) -> bool {
-        self.addresses.iter().any(|a| matches!(a, IpNet::V6(_)))
-    }
-
-    fn check(&self) -> Result<(), TunError> {
-        let wrong = |problem: String| Err(TunError::Config { device: self.shown_name().to_owned(), problem });
+    /// Checks the settings. [`Tun::open`] does so first.
+    ///
+    /// # Errors
+    /// [`TunError::Config`] for the first invalid setting.
+    pub fn check(&self) -> Result<(), TunError> {
+        let wrong =
+            |setting, problem: String| Err(TunError::Config { device: self.shown_name().to_owned(), setting, problem });
         let fits = |name: &str| {
             (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b'%')
         };
         if let Some(name) = &self.name
             && (!fits(name) || name == "." || name == "..")
         {
-            return wrong("a device name has 1 to 15 characters, no `/`, `%` or space".into());
+            return wrong(TunSetting::Name, "a device name has 1 to 15 characters, no `/`, `%` or space".into());
         }
         if self.addresses.iter().filter(|a| matches!(a, IpNet::V4(_))).count() > 1 {
-            return wrong("a device takes at most one IPv4 address; remove the others".into());
+            let problem = "a device takes at most one IPv4 address; remove the others".into();
+            return wrong(TunSetting::Addresses, problem);
         }
-        let least = if self.has_v6() { 1280 } else { 68 };
+        let (least, why) = if self.has_v6() { (1280, " with IPv6") } else { (68, "") };
         if self.mtu < least {
-            return wrong(format!("an MTU of {} is too small; write at least {least}", self.mtu));
+            let problem = format!("an MTU of {} is too small{why}; write at least {least}", self.mtu);
+            return wrong(TunSetting::Mtu, problem);
         }
         Ok(())
+    }
+
+    fn shown_name(&self) -> &str {
+        self.name.as_deref().unwrap_or("tun")
+    }
+
+    fn has_v6(&self) -> bool {
+        self.addresses.iter().any(|a| matches!(a, IpNet::V6(_)))
     }
 }
 

@@ -7,6 +7,15 @@
 //! never fragmented: a datagram that is larger than the path's MTU is refused or lost. The protocol
 //! searches for the largest size that passes.
 
+mod batch;
+mod local_addresses;
+#[cfg(test)]
+mod tests;
+
+pub use batch::DatagramBatch;
+
+use batch::BatchHeader;
+use local_addresses::LocalAddresses;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use ripstop_proto::session::Reception;
@@ -18,9 +27,6 @@ use std::time::{Duration, SystemTime};
 
 /// The largest datagram that is sent or received, in bytes.
 pub const MAX_DATAGRAM: usize = 65_535;
-/// The largest number of bytes in one send call, all datagrams together: the largest UDP payload
-/// over IPv4.
-const MAX_BATCH: usize = 65_507;
 /// The number of receive buffers that one call can fill. With GRO, each buffer may hold up to 64
 /// datagrams of one sender. So 8 buffers have an effect only if many senders alternate, or if the
 /// kernel has no GRO. Each buffer takes 64 KB of memory.
@@ -41,7 +47,14 @@ pub struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     is_v6: bool,
+    /// Whether an IPv6 socket does not serve IPv4.
+    only_v6: bool,
+    /// Whether several datagrams together could not be sent, although each of them could: GSO does not work here.
+    lacks_gso: bool,
+    /// Which address of this host each peer has called; None for a socket at one address.
+    locals: Option<LocalAddresses>,
     counters: UdpCounters,
+    from_port_zero: u64,
 }
 
 /// Counters of a socket.
@@ -89,26 +102,6 @@ pub struct Received {
     pub full: bool,
 }
 
-/// Datagrams of one size to one address, collected for one system call.
-#[derive(Debug)]
-pub struct DatagramBatch {
-    buffer: Box<[u8]>,
-    /// Bytes collected.
-    filled: usize,
-    /// What all collected datagrams have in common; None if no datagram is collected.
-    common: Option<BatchHeader>,
-    /// A datagram that does not fit into this batch. Its bytes follow the first `filled` bytes.
-    next: Option<(BatchHeader, usize)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct BatchHeader {
-    to: SocketAddr,
-    ect: bool,
-    /// The size of the datagrams, in bytes. The last datagram may be smaller.
-    segment: usize,
-}
-
 /// The outcome of a send call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
@@ -126,15 +119,25 @@ impl Udp {
     pub fn bind(listen: SocketAddr) -> io::Result<Udp> {
         let domain = if listen.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        let only_v6 = listen.is_ipv6() && !listen.ip().is_unspecified();
         if listen.is_ipv6() {
-            socket.set_only_v6(!listen.ip().is_unspecified())?;
+            socket.set_only_v6(only_v6)?;
         }
         enlarge_buffers(&socket);
         socket.set_nonblocking(true)?;
         socket.bind(&listen.into())?;
         let state = UdpSocketState::new((&socket).into())?;
         let socket = UdpSocket::from(socket);
-        Ok(Udp { socket, state, is_v6: listen.is_ipv6(), counters: UdpCounters::default() })
+        Ok(Udp {
+            socket,
+            state,
+            is_v6: listen.is_ipv6(),
+            only_v6,
+            lacks_gso: false,
+            locals: listen.ip().is_unspecified().then(LocalAddresses::default),
+            counters: UdpCounters::default(),
+            from_port_zero: 0,
+        })
     }
 
     /// A socket at every address of this host. On a host without IPv6, the socket serves only IPv4. With port 0 the
@@ -159,12 +162,16 @@ impl Udp {
 
     /// Whether the socket can send to addresses of this family.
     pub fn reaches(&self, address: &SocketAddr) -> bool {
-        self.is_v6 || address.is_ipv4()
+        match unmapped(*address) {
+            SocketAddr::V4(_) if self.is_v6 => !self.only_v6,
+            SocketAddr::V4(_) => address.is_ipv4(),
+            SocketAddr::V6(_) => self.is_v6,
+        }
     }
 
     /// How many datagrams one call may send; 1 if the kernel has no GSO.
     pub fn segments(&self) -> usize {
-        self.state.max_gso_segments()
+        if self.lacks_gso { 1 } else { self.state.max_gso_segments() }
     }
 
     /// The socket's counters so far.
@@ -172,14 +179,29 @@ impl Udp {
         self.counters
     }
 
-    /// Receives once and calls `take(from, datagram, reception)` for each datagram.
+    /// How many datagrams came from UDP port 0, and were dropped. The kernel refuses to send an answer to this port, so
+    /// no honest host sends from it.
+    pub fn from_port_zero(&self) -> u64 {
+        self.from_port_zero
+    }
+
+    /// Lets the system choose this host's address for the next datagrams to `peer`, until `peer` sends again. For a peer
+    /// that does not answer: the route to it may have moved to another network.
+    pub fn forget_local_address(&mut self, peer: &SocketAddr) {
+        if let Some(locals) = &mut self.locals {
+            locals.forget(peer);
+        }
+    }
+
+    /// Receives once and calls `take(from, datagram, reception)` for each datagram that does not come from UDP port 0.
+    /// `take` returns whether the datagram is authentic. Answers to `from` leave from the address that `from` has called.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is nothing to receive, or the system's error.
     pub fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
-        mut take: impl FnMut(SocketAddr, &mut [u8], Reception),
+        mut take: impl FnMut(SocketAddr, &mut [u8], Reception) -> bool,
     ) -> io::Result<Received> {
         let calls = {
             let mut slices = buffers.memory.each_mut().map(|memory| IoSliceMut::new(memory));
@@ -194,12 +216,19 @@ impl Udp {
             let reception = Reception { ce, waited: waited(now, meta.timestamp) };
             let bytes = memory.get_mut(..meta.len).unwrap_or_default();
             self.counters.received_bytes += bytes.len() as u64;
+            let mut is_authentic = false;
             // The stride of an empty datagram is 0; `chunks_mut` needs 1.
             for datagram in bytes.chunks_mut(meta.stride.max(1)) {
                 self.counters.coalesced += u64::from(meta.stride < meta.len);
                 self.counters.stamped += u64::from(meta.timestamp.is_some());
                 count += 1;
-                take(from, datagram, reception);
+                match from.port() {
+                    0 => self.from_port_zero += 1,
+                    _ => is_authentic |= take(from, datagram, reception),
+                }
+            }
+            if let (Some(locals), Some(local)) = (&mut self.locals, meta.dst_ip) {
+                locals.note(from, local, is_authentic);
             }
         }
         self.counters.received += count;
@@ -210,13 +239,14 @@ impl Udp {
     /// Sends the collected datagrams. A datagram that did not fit begins the next batch, which is
     /// not sent yet. [`DatagramBatch::is_empty`] then returns false.
     pub fn send(&mut self, batch: &mut DatagramBatch) -> SendOutcome {
-        while let Some(common) = batch.common {
-            if self.send_batch(&batch.buffer[..batch.filled], common) == SendOutcome::Blocked {
+        while let Some((contents, common)) = batch.collected() {
+            if let Some(done) = self.send_batch(contents, common) {
+                batch.skip(done);
                 return SendOutcome::Blocked;
             }
-            let finished = batch.next.is_none();
+            let has_next = batch.has_next();
             batch.advance();
-            if !finished {
+            if has_next {
                 // More datagrams may be added to the new batch.
                 return SendOutcome::All;
             }
@@ -224,44 +254,92 @@ impl Udp {
         SendOutcome::All
     }
 
-    fn send_batch(&mut self, contents: &[u8], common: BatchHeader) -> SendOutcome {
-        let segment = common.segment.max(1);
-        let count = contents.len().div_ceil(segment) as u64;
-        let mut result = Err(io::ErrorKind::Unsupported.into());
+    /// Sends datagrams with a common header. Returns None if all datagrams were either sent, or refused and counted. If
+    /// the kernel has no room, returns the length of the datagrams before that.
+    fn send_batch(&mut self, contents: &[u8], common: BatchHeader) -> Option<usize> {
+        let count = contents.len().div_ceil(common.segment.max(1));
+        let mut gso_failed = false;
         if count <= 1 || self.segments() > 1 {
-            result = self.call(contents, common);
+            match self.call(contents, common) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(0),
+                Err(error) if count > 1 => gso_failed = switches_off(&error),
+                result => {
+                    self.count(result, contents.len(), count as u64, common.to);
+                    return None;
+                }
+            }
         }
-        if result.is_err() && count > 1 && self.segments() == 1 {
-            // The kernel has no GSO. This may have become known only in the call above. So each
-            // datagram gets its own call.
-            result = contents.chunks(segment).try_for_each(|one| self.call(one, common));
+        self.send_each(contents, common, gso_failed)
+    }
+
+    /// Sends each datagram in a call of its own: the kernel has no GSO, or it refused the datagrams together. One
+    /// datagram that is too large or has a bad destination then takes no other with it. Returns the same as
+    /// [`Udp::send_batch`].
+    fn send_each(&mut self, contents: &[u8], common: BatchHeader, gso_failed: bool) -> Option<usize> {
+        let (mut done, mut all_sent) = (0, true);
+        for one in contents.chunks(common.segment.max(1)) {
+            let result = self.call(one, common);
+            if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                return Some(done);
+            }
+            all_sent &= result.is_ok();
+            self.count(result, one.len(), 1, common.to);
+            done += one.len();
         }
+        // If each datagram alone could be sent, only GSO can have been the fault.
+        self.lacks_gso |= gso_failed && all_sent;
+        None
+    }
+
+    /// Counts the result of a call with `count` datagrams of `bytes` bytes in all.
+    fn count(&mut self, result: io::Result<()>, bytes: usize, count: u64, to: SocketAddr) {
         match result {
             Ok(()) => {
                 self.counters.sent += count;
-                self.counters.sent_bytes += contents.len() as u64;
+                self.counters.sent_bytes += bytes as u64;
                 self.counters.segmented += if count > 1 { count } else { 0 };
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return SendOutcome::Blocked,
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.counters.too_large += count,
             Err(error) => {
-                tracing::debug!(to = %common.to, %error, "a datagram could not be sent");
+                tracing::debug!(%to, %error, "a datagram could not be sent");
                 self.counters.refused += count;
             }
         }
-        SendOutcome::All
     }
 
+    /// Sends the datagrams from the address that their receiver has called. If that fails because of this address, sends
+    /// them from the address that the system chooses.
     fn call(&mut self, contents: &[u8], common: BatchHeader) -> io::Result<()> {
+        let local = self.locals.as_mut().and_then(|locals| locals.of(&common.to));
+        let result = self.call_from(local, contents, common);
+        if local.is_none() || !result.as_ref().is_err_and(may_be_of_source) {
+            return result;
+        }
+        let again = self.call_from(None, contents, common);
+        if again.is_ok() {
+            self.forget_local_address(&common.to);
+        }
+        again
+    }
+
+    fn call_from(&mut self, local: Option<IpAddr>, contents: &[u8], common: BatchHeader) -> io::Result<()> {
         self.counters.send_calls += 1;
         let transmit = Transmit {
             destination: if self.is_v6 { mapped(common.to) } else { common.to },
             ecn: common.ect.then_some(EcnCodepoint::Ect0),
             contents,
             segment_size: (contents.len() > common.segment).then_some(common.segment),
-            src_ip: None,
+            src_ip: local,
         };
-        self.state.try_send((&self.socket).into(), &transmit)
+        let result = self.state.try_send((&self.socket).into(), &transmit);
+        if result.as_ref().is_err_and(switches_off)
+            && let Ok(fresh) = UdpSocketState::new((&self.socket).into())
+        {
+            // After this error, `UdpSocketState` uses neither GSO nor ECN over IPv4 any more, for no peer. But the call
+            // failed without ECN too, and `send_each` finds out whether GSO is the fault.
+            self.state = fresh;
+        }
+        result
     }
 }
 
@@ -276,62 +354,6 @@ impl Default for ReceiveBuffers {
         ReceiveBuffers {
             memory: std::array::from_fn(|_| vec![0; MAX_DATAGRAM].into_boxed_slice()),
             meta: [RecvMeta::default(); RECEIVE_BUFFERS],
-        }
-    }
-}
-
-impl Default for DatagramBatch {
-    fn default() -> DatagramBatch {
-        let buffer = vec![0; MAX_BATCH + MAX_DATAGRAM].into_boxed_slice();
-        DatagramBatch { buffer, filled: 0, common: None, next: None }
-    }
-}
-
-impl DatagramBatch {
-    /// Where to write the next datagram.
-    pub fn room(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.filled..]
-    }
-
-    /// Whether no datagram is collected.
-    pub fn is_empty(&self) -> bool {
-        self.common.is_none()
-    }
-
-    /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. `ect` marks
-    /// the datagram as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`]).
-    /// Returns false if the batch is complete: then call [`Udp::send`] before the next datagram is
-    /// written.
-    pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
-        let fresh = BatchHeader { to, ect, segment: len };
-        let Some(common) = self.common else {
-            self.common = Some(fresh);
-            self.filled = len;
-            return segments > 1 && len > 0;
-        };
-        let is_alike = common.to == to && common.ect == ect && len <= common.segment;
-        let is_first_of_all = self.filled == 0;
-        if !is_alike || is_first_of_all || self.filled + len > MAX_BATCH {
-            self.next = Some((fresh, len));
-            return false;
-        }
-        self.filled += len;
-        // A shorter datagram must be the last of its batch.
-        len == common.segment && self.filled / common.segment < segments
-    }
-
-    /// Drops the collected datagrams, and starts a new batch with the datagram that did not fit.
-    fn advance(&mut self) {
-        match self.next.take() {
-            Some((common, len)) => {
-                self.buffer.copy_within(self.filled..self.filled + len, 0);
-                self.common = Some(common);
-                self.filled = len;
-            }
-            None => {
-                self.common = None;
-                self.filled = 0;
-            }
         }
     }
 }
@@ -354,6 +376,16 @@ fn mapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Whether [`UdpSocketState`] stops to use GSO and ECN over IPv4 after this error.
+fn switches_off(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
+}
+
+/// Whether the error can come from the source address: this host no longer has the address, or there is no route from it.
+fn may_be_of_source(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENETUNREACH | libc::EADDRNOTAVAIL))
+}
+
 fn no_such_family(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
 }
@@ -374,111 +406,4 @@ fn enlarge_buffers(socket: &Socket) {
 fn waited(now: Duration, stamp: Option<Duration>) -> Duration {
     let wait = stamp.and_then(|stamp| now.checked_sub(stamp));
     wait.filter(|wait| *wait <= LONGEST_WAIT).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Sends datagrams of these sizes over loopback. The first byte of each datagram is its number.
-    fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
-        let mut from = Udp::bind(listen.parse().unwrap()).unwrap();
-        let mut to = Udp::bind(listen.parse().unwrap()).unwrap();
-        let address = to.local_addr().unwrap();
-        let mut batch = DatagramBatch::default();
-        for (i, size) in sizes.iter().enumerate() {
-            batch.room()[..*size].fill(i as u8);
-            if !batch.push(address, *size, true, from.segments()) {
-                assert_eq!(from.send(&mut batch), SendOutcome::All);
-            }
-        }
-        while !batch.is_empty() {
-            assert_eq!(from.send(&mut batch), SendOutcome::All);
-        }
-        let (mut got, mut buffers) = (Vec::new(), ReceiveBuffers::default());
-        let here = from.local_addr().unwrap();
-        while to
-            .receive(&mut buffers, |sender, bytes, reception| {
-                assert_eq!((sender, reception.ce), (here, false));
-                got.push(bytes.to_vec());
-            })
-            .is_ok()
-        {}
-        (got, from, to)
-    }
-
-    #[test]
-    fn batches_arrive_as_they_were_gathered() {
-        let sizes: Vec<usize> = [vec![1400; 100], vec![700, 1400, 1400, 900, 1, 65_000, 1400], vec![1400; 3]].concat();
-        let (got, from, to) = round_trip("127.0.0.1:0", &sizes);
-        let wanted: Vec<Vec<u8>> = sizes.iter().enumerate().map(|(i, n)| vec![i as u8; *n]).collect();
-        assert!(got == wanted, "{:?}", got.iter().map(Vec::len).collect::<Vec<_>>());
-        let (sent, received) = (from.counters(), to.counters());
-        assert_eq!((sent.sent, sent.sent_bytes), (sizes.len() as u64, sizes.iter().sum::<usize>() as u64));
-        assert_eq!((received.received, received.received_bytes), (sent.sent, sent.sent_bytes));
-        if from.segments() > 1 {
-            assert!(sent.segmented > 100 && sent.send_calls < 12, "{sent:?}");
-        }
-    }
-
-    #[test]
-    fn ipv4_peers_of_a_dual_socket_show_as_ipv4() {
-        let mut dual = Udp::bind_any(0).unwrap();
-        let port = dual.local_addr().unwrap().port();
-        let mut four = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut batch = DatagramBatch::default();
-        batch.room()[..5].copy_from_slice(b"hello");
-        batch.push(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), 5, false, 1);
-        assert_eq!(four.send(&mut batch), SendOutcome::All);
-        let mut seen = None;
-        let mut buffers = ReceiveBuffers::default();
-        dual.receive(&mut buffers, |from, bytes, _| seen = Some((from, bytes.to_vec()))).unwrap();
-        let (from, bytes) = seen.unwrap();
-        assert_eq!((from, &bytes[..]), (four.local_addr().unwrap(), &b"hello"[..]));
-        // The answer goes to the IPv4 address that the dual-stack socket showed.
-        batch.push(from, 5, false, 1);
-        assert_eq!(dual.send(&mut batch), SendOutcome::All);
-        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), Received { datagrams: 1, bytes: 5, full: false });
-    }
-
-    #[test]
-    fn the_kernel_stamps_arrivals() {
-        let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let (mut batch, mut buffers) = (DatagramBatch::default(), ReceiveBuffers::default());
-        let (wait, mut measured, mut sent) = (Duration::from_millis(20), Duration::ZERO, 0);
-        // The kernel begins to stamp arrivals a moment after the first socket asks for stamps. Until then it stamps the
-        // datagram when it is read.
-        while measured < wait && sent < 50 {
-            batch.push(to.local_addr().unwrap(), 5, false, 1);
-            assert_eq!(from.send(&mut batch), SendOutcome::All);
-            std::thread::sleep(wait);
-            to.receive(&mut buffers, |_, _, reception| measured = reception.waited).unwrap();
-            sent += 1;
-        }
-        assert!(measured >= wait, "{measured:?} after {sent} datagrams");
-        assert!((1..=sent).contains(&to.counters().stamped), "{:?}", to.counters());
-    }
-
-    #[test]
-    fn a_stamp_from_another_time_counts_as_no_wait() {
-        let now = Duration::from_secs(1_000);
-        assert_eq!(waited(now, Some(now - Duration::from_millis(7))), Duration::from_millis(7));
-        for stamp in [None, Some(Duration::ZERO), Some(now + Duration::from_millis(1))] {
-            assert_eq!(waited(now, stamp), Duration::ZERO, "{stamp:?}");
-        }
-    }
-
-    #[test]
-    fn too_large_datagrams_are_counted_and_harmless() {
-        let mut socket = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let here = socket.local_addr().unwrap();
-        let mut batch = DatagramBatch::default();
-        assert!(!batch.push(here, MAX_DATAGRAM, false, 1));
-        assert_eq!(socket.send(&mut batch), SendOutcome::All);
-        assert_eq!((socket.counters().too_large, socket.counters().sent), (1, 0));
-        let mut buffers = ReceiveBuffers::default();
-        let nothing = socket.receive(&mut buffers, |_, _, _| {}).unwrap_err();
-        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
-    }
 }

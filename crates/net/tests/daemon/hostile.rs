@@ -3,6 +3,7 @@
 use crate::common::with_namespaces;
 use crate::hosts::{End, Host, PORT, Pair, key, link, noise, over_v4, perfect, until};
 use crate::inside::{Echo, echo_once, exchange, udp};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,8 +70,14 @@ fn random_bytes_are_dropped_and_not_answered() {
             stranger.send(&datagram);
             sent += 1;
         }
-        stranger.is_not_answered(&pair.right, sent);
-        for reason in ["malformed", "no_session", "mac1", "unsolicited"] {
+        // A datagram from UDP port 0: a UDP header without checksum, and four bytes.
+        let raw = || Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)).unwrap();
+        let [high, low] = stranger.victim.port().to_be_bytes();
+        let from_port_zero = [0, 0, high, low, 0, 12, 0, 0, 1, 2, 3, 4];
+        let victim = SocketAddr::new(stranger.victim.ip(), 0).into();
+        elsewhere.namespace.run(raw).unwrap().send_to(&from_port_zero, &victim).unwrap();
+        stranger.is_not_answered(&pair.right, sent + 1);
+        for reason in ["malformed", "no_session", "mac1", "unsolicited", "port_zero"] {
             assert!(pair.right.rejected(reason) > 0, "{reason}: {:?}", pair.right.status().rejected);
         }
         let status = pair.right.status();

@@ -1,7 +1,7 @@
 //! Several peers on one interface.
 
 use crate::common::with_namespaces;
-use crate::hosts::{End, Host, link, lossy, over_v4, over_v6, until};
+use crate::hosts::{End, Host, link, lossy, over_v4, over_v6, perfect, until};
 use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp};
 use ripstop_net::os::ip::ip;
 use std::net::SocketAddr;
@@ -76,6 +76,27 @@ fn a_peer_may_send_only_from_its_allowed_ips() {
         let (len, _) = heard.recv_from(&mut packet).unwrap();
         assert_eq!(&packet[..len], b"as myself");
         until("the packet was counted", || pair.right.status().totals.wrong_source == 1);
+    });
+}
+
+/// The called host has a second address, from which the kernel would not answer by itself.
+#[test]
+fn the_address_that_was_called_answers() {
+    with_namespaces("peers::the_address_that_was_called_answers", || {
+        let [left, right] = [1, 2].map(Host::new);
+        let _link = link(1, &left, &right, &perfect(), 1500);
+        for address in ["198.18.1.77/24", "fd00:1::77/64"] {
+            ip(&right.namespace, &["addr", "add", address, "dev", "wire1"]).unwrap();
+        }
+        for called in ["198.18.1.77:5182", "[fd00:1::77]:5182"] {
+            let right_end = right.up("", &[left.as_peer("")]);
+            let left_end = left.up("", &[right.as_peer(&format!("endpoint = \"{called}\""))]);
+            until("both are connected", || left_end.is_connected() && right_end.is_connected());
+            tcp_both_ways(&left, &right, right.v4(), 200_000);
+            assert_eq!(left_end.peer().endpoint.as_deref(), Some(called));
+            let totals = left_end.status().totals;
+            assert_eq!((totals.roamed, totals.paths_challenged), (0, 0), "{totals:?}");
+        }
     });
 }
 

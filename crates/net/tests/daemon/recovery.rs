@@ -109,3 +109,25 @@ fn routes_lead_into_the_tunnel_and_go_with_it() {
         assert!(!left.contains("10.9.0.0"), "{left}");
     });
 }
+
+/// The daemon stops while packets wait for their turn at a fixed rate. It sends them before it ends.
+#[test]
+fn an_end_that_stops_sends_what_is_queued() {
+    with_namespaces("recovery::an_end_that_stops_sends_what_is_queued", || {
+        // 60 packets of about 1100 bytes take 53 ms.
+        let sends_all = || {
+            let Pair { left, right, link: _link } = Pair::raise(&perfect(), 1500, "rate = \"10Mbit/s\"");
+            let socket = udp(&left.host, SocketAddr::new(left.host.v4(), 0));
+            let before = left.status().device.packets_in;
+            for _ in 0..60 {
+                socket.send_to(&[0; 1000], SocketAddr::new(right.host.v4(), 9)).unwrap();
+            }
+            until("the daemon has the packets", || left.status().device.packets_in >= before + 60);
+            let queued = left.session().queue_packets;
+            let last = left.daemon.stop().expect("the last state").peers.remove(0).session.expect("a session");
+            queued > 10 && last.queue_packets == 0
+        };
+        // On a busy machine, the packets may have left before the daemon stops, or its time may be over too soon.
+        until("a daemon that stops sends what is queued", sends_all);
+    });
+}

@@ -25,6 +25,7 @@ impl PacketLoop {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.unreachable = true;
                 }
+                self.forget_local_address(peer);
                 self.schedule_lookup(peer.index(), Some(now));
             }
             EndpointEvent::Reachable { peer } => {
@@ -50,6 +51,7 @@ impl PacketLoop {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;
                 }
+                self.forget_local_address(peer);
             }
             EndpointEvent::Heard { peer } => {
                 tracing::debug!(peer = %named(&self.peers, peer), "the peer reports datagrams again");
@@ -77,6 +79,14 @@ impl PacketLoop {
                 }
                 self.update_device_mtu();
             }
+        }
+    }
+
+    /// Lets the system choose this host's address for the next datagrams to a peer that does not answer. The route to the
+    /// peer may have moved to another network, on which the address that the peer has called is of no use.
+    fn forget_local_address(&mut self, peer: PeerId) {
+        if let Some(endpoint) = self.endpoint.peer_status(peer).and_then(|status| status.endpoint) {
+            self.udp.forget_local_address(&endpoint);
         }
     }
 }

@@ -50,6 +50,12 @@ impl PeerState {
         }
     }
 
+    /// Notes that a new configuration has removed the peer. Its name is not looked up any more.
+    pub(super) fn remove(&mut self) {
+        self.removed = true;
+        (self.lookup, self.next_lookup, self.connected) = (None, None, None);
+    }
+
     /// Whether `answer` is for the name that is configured now. A look-up takes seconds, and a new configuration may have
     /// changed the name, replaced it by an address, or removed the peer.
     pub(super) fn awaits(&self, answer: &Answer) -> bool {
@@ -90,7 +96,10 @@ mod tests {
             peer.lookup = lookup;
             assert!(!peer.awaits(&answer), "the configuration has changed");
         }
-        (peer.lookup, peer.removed) = (Some(old), true);
+        peer.lookup = Some(old);
+        peer.remove();
         assert!(!peer.awaits(&answer), "the peer was removed");
+        // A late event of the endpoint starts a look-up of the peer only if there is a name.
+        assert_eq!((peer.lookup, peer.next_lookup), (None, None));
     }
 }

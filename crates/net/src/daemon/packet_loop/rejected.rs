@@ -14,7 +14,7 @@ impl PacketLoop {
     /// [`REJECTED_LOG_INTERVAL`].
     pub(super) fn warn_of_rejected(&mut self, now: Time) {
         if now.since(self.rejected.1) >= REJECTED_LOG_INTERVAL {
-            let rejected = alarming(&self.endpoint.secure_counters().rejected);
+            let rejected = alarming(&self.endpoint.secure_counters().rejected) + self.udp.from_port_zero();
             if rejected > self.rejected.0 {
                 tracing::warn!(
                     datagrams = rejected - self.rejected.0,

@@ -1,10 +1,11 @@
 //! Changes of the peers while the daemon runs.
 
-use super::{PacketLoop, PeerState};
+use super::{PacketLoop, PeerState, warn_if_out_of_reach};
 use crate::daemon::config::{DaemonConfig, HostPort, PeerSettings};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::PeerConfig;
 use ripstop_proto::secure::PresharedKey;
+use ripstop_proto::session::tunnel::TunnelConfig;
 
 impl PacketLoop {
     /// Takes over the peers of a new configuration, if there is one. Sessions with peers that stay go on.
@@ -12,8 +13,7 @@ impl PacketLoop {
         let Some(config) = self.shared.new_config() else { return };
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
             if !config.peers.iter().any(|settings| settings.public == peer.public) {
-                peer.removed = true;
-                (peer.next_lookup, peer.connected) = (None, None);
+                peer.remove();
                 self.endpoint.remove_peer(peer.id);
                 tracing::info!(peer = %peer.name, "peer removed");
             }
@@ -52,6 +52,7 @@ impl PacketLoop {
                 let lookup = settings.endpoint.clone().filter(|_| address.is_none());
                 self.peers.push(PeerState::new(id, settings, lookup, now));
                 tracing::info!(peer = %settings.name, "peer added");
+                warn_if_out_of_reach(&self.udp, &settings.name, address);
             }
             Err(error) => tracing::warn!(peer = %settings.name, %error, "peer not added"),
         }
@@ -74,6 +75,7 @@ impl PacketLoop {
         if let Some(address) = address {
             self.endpoint.set_endpoint(now, peer.id, address);
         }
+        warn_if_out_of_reach(&self.udp, &settings.name, address);
     }
 }
 
@@ -87,7 +89,8 @@ fn is_same(before: Option<&PresharedKey>, after: Option<&PresharedKey>) -> bool 
 
 /// The settings of `[interface]` that differ. They need a restart.
 pub(in crate::daemon) fn needs_restart(old: &DaemonConfig, new: &DaemonConfig) -> Vec<&'static str> {
-    let tunnels = [old, new].map(|config| format!("{:?}", config.tunnel));
+    // `header` follows from the endpoints of the peers, not from a setting of `[interface]`.
+    let tunnels = [old, new].map(|config| format!("{:?}", TunnelConfig { header: 0, ..config.tunnel.clone() }));
     let differ = [
         ("private-key", old.public() != new.public()),
         ("address", old.addresses != new.addresses),
@@ -102,4 +105,31 @@ pub(in crate::daemon) fn needs_restart(old: &DaemonConfig, new: &DaemonConfig) -
         ("status", old.status != new.status),
     ];
     differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_proto::secure::PrivateKey;
+    use std::path::Path;
+
+    fn config(interface: &str, endpoint: &str) -> DaemonConfig {
+        let [private, peer] = [1, 2].map(|byte| PrivateKey::from_bytes([byte; 32]));
+        let text = format!(
+            "[interface]\nprivate-key = \"{}\"\naddress = \"10.77.0.1/24\"\n{interface}\n\
+             [[peer]]\npublic-key = \"{}\"\nallowed-ips = \"10.77.0.2\"\nendpoint = \"{endpoint}\"\n",
+            *private.to_base64(),
+            peer.public()
+        );
+        DaemonConfig::parse(&text, Path::new("t.toml")).unwrap()
+    }
+
+    #[test]
+    fn only_changed_settings_need_a_restart() {
+        let old = config("", "192.0.2.1:5182");
+        // Over IPv6 a datagram has longer headers, but no setting has changed.
+        assert_eq!(needs_restart(&old, &config("", "[2001:db8::1]:5182")), [""; 0]);
+        let changed = needs_restart(&old, &config("mtu = 1400\nacks = \"seen\"", "[2001:db8::1]:5182"));
+        assert!(matches!(changed[..], [tunnel, "acks"] if tunnel.starts_with("mtu")), "{changed:?}");
+    }
 }

@@ -30,7 +30,7 @@ impl PacketLoop {
             udp: self.udp.counters(),
             device: self.device,
             totals: Totals::of(&self.endpoint.counters(), secure),
-            rejected: status::rejected(secure),
+            rejected: status::rejected(secure, self.udp.from_port_zero()),
         }
     }
 

@@ -68,7 +68,7 @@ impl PacketLoop {
 /// data to read, there is no wait. While the socket is blocked, no datagrams are taken from the endpoint, so the
 /// endpoint's time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by
 /// that time. The wait ends early when the socket becomes writable.
-fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
+pub(super) fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     match due {
         _ if more => Some(Duration::ZERO),
         Some(due) if blocked => Some(due.max(MIN_BLOCKED_WAIT)),
