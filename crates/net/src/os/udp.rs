@@ -9,18 +9,20 @@
 
 mod batch;
 mod local_addresses;
+mod receive;
 #[cfg(test)]
 mod tests;
 
 pub use batch::DatagramBatch;
+pub use receive::ReceiveBuffers;
 
 use batch::BatchHeader;
 use local_addresses::LocalAddresses;
 use nix::sys::socket::{setsockopt, sockopt};
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
 use ripstop_proto::session::Reception;
 use socket2::{Domain, Protocol, Socket, Type};
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
@@ -82,13 +84,9 @@ pub struct UdpCounters {
     pub coalesced: u64,
     /// Datagrams received with the kernel's stamp of the arrival.
     pub stamped: u64,
-}
-
-/// Buffers for received datagrams.
-#[derive(Debug)]
-pub struct ReceiveBuffers {
-    memory: [Box<[u8]>; RECEIVE_BUFFERS],
-    meta: [RecvMeta; RECEIVE_BUFFERS],
+    /// Datagrams whose control data did not fit, so that the kernel cut it off (MSG_CTRUNC). A mark CE may be missing. The
+    /// counter stays 0 unless the kernel gives data that was not asked for.
+    pub control_truncated: u64,
 }
 
 /// What a call received.
@@ -203,37 +201,35 @@ impl Udp {
         buffers: &mut ReceiveBuffers,
         mut take: impl FnMut(SocketAddr, &mut [u8], Reception) -> bool,
     ) -> io::Result<Received> {
-        let calls = {
-            let mut slices = buffers.memory.each_mut().map(|memory| IoSliceMut::new(memory));
-            self.state.recv((&self.socket).into(), &mut slices, &mut buffers.meta)?
-        };
+        let filled = buffers.fill(&self.socket)?;
         self.counters.receive_calls += 1;
         let (mut count, before) = (0, self.counters.received_bytes);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        for (memory, meta) in buffers.memory.iter_mut().zip(&buffers.meta).take(calls) {
-            let from = unmapped(meta.addr);
+        for (memory, meta) in buffers.memory.iter_mut().zip(&buffers.meta).take(filled) {
+            let from = unmapped(meta.from);
             let ce = meta.ecn == Some(EcnCodepoint::Ce);
-            let reception = Reception { ce, waited: waited(now, meta.timestamp) };
+            let reception = Reception { ce, waited: waited(now, meta.stamp) };
             let bytes = memory.get_mut(..meta.len).unwrap_or_default();
             self.counters.received_bytes += bytes.len() as u64;
             let mut is_authentic = false;
             // The stride of an empty datagram is 0; `chunks_mut` needs 1.
             for datagram in bytes.chunks_mut(meta.stride.max(1)) {
                 self.counters.coalesced += u64::from(meta.stride < meta.len);
-                self.counters.stamped += u64::from(meta.timestamp.is_some());
+                self.counters.stamped += u64::from(meta.stamp.is_some());
+                self.counters.control_truncated += u64::from(meta.is_truncated);
                 count += 1;
                 match from.port() {
                     0 => self.from_port_zero += 1,
                     _ => is_authentic |= take(from, datagram, reception),
                 }
             }
-            if let (Some(locals), Some(local)) = (&mut self.locals, meta.dst_ip) {
+            if let (Some(locals), Some(local)) = (&mut self.locals, meta.local) {
                 locals.note(from, local, is_authentic);
             }
         }
         self.counters.received += count;
         let bytes = self.counters.received_bytes - before;
-        Ok(Received { datagrams: count, bytes, full: calls == RECEIVE_BUFFERS })
+        Ok(Received { datagrams: count, bytes, full: filled == RECEIVE_BUFFERS })
     }
 
     /// Sends the collected datagrams. A datagram that did not fit begins the next batch, which is
@@ -346,15 +342,6 @@ impl Udp {
 impl AsFd for Udp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-impl Default for ReceiveBuffers {
-    fn default() -> ReceiveBuffers {
-        ReceiveBuffers {
-            memory: std::array::from_fn(|_| vec![0; MAX_DATAGRAM].into_boxed_slice()),
-            meta: [RecvMeta::default(); RECEIVE_BUFFERS],
-        }
     }
 }
 

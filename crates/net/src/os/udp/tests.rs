@@ -126,6 +126,18 @@ fn too_large_datagrams_are_counted_and_harmless() {
     assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
 }
 
+/// Switches an option of the socket on.
+fn switch_on(socket: &Udp, level: libc::c_int, option: libc::c_int) {
+    #[allow(unsafe_code, reason = "neither nix nor socket2 has these options")]
+    // SAFETY: the option's value is an integer that lives until the call returns.
+    let outcome = unsafe {
+        let one: libc::c_int = 1;
+        let value = (&raw const one).cast();
+        libc::setsockopt(socket.as_fd().as_raw_fd(), level, option, value, size_of_val(&one) as u32)
+    };
+    assert_eq!(outcome, 0);
+}
+
 /// Sends three datagrams together.
 fn send_three(from: &mut Udp, to: SocketAddr) -> SendOutcome {
     let mut batch = DatagramBatch::default();
@@ -177,19 +189,7 @@ fn a_socket_without_gso_is_noticed() {
     let mut from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     // The kernel refuses GSO on a socket without checksums, with EINVAL.
-    #[allow(unsafe_code, reason = "neither nix nor socket2 has this option")]
-    // SAFETY: the option's value is an integer that lives until the call returns.
-    let outcome = unsafe {
-        let one: libc::c_int = 1;
-        libc::setsockopt(
-            from.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_NO_CHECK,
-            (&raw const one).cast(),
-            size_of_val(&one) as u32,
-        )
-    };
-    assert_eq!(outcome, 0);
+    switch_on(&from, libc::SOL_SOCKET, libc::SO_NO_CHECK);
     assert_eq!(send_three(&mut from, to.local_addr().unwrap()), SendOutcome::All);
     assert_eq!((from.counters().sent, from.counters().refused, from.segments()), (3, 0, 1));
     let (mut got, mut buffers) = (0, ReceiveBuffers::default());
@@ -201,4 +201,123 @@ fn a_socket_without_gso_is_noticed() {
         .is_ok()
     {}
     assert_eq!(got, 3);
+}
+
+/// Sends 20 datagrams of 1000 bytes and one of 500 together, with this mark.
+fn send_marked(from: &Udp, to: SocketAddr, ecn: Option<EcnCodepoint>) {
+    let contents: Vec<u8> = (0..20_500).map(|at| (at / 1000) as u8).collect();
+    let transmit = Transmit { destination: to, ecn, contents: &contents, segment_size: Some(1000), src_ip: None };
+    from.state.try_send((&from.socket).into(), &transmit).unwrap();
+}
+
+/// Receives the datagrams of [`send_marked`], and checks all that does not depend on the mark. Returns what their
+/// receptions have in common.
+fn receive_marked(to: &mut Udp, buffers: &mut ReceiveBuffers, sender: SocketAddr) -> Reception {
+    let before = to.counters();
+    let mut got = Vec::new();
+    let received = to
+        .receive(buffers, |from, datagram, reception| {
+            assert_eq!((from, datagram.len()), (sender, if got.len() == 20 { 500 } else { 1000 }));
+            assert!(datagram.iter().all(|byte| usize::from(*byte) == got.len()));
+            got.push(reception);
+            true
+        })
+        .unwrap();
+    assert_eq!(received, Received { datagrams: 21, bytes: 20_500, full: false });
+    assert!(got.windows(2).all(|pair| pair[0] == pair[1]), "{got:?}");
+    // One buffer held all of them, and the kernel had room for all that it says about them.
+    let after = to.counters();
+    assert_eq!((after.receive_calls, after.coalesced), (before.receive_calls + 1, before.coalesced + 21));
+    assert_eq!(buffers.meta[0].stride, 1000);
+    assert_eq!(after.control_truncated, 0);
+    got[0]
+}
+
+/// Datagrams that arrive in one buffer come with their mark, the address that they were sent to, and the time of their
+/// arrival. Each needs a control message besides that of the datagrams' size.
+fn coalesced_datagrams_keep_all(listen: &str, from: &str, called: &str) {
+    let mut to = Udp::bind(listen.parse().unwrap()).unwrap();
+    let from = Udp::bind(from.parse().unwrap()).unwrap();
+    let (sender, called): (_, IpAddr) = (from.local_addr().unwrap(), called.parse().unwrap());
+    let address = SocketAddr::new(called, to.local_addr().unwrap().port());
+    let mut buffers = ReceiveBuffers::default();
+    let (wait, mut measured, mut sent) = (Duration::from_millis(20), Duration::ZERO, 0);
+    // Until the kernel begins to stamp arrivals, it stamps the datagrams when they are read.
+    while measured < wait && sent < 50 {
+        for ecn in [Some(EcnCodepoint::Ce), Some(EcnCodepoint::Ect0), None, Some(EcnCodepoint::Ect1)] {
+            send_marked(&from, address, ecn);
+            if ecn.is_none() {
+                std::thread::sleep(wait);
+            }
+            let reception = receive_marked(&mut to, &mut buffers, sender);
+            assert_eq!((reception.ce, buffers.meta[0].ecn), (ecn == Some(EcnCodepoint::Ce), ecn));
+            assert_eq!(buffers.meta[0].local.map(|local| local.to_canonical()), Some(called));
+            if ecn.is_none() {
+                measured = reception.waited;
+            }
+            sent += 1;
+        }
+    }
+    assert!((wait..LONGEST_WAIT).contains(&measured), "{measured:?} after {sent} batches");
+    assert_eq!(to.counters().stamped, sent * 21);
+    if let Some(locals) = &mut to.locals {
+        assert_eq!(locals.of(&sender), Some(called));
+    }
+}
+
+#[test]
+fn coalesced_datagrams_keep_all_on_an_ipv4_socket() {
+    coalesced_datagrams_keep_all("0.0.0.0:0", "127.0.0.1:0", "127.0.0.2");
+}
+
+#[test]
+fn coalesced_datagrams_keep_all_on_a_dual_stack_socket() {
+    coalesced_datagrams_keep_all("[::]:0", "127.0.0.1:0", "127.0.0.2");
+    coalesced_datagrams_keep_all("[::]:0", "[::1]:0", "::1");
+}
+
+#[test]
+fn coalesced_datagrams_keep_all_on_an_ipv6_socket() {
+    coalesced_datagrams_keep_all("[::1]:0", "[::1]:0", "::1");
+}
+
+/// One call fills several buffers, and each has its own sender and mark.
+#[test]
+fn each_buffer_has_its_own_mark() {
+    let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let from: Vec<Udp> = (0..RECEIVE_BUFFERS + 1).map(|_| Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap()).collect();
+    let is_marked = |number: usize| number % 3 == 1;
+    for (number, from) in from.iter().enumerate() {
+        let ecn = is_marked(number).then_some(EcnCodepoint::Ce);
+        send_marked(from, to.local_addr().unwrap(), ecn);
+    }
+    let (mut got, mut buffers) = (0, ReceiveBuffers::default());
+    for full in [true, false] {
+        let received = to.receive(&mut buffers, |sender, _, reception| {
+            let number = got / 21;
+            assert_eq!((sender, reception.ce), (from[number].local_addr().unwrap(), is_marked(number)));
+            got += 1;
+            true
+        });
+        assert_eq!(received.unwrap().full, full);
+    }
+    assert_eq!(got, 21 * from.len());
+}
+
+/// The kernel cuts off the last control messages if they have no room, and says so.
+#[test]
+fn truncated_control_data_is_counted() {
+    let mut to = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let from = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    // Two messages of 24 and 32 bytes more. The second one follows the ECN field.
+    switch_on(&to, libc::IPPROTO_IP, libc::IP_RECVTTL);
+    switch_on(&to, libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR);
+    send_marked(&from, to.local_addr().unwrap(), Some(EcnCodepoint::Ce));
+    let mut marked = 0;
+    to.receive(&mut ReceiveBuffers::default(), |_, _, reception| {
+        marked += u64::from(reception.ce);
+        true
+    })
+    .unwrap();
+    assert_eq!((to.counters().control_truncated, marked), (21, 21));
 }
