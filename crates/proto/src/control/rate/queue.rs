@@ -17,15 +17,41 @@ const BASE_WINDOW_NS: u64 = 30_000_000_000;
 /// of 20 Mbit/s and 100 ms with 5 % loss and 50 ms of jitter, instead of .83 (1 report: .18). Double the value gives .87
 /// there, but takes .75 instead of .61 beside CUBIC over a short queue (20 Mbit/s, 20 ms, a quarter of the bandwidth-delay
 /// product), because a queue that others let drain for a moment no longer shows.
-pub(super) const LASTING: usize = 4;
+const LASTING: usize = 4;
+
+/// The values of the last [`LASTING`] reports.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recent {
+    /// Newest first. Only the first `known` values count.
+    values: [f64; LASTING],
+    known: usize,
+}
+
+impl Recent {
+    /// Takes the value of a report. Returns the largest value, below which the values have not fallen for the whole time.
+    pub(super) fn offer(&mut self, value: f64) -> f64 {
+        self.values.rotate_right(1);
+        self.values[0] = value;
+        self.known = (self.known + 1).min(LASTING);
+        self.known().iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn least(&self) -> f64 {
+        self.known().iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn known(&self) -> &[f64] {
+        &self.values[..self.known]
+    }
+}
 
 /// The queueing delay and its jitter, s.
 #[derive(Clone, Debug)]
 pub(super) struct QueueView {
     /// Negated one-way delays: their maximum is the least delay.
     base: WindowedMax,
-    /// The one-way delays of the last reports, newest first.
-    last: [f64; LASTING],
+    /// The last one-way delays.
+    last: Recent,
     /// The last queueing delay.
     queue: f64,
     /// Number of samples so far.
@@ -37,7 +63,13 @@ pub(super) struct QueueView {
 impl QueueView {
     /// Creates an estimate without samples.
     pub(super) fn new() -> QueueView {
-        QueueView { base: WindowedMax::new(BASE_WINDOW_NS), last: [0.0; LASTING], queue: 0.0, samples: 0, jitter: 0.0 }
+        QueueView {
+            base: WindowedMax::new(BASE_WINDOW_NS),
+            last: Recent::default(),
+            queue: 0.0,
+            samples: 0,
+            jitter: 0.0,
+        }
     }
 
     /// Takes the mean one-way delay `delay` of one report's datagrams, s.
@@ -45,21 +77,17 @@ impl QueueView {
     /// The mean over a report reduces jitter, but jitter still lowers the least delay. So the least delay is that of
     /// [`LASTING`] reports.
     pub(super) fn offer(&mut self, now: Time, delay: f64) {
-        self.last.rotate_right(1);
-        self.last[0] = delay;
+        let lasting = self.last.offer(delay);
         self.samples += 1;
-        let known = self.samples.min(LASTING as u64) as usize;
-        let lasting = self.last[..known].iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if self.samples <= LASTING as u64 {
             // The first reports are too few to show a lasting delay.
             self.base.reset(now.as_nanos(), -lasting);
         }
         let least = -self.base.offer(now.as_nanos(), -lasting);
         self.queue = (delay - least).max(0.0);
-        if known >= 3 {
+        if let [d, d1, d2, ..] = *self.last.known() {
             // The second difference of the delays responds to jitter. For a queue that fills at a
             // steady rate, the second difference is 0. A sample counts as at most 20 ms.
-            let [d, d1, d2, ..] = self.last;
             let bend = ((d - 2.0 * d1 + d2).abs() / 2.0).min(0.020);
             self.jitter += (bend - self.jitter) / 64.0;
         }
@@ -84,7 +112,7 @@ impl QueueView {
     /// The least queueing delay of the last [`LASTING`] reports, s.
     pub(super) fn lasting(&self) -> f64 {
         let least = -self.base.get().unwrap_or(0.0);
-        (self.last.iter().copied().fold(f64::INFINITY, f64::min) - least).max(0.0)
+        (self.last.least() - least).max(0.0)
     }
 
     /// Mean jitter between reports, s.

@@ -36,7 +36,7 @@ const CONFIRMED: f64 = 60.0;
 /// A policer passes bursts, so the estimated rate may be a little too large, and packets sent at this rate show the
 /// policer's drops. Half the value repeats tests behind a policer. Double the value trusts fewer packets for longer
 /// after the policer has gone.
-pub(super) const WARY: Duration = Duration::from_secs(60);
+const WARY: Duration = Duration::from_secs(60);
 /// During that time, packets at the estimated rate count as well once this rate is below this multiple of the rate that
 /// the test has found.
 ///
@@ -173,6 +173,13 @@ impl Fair {
         self.confirmed -= fall * (dt / CONFIRMED).min(1.0);
     }
 
+    /// Forgets the erasure floor, because losses grow with the rate. For [`WARY`], packets at the estimated rate count for
+    /// the floor only below the rate `below`, byte/s.
+    pub(super) fn forget_erasures(&mut self, below: f64) {
+        self.overloads += 1;
+        self.path.erasure = ErasureFloor::wary(self.last + WARY, below);
+    }
+
     pub(super) fn end_loss_test(&mut self, test: LossTest, cause: Cause) {
         match cause {
             Cause::Overload if !test.again => {
@@ -185,9 +192,8 @@ impl Fair {
                 self.set_bandwidth(self.path.bandwidth);
             }
             Cause::Overload => {
-                self.overloads += 1;
                 self.set_bandwidth(test.received.min(self.path.bandwidth));
-                self.path.erasure = ErasureFloor::wary(self.last + WARY, WARY_BELOW * self.path.bandwidth);
+                self.forget_erasures(WARY_BELOW * self.path.bandwidth);
             }
         }
         self.enter(State::Cruise);

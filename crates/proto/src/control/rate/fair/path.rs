@@ -1,7 +1,7 @@
 //! What the reports show of the path: delays, the erasure floor, and the pattern of losses.
 
 use super::super::erasure::ErasureFloor;
-use super::super::queue::{LASTING, QueueView};
+use super::super::queue::{QueueView, Recent};
 use super::super::{GainClass, Report, Settled};
 use super::evidence::HALF_FULL;
 use super::rounds::Round;
@@ -71,9 +71,8 @@ pub(super) struct PathState {
     min_rtt_renewed: Time,
     /// Whether `min_rtt` was measured. False: `min_rtt` is the round-trip time of the handshake.
     min_rtt_measured: bool,
-    /// The last round-trip times, newest first, s. The least round-trip time lasts for all of them, as the least one-way
-    /// delay does.
-    rtts: [f64; LASTING],
+    /// The last round-trip times, s. The least round-trip time must last for all of them, as the least one-way delay must.
+    rtts: Recent,
     /// Smoothed round-trip time, s.
     pub(super) srtt: f64,
     /// Interval between the receiver's reports, s.
@@ -115,7 +114,7 @@ impl PathState {
             min_rtt: rtt,
             min_rtt_renewed: now,
             min_rtt_measured: false,
-            rtts: [0.0; LASTING],
+            rtts: Recent::default(),
             srtt: rtt,
             report_every: 0.0,
             queue: QueueView::new(),
@@ -171,9 +170,7 @@ impl PathState {
         // The first sample replaces the round-trip time of the handshake, whose datagrams may have
         // been lost or slow.
         let first = !std::mem::replace(&mut self.min_rtt_measured, true);
-        self.rtts.rotate_right(1);
-        self.rtts[0] = rtt;
-        let rtt = self.rtts.iter().copied().fold(0.0, f64::max);
+        let rtt = self.rtts.offer(rtt);
         if first || rtt <= self.min_rtt {
             self.min_rtt = rtt;
             self.min_rtt_renewed = now;

@@ -1,9 +1,7 @@
 //! Others on the path: when the controller yields, tests to whom a queue belongs, and begins and ends a competition.
 
-use super::super::erasure::ErasureFloor;
 use super::compete::{Competition, Erasures, Left, Owner, QueueTest, Turn};
 use super::evidence::MORE_THAN_AQM;
-use super::loss_test::WARY;
 use super::rounds::Round;
 use super::{Fair, Mode, State};
 use crate::control::rate::{GainClass, Report};
@@ -207,10 +205,10 @@ impl Fair {
             }
             Erasures::Growing => {
                 competition.distrust(report.now, &self.path, &self.tuning);
-                self.overloads += 1;
-                self.path.erasure = ErasureFloor::wary(report.now + WARY, 0.0);
+                self.forget_erasures(0.0);
             }
         }
+        let Some(competition) = &mut self.competition else { return };
         match competition.on_report(report, &self.rounds.now, &self.path, floor, &self.tuning) {
             Turn::GoOn => {}
             Turn::Test => {
