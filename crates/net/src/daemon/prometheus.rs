@@ -126,7 +126,11 @@ const CLASS_COUNTERS: [Figure<ClassRedundancy>; 5] = [
     ("packet_bytes_total", "Bytes of the source symbols sent, by class", |c| c.packet_bytes as f64),
     ("repairs_total", "Proactive repairs sent, by class", |c| c.repairs as f64),
     ("repair_bytes_total", "Bytes of the proactive repairs sent, by class", |c| c.repair_bytes as f64),
-    ("over_budget_total", "Repairs not sent because of max-overhead, by class", |c| c.over_budget as f64),
+    (
+        "over_budget_total",
+        "Repairs not sent because of max-overhead or of the limit for interactive packets, by class",
+        |c| c.over_budget as f64,
+    ),
 ];
 const CLASS_GAUGES: [Figure<ClassRedundancy>; 2] = [
     ("redundancy_ratio", "R: packets sent for each source packet, exact repairs excluded, by class", |c| c.r),
