@@ -13,7 +13,18 @@ use site::{LEFT, RIGHT, Site, until};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
+
+/// Runs the shell script `script` on the left host with mounts and processes of its own. Its arguments are the program
+/// and the configuration. The error says why this machine cannot.
+fn in_own_mounts(site: &Site, script: &str) -> Result<Output, String> {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]);
+    command.arg(env!("CARGO_BIN_EXE_ripstop")).arg(site.file("left.toml"));
+    let output = site.hosts[LEFT].output(command).map_err(|error| error.to_string())?;
+    let err = stderr(&output);
+    if output.status.code() == Some(77) || err.contains("unshare:") { Err(err) } else { Ok(output) }
+}
 
 #[test]
 fn it_runs_until_a_signal() {
@@ -81,17 +92,11 @@ fn the_usual_socket_is_found_without_a_name() {
         let site = Site::new();
         let config = fs::read_to_string(site.file("left.toml")).unwrap();
         private(&site.file("left.toml"), &config.replace("status = \"left.sock\"", ""));
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", USUAL]);
-        command.arg(env!("CARGO_BIN_EXE_ripstop")).arg(site.file("left.toml"));
-        let output = match site.hosts[LEFT].output(command) {
+        let output = match in_own_mounts(&site, USUAL) {
             Ok(output) => output,
-            Err(error) => return common::skip(TEST, &error.to_string()),
+            Err(why) => return common::skip(TEST, &why),
         };
         let (out, err) = (stdout(&output), stderr(&output));
-        if output.status.code() == Some(77) || err.contains("unshare:") {
-            return common::skip(TEST, &err);
-        }
         assert!(output.status.success(), "{out}{err}");
         // The output is a JSON object, a table, a JSON object, and the mode of the socket. After the daemon's end,
         // the socket is gone.
@@ -230,17 +235,11 @@ fn a_file_in_the_place_of_the_socket_keeps_its_owner() {
         let path = site.file("left.toml");
         let config = fs::read_to_string(&path).unwrap();
         private(&path, &config.replace("status = \"left.sock\"", "user = \"nobody\""));
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", OCCUPIED]);
-        command.arg(env!("CARGO_BIN_EXE_ripstop")).arg(&path);
-        let output = match site.hosts[LEFT].output(command) {
+        let output = match in_own_mounts(&site, OCCUPIED) {
             Ok(output) => output,
-            Err(error) => return common::skip(TEST, &error.to_string()),
+            Err(why) => return common::skip(TEST, &why),
         };
         let (out, err) = (stdout(&output), stderr(&output));
-        if output.status.code() == Some(77) || err.contains("unshare:") {
-            return common::skip(TEST, &err);
-        }
         assert!(output.status.success() && out.starts_with("0\nprecious\n"), "{out}{err}");
         assert!(out.contains("there is no status socket"), "{out}");
     });
