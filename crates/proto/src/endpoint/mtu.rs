@@ -25,10 +25,9 @@ const BASE: u32 = 1280;
 /// small MTUs.
 const LEAST: u32 = 576;
 /// After this number of lost probes of one size, the search concludes that the size is too large. A
-/// probe counts as lost when a later datagram has arrived. A probe also counts as lost when no
-/// report has come for so long that the tunnel gives up all datagrams in flight. At 30 % random
-/// loss, 3 probes are lost by chance in 2.7 % of cases. With double the value, such an error is
-/// rarer, and a step down takes longer. Half the value errs more often.
+/// probe counts as lost when a later datagram has arrived. On a path that carries nothing, no probe
+/// counts. At 30 % random loss, 3 probes are lost by chance in 2.7 % of cases. With double the
+/// value, such an error is rarer, and a step down takes longer. Half the value errs more often.
 const TRIES: u32 = 3;
 /// Time between two probes of the same size. With [`TRIES`] probes, a step down takes about a
 /// second. With half the value, a step down takes half as long. Double the value keeps a black hole

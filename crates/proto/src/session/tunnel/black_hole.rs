@@ -1,29 +1,35 @@
 //! Notices that the path may no longer carry the largest datagrams, without ICMP (RFC 8899, section
 //! 4.3).
 //!
-//! On such a path all large datagrams are lost, and small ones arrive. Random loss does not look like
-//! this: one large datagram that arrives proves the size.
+//! On such a path all large datagrams are lost, and smaller ones arrive. Random loss does not look
+//! like this: a datagram that arrives proves the sizes up to its own.
 
 /// A datagram is large if it is longer than this share of the path's MTU.
 ///
-/// The next usual MTU is at most 9 % smaller. Half the value counts datagrams that a smaller MTU
-/// carries too. With a value near 1, few datagrams count.
-const LARGE: f64 = 0.9;
+/// The MTU search goes down to 1280 bytes, .85 of the usual 1500, and the path may carry any size
+/// in between. So datagrams well below the MTU must count. With half the value, random loss of
+/// small datagrams hides lost large ones. With a value near 1, datagrams that are a little smaller
+/// than the MTU are lost without notice.
+const LARGE: f64 = 0.5;
 /// Number of large datagrams in a row that must be lost.
 ///
 /// At 30 % random loss, 12 losses in a row are 5 in 10 million. Half the value starts needless
 /// searches. Double the value finds a smaller MTU later.
 const LOST: u32 = 12;
-/// Number of small datagrams that must arrive meanwhile. They show that the path works.
+/// Number of smaller datagrams that must arrive meanwhile. They show that the path works.
 ///
 /// Half the value may mistake the end of an outage for a smaller MTU. Double the value finds a
 /// smaller MTU later.
 const ARRIVED: u32 = 2;
 
-/// Counts since the last large datagram that arrived.
+/// Counts since the last datagram that arrived and was as long as one of the lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlackHole {
+    /// Large datagrams that were lost.
     lost: u32,
+    /// The shortest of them, bytes.
+    shortest: u32,
+    /// Shorter datagrams that arrived.
     arrived: u32,
     suspected: bool,
 }
@@ -49,15 +55,18 @@ impl Evidence {
 impl BlackHole {
     /// Takes the fate of a datagram of `bytes` bytes. `mtu` is the path's MTU, bytes.
     pub(super) fn settle(&mut self, bytes: u32, lost: bool, mtu: u32) -> Evidence {
-        let large = f64::from(bytes) > LARGE * f64::from(mtu);
-        match (large, lost) {
-            (true, false) => {
+        if lost {
+            // A datagram above the MTU is a probe of a larger size.
+            if bytes <= mtu && f64::from(bytes) > LARGE * f64::from(mtu) {
+                self.shortest = if self.lost == 0 { bytes } else { self.shortest.min(bytes) };
+                self.lost = self.lost.saturating_add(1);
+            }
+        } else if self.lost > 0 {
+            if bytes >= self.shortest {
                 let suspected = std::mem::take(self).suspected;
                 return if suspected { Evidence::Proof } else { Evidence::None };
             }
-            (true, true) => self.lost = self.lost.saturating_add(1),
-            (false, false) if self.lost > 0 => self.arrived = self.arrived.saturating_add(1),
-            (false, _) => {}
+            self.arrived = self.arrived.saturating_add(1);
         }
         if !self.suspected && self.lost >= LOST && self.arrived >= ARRIVED {
             self.suspected = true;
@@ -98,6 +107,28 @@ mod tests {
         for _ in 0..100_000 {
             let bytes = if random.chance(0.1) { 100 } else { 1500 };
             assert_eq!(hole.settle(bytes, random.chance(0.3), 1500), Evidence::None, "seed 1");
+        }
+    }
+
+    /// The path carries 1322 of 1500 bytes, and the datagrams have 1100 to 1329.
+    #[test]
+    fn a_hole_a_little_below_the_largest_traffic_is_noticed() {
+        let mut hole = BlackHole::default();
+        let sizes = [1329, 1100, 1329, 1320, 80];
+        let noticed = (0..60).position(|k| {
+            let bytes = sizes[k % sizes.len()];
+            hole.settle(bytes, bytes > 1322, 1500) == Evidence::Suspicion
+        });
+        assert_eq!(noticed, Some(27), "the twelfth lost datagram");
+        assert_eq!(hole.settle(1320, false, 1500), Evidence::None, "the path has carried this size before");
+    }
+
+    #[test]
+    fn a_lost_probe_of_a_larger_size_does_not_count() {
+        let mut hole = BlackHole::default();
+        for k in 0..100 {
+            let bytes = if k % 3 == 0 { 100 } else { 1500 };
+            assert_eq!(hole.settle(bytes, bytes == 1500, 1400), Evidence::None);
         }
     }
 

@@ -30,6 +30,7 @@ pub enum TunnelEvent {
     /// report of the peer can be believed.
     FalseReport,
     /// It has become known whether a probe arrived. See [`Tunnel::request_probe`](super::Tunnel::request_probe).
+    /// If no report comes, there is no such event.
     Probe {
         /// Padding of the probe, bytes.
         padding: u32,

@@ -12,6 +12,7 @@ use super::black_hole::Evidence;
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
 use super::repair::PlannedRepair;
+use super::sent_history::{Content, Outcome};
 use super::{Tunnel, TunnelEvent};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
@@ -128,7 +129,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// silence would begin.
     pub(super) fn probe_tail(&mut self, now: Time) -> Transmit<Datagram<P>> {
         let pause = self.sent_history.last_eliciting();
-        let plan = self.plan_probe(now);
+        // If the path no longer carries large datagrams, a repair would not arrive.
+        let plan = if self.black_hole.wants_small() { None } else { self.plan_probe(now) };
         let repair = plan.and_then(|plan| self.send_repair(now, &plan));
         let sent = repair.unwrap_or_else(|| self.send_probe(now, 0));
         self.sent_history.go_on_from(pause);
@@ -163,7 +165,11 @@ impl<P: InnerPacket> Tunnel<P> {
         let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
         let mut evidence = Evidence::None;
         self.sent_history.give_up_in_flight(
-            |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks),
+            |outcome| match outcome {
+                // On a path that carries nothing, a lost probe says nothing about the MTU.
+                Outcome::Lost(Content::Probe(_)) => {}
+                outcome => apply_outcome(outcome, sources, repairs, announce, events, blocks),
+            },
             |lost, bytes| {
                 loss.settle(now, lost);
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
@@ -208,13 +214,14 @@ impl<P: InnerPacket> Tunnel<P> {
 #[cfg(test)]
 mod tests {
     use crate::session::Session;
-    use crate::session::tunnel::{Tunnel, TunnelConfig};
+    use crate::session::tunnel::{Tunnel, TunnelConfig, TunnelEvent};
     use ripstop_base::Time;
     use ripstop_codes::Symbol;
 
-    /// The path is dead, and the user goes on to probe its MTU. The tunnel still sends batches of its own probes.
+    /// The path is dead, and the user goes on to probe its MTU. The tunnel still sends batches of its own probes, and
+    /// the user learns nothing about the MTU.
     #[test]
-    fn other_probes_do_not_put_the_next_batch_off() {
+    fn a_dead_path_gets_small_probes_and_decides_no_probe_of_its_mtu() {
         let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig::default(), 1);
         let mut packet = vec![0; 61];
         (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
@@ -227,6 +234,9 @@ mod tests {
                 tunnel.request_probe(1000);
             }
             while tunnel.poll_transmit(now).is_some() {}
+            while let Some(event) = tunnel.poll_event() {
+                assert!(!matches!(event, TunnelEvent::Probe { .. }), "{event:?} after {ms} ms");
+            }
             silences.push(tunnel.status().sent.silences);
         }
         let (early, late) = (silences[200], silences[999]);
