@@ -136,6 +136,16 @@ fn a_jump_of_the_clock_is_no_part_of_a_round_trip() {
     assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
 }
 
+/// The rate of the path falls by half during the start, and thousands of packets are lost at once. Their repairs are
+/// more work than the receiver allows, until the receiver discards the stored repairs that depend on each other.
+#[test]
+fn a_loss_of_thousands_is_repaired_within_the_allowed_work() {
+    let HostileSession { scenario, outcome, .. } = HostileSession::run(26_578);
+    assert!(scenario.loss < 0.3 && !scenario.interrupted);
+    assert!(outcome.refused > 0, "the work must exceed the budget");
+    assert_eq!((outcome.faults, outcome.given_up), (vec![], 0));
+}
+
 /// The tally itself must be able to report problems.
 #[test]
 fn faults_and_losses_are_problems() {

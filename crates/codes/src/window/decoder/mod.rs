@@ -322,8 +322,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Discards the waiting rows that share unknown symbols with `members`, directly or through other rows, like
-    /// [`Decoder::discard_rows`]. A caller whose repair was refused as [`Arrival::Full`] makes room for this repair.
-    pub fn discard_rows_with(&mut self, members: &Members) {
+    /// [`Decoder::discard_rows`]. Keeps such rows if at most `most` of them depend on each other. A caller whose repair
+    /// was refused as [`Arrival::Full`] makes room for this repair.
+    pub fn discard_rows_with(&mut self, members: &Members, most: usize) {
         self.begin();
         let mut found: Vec<u32> = self
             .unknown_or_single(members)
@@ -336,7 +337,9 @@ impl<P: Payload> Decoder<P> {
         found.dedup();
         for component in found {
             self.select(component);
-            self.discard_component();
+            if self.current.space.rows() > most {
+                self.discard_component();
+            }
         }
         self.free_unneeded();
     }

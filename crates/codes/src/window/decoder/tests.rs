@@ -346,7 +346,9 @@ fn rows_make_room_for_a_repair() {
     assert_eq!(repair(&mut decoder, &encoder, Members::range(70..72), 1), Arrival::Innovative);
     let exact = Members::new(vec![3, 9], 0..0).unwrap();
     assert_eq!(repair(&mut decoder, &encoder, exact.clone(), 50), Arrival::Full);
-    decoder.discard_rows_with(&exact);
+    decoder.discard_rows_with(&exact, 20);
+    assert_eq!(decoder.counters().discarded, 0, "no component has more than 20 rows");
+    decoder.discard_rows_with(&exact, 19);
     assert_eq!((decoder.rows(), decoder.counters().discarded), (1, 20), "only the full component is discarded");
     assert_eq!(repair(&mut decoder, &encoder, exact.clone(), 50), Arrival::Innovative);
     assert_eq!(repair(&mut decoder, &encoder, exact, 51), Arrival::Innovative);
@@ -398,7 +400,7 @@ fn small_limits_never_give_a_wrong_payload() {
                 if repair(&mut decoder, &encoder, members.clone(), n as u16 + 1) == Arrival::Full {
                     refused += 1;
                     if random.chance(0.3) {
-                        decoder.discard_rows_with(&members);
+                        decoder.discard_rows_with(&members, 0);
                         displaced += 1;
                         assert_ne!(repair(&mut decoder, &encoder, members, n as u16 + 1), Arrival::Full, "run {run}");
                     }

@@ -56,6 +56,9 @@ impl<P: InnerPacket> Tunnel<P> {
     pub fn note_refused(&mut self, now: Time, number: u64, packet: &Packet<P>, bytes: u32, reception: Reception) {
         let now = self.tick(now);
         self.receiver.arrive(now, number, bytes, reception, packet.is_eliciting());
+        if let Packet::Repair { members, .. } = packet {
+            self.receiver.refuse(members);
+        }
     }
 
     /// Puts decoding off until `at`, because the peer's packets have caused too much work. Work that is left from an

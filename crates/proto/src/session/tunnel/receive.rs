@@ -58,6 +58,13 @@ const MAX_MEMBERS: usize = 1024;
 /// (`a_loss_of_very_many_is_brought_back_in_time`). Double the value lets a peer cause four times
 /// the work.
 const MAX_ROWS: usize = 2048;
+/// When a peer in debt for its work sends an exact repair, the stored repairs that share missing symbols with
+/// it are discarded, if more than this number of them depend on each other. Unit: repairs.
+///
+/// Each further repair would combine all of them. Exact repairs alone join at most 32 missing symbols. So the
+/// debt ends, and the losses are repaired. n = 256 take 100 MB of work. Half the value discards repairs that
+/// cost little. With double the value, the debt lasts up to four times as long.
+const COSTLY_ROWS: usize = 256;
 /// The work of one step of decoding, bytes combined. When one symbol makes thousands of others
 /// decodable, other peers get their turn after each step.
 ///
@@ -249,7 +256,7 @@ impl<P: InnerPacket> Receiver<P> {
         if arrival == Arrival::Full && !members.is_span() {
             // No row can join a full component any more. The sender answers a report with this repair, so it will repair
             // each missing symbol. The rows go, because they would block all these repairs.
-            self.decoder.discard_rows_with(members);
+            self.decoder.discard_rows_with(members, 0);
             arrival = self.decoder.repair(members, coding, payload);
         }
         self.redundant += u64::from(arrival != Arrival::Innovative && members.is_span());
@@ -404,6 +411,14 @@ impl<P: InnerPacket> Receiver<P> {
         self.decoder.keep_from(self.end);
         self.freed_to = self.freed_to.max(self.end);
         self.order.release_all();
+    }
+
+    /// Notes that a repair was dropped because the peer's packets have caused too much work. Makes the next exact
+    /// repairs of the same symbols cheap ([`COSTLY_ROWS`]).
+    pub(super) fn refuse(&mut self, members: &Members) {
+        if !members.is_span() {
+            self.decoder.discard_rows_with(members, COSTLY_ROWS);
+        }
     }
 
     /// The ranges of unseen symbols for a report, and the number of all unseen symbols.

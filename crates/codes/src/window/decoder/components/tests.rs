@@ -25,7 +25,7 @@ fn components_that_were_large_hold_little_and_count_it() {
         let grown = decoder.current.held();
         assert!(grown > 200 * 600 && decoder.bytes() >= grown + 200 * 20, "{} of {grown} bytes", decoder.bytes());
         if part % 2 == 0 {
-            decoder.discard_rows_with(&Members::one(start));
+            decoder.discard_rows_with(&Members::one(start), 0);
         } else {
             // All rows but one are lost with the symbols that are given up.
             (start..start + 199).for_each(|id| assert!(decoder.give_up(id)));

@@ -120,6 +120,26 @@ fn a_refused_repair_shows_which_symbols_are_missing() {
     assert_eq!(report.unseen, vec![2..300], "a symbol that is not listed counts as seen");
 }
 
+/// A peer in debt: its exact repairs become cheap, because costly stored repairs go.
+#[test]
+fn a_refused_exact_repair_discards_costly_stored_repairs() {
+    let mut receiver = receiver();
+    let mut chain = |from: u64, rows: u64| {
+        for id in from..from + rows {
+            receiver.repair(Time::ZERO, &Members::range(id..id + 2), &Coding::Seed(1), Length(1400));
+        }
+    };
+    let costly = COSTLY_ROWS as u64 + 1;
+    chain(0, costly);
+    chain(1000, costly - 1);
+    let exact = |id| Members::new(vec![id, 2000], 0..0).unwrap();
+    receiver.refuse(&Members::range(3..9));
+    receiver.refuse(&exact(1003));
+    assert_eq!(receiver.backlog().1 as u64, 2 * costly - 1);
+    receiver.refuse(&exact(3));
+    assert_eq!((receiver.backlog().1 as u64, receiver.counts().0.discarded), (costly - 1, costly));
+}
+
 /// A peer in debt: its sources are delivered at once, and cost no work before the budget allows work again.
 #[test]
 fn sources_of_a_peer_in_debt_are_delivered_and_eliminated_later() {
