@@ -5,7 +5,7 @@ use super::attacker::{Attacker, STEP};
 use super::findings::guarded;
 use super::links::configured;
 use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
-use super::stall::{Progress, StallClock};
+use super::watch::Watch;
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
 use ripstop_proto::secure::{Rejected, SecureConfig, silence_limit};
@@ -32,10 +32,6 @@ const REPEATS: u64 = 4;
 /// Packets that a session must deliver before its goodput under attack is compared. Half the value compares sessions in
 /// which chance decides; double the value compares fewer sessions.
 const ENOUGH_TO_COMPARE: u64 = 5000;
-/// The bytes by which an end may exceed its memory budget before the next check: the packets of one step. Half the
-/// value would refuse one full batch. Double the value still finds every growth without bound.
-const MEMORY_SLACK: usize = 1_000_000;
-
 /// One hostile session: its seed, its scenario, and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileSession {
@@ -81,6 +77,9 @@ pub(crate) struct Outcome {
     /// Whether no handshake completed until shortly before the end, although both ends sent enough handshake messages.
     /// This is possible without a fault: a loss burst has a length in packets, so it can last long on an idle link.
     pub(crate) unconnected: bool,
+    /// Whether both ends moved, and the left end, which alone could find the other one, then had nothing to send. What was
+    /// on the way at that moment stays lost.
+    pub(crate) parted: bool,
     /// The longest time without a delivery although packets were waiting and the path was not interrupted. Time counts
     /// only if the path carried enough datagrams, or if the side offered no datagram.
     pub(crate) longest_stall: Duration,
@@ -138,7 +137,7 @@ impl HostileScenario {
             Err(error) => return Outcome { faults: vec![error.to_string()], ..Outcome::default() },
         };
         let mut outcome = Outcome::default();
-        let mut watch = StallWatch::default();
+        let mut watch = Watch::default();
         let mut attacker = self.attack.map(|plan| Attacker::new(plan, &mut world, seed));
         // The clock of a world stands at its last event, so the times of the checks are counted here.
         let mut until = Time::ZERO;
@@ -157,6 +156,7 @@ impl HostileScenario {
             self.look_up_names(&mut world);
             watch.check(self, &world, &mut outcome);
         }
+        outcome.parted = self.both_move.is_some() && watch.tried.is_none();
         self.judge(&world, &mut outcome);
         if let Some(attacker) = attacker {
             self.judge_attack(&world, &attacker, &mut outcome);
@@ -251,14 +251,14 @@ impl HostileScenario {
             outcome.sent += into;
             return;
         };
-        if outcome.unconnected {
-            // The session began too late to be at rest yet.
-        } else if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
+        // Such a session began too late to be at rest, or its ends cannot reach each other.
+        let apart = outcome.unconnected || outcome.parted;
+        if !apart && (mine.outstanding.0 != 0 || mine.backlog.0 != 0) {
             outcome
                 .faults
                 .push(format!("{side:?}: not at rest: {:?} outstanding, {:?} waiting", mine.outstanding, mine.backlog));
         }
-        if theirs.receiving != (0, 0, 0) && !outcome.unconnected {
+        if theirs.receiving != (0, 0, 0) && !apart {
             outcome
                 .faults
                 .push(format!("{side:?}: at rest the peer still has {:?} (undecoded, rows, held)", theirs.receiving));
@@ -272,7 +272,7 @@ impl HostileScenario {
             && here.sessions == 1
             && there.sessions == 1
             && !(into..=into + twice).contains(&known)
-            && !outcome.unconnected
+            && !apart
         {
             outcome.faults.push(format!("{side:?}: {into} packets went in, {known} are accounted for"));
         }
@@ -312,15 +312,19 @@ impl HostileScenario {
         !Side::BOTH.into_iter().all(in_time) && Side::BOTH.into_iter().all(tried)
     }
 
-    /// Whether a session began at `side` before its sources ended. Otherwise most packets are dropped at the entrance,
-    /// after their deadline. The few packets that are still waiting may all be lost on a bad link. Seed 1475 is an
-    /// example: the links lose 60 % and 44 %, so the handshake takes 13 s.
+    /// Whether `side` had a session for long enough before its sources ended, and no end restarted meanwhile. Otherwise
+    /// most packets are dropped at the entrance, after their deadline, and the few that are still waiting may all be lost
+    /// on a bad link. Seed 1475 is an example: the links lose 60 % and 44 %, so the handshake takes 13 s.
     fn connects_during_traffic(&self, world: &HostileWorld, side: Side) -> bool {
-        world
-            .world
-            .endpoint_events(side as usize)
-            .iter()
-            .any(|(at, event)| matches!(event, EndpointEvent::Connected { .. }) && *at < self.stop)
+        let restarts = self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).map(|(at, ..)| *at);
+        let ends: Vec<Time> = restarts.chain([self.stop]).collect();
+        let events = world.world.endpoint_events(side as usize);
+        let begins = events.iter().filter(|(_, event)| matches!(event, EndpointEvent::Connected { .. }));
+        let lasts = |begin: Time| {
+            let end = ends.iter().copied().filter(|end| *end > begin).min();
+            end.is_some_and(|end| end.since(begin) > LONG_ENOUGH + 20 * self.rtt())
+        };
+        begins.into_iter().any(|(at, _)| lasts(*at))
     }
 
     /// The configured impairments and mishaps, and whether each happened.
@@ -389,7 +393,7 @@ impl HostileScenario {
 
     /// The end of the last interruption that began at or before `now`. `tried`: when the left end first had something to
     /// send after both ends had moved.
-    fn last_interruption_end(&self, now: Time, tried: Option<Time>) -> Time {
+    pub(crate) fn last_interruption_end(&self, now: Time, tried: Option<Time>) -> Time {
         let cuts = self.links.iter().flat_map(|link| &link.blackouts);
         let cuts = cuts.map(|cut| (Time::ZERO + cut.at.duration(), cut.length.duration()));
         // When the right end has moved, the left end must first notice that nobody answers, and then looks its name up.
@@ -417,78 +421,13 @@ impl HostileScenario {
     }
 }
 
-/// Watches a session for stalls while it runs.
-#[derive(Debug, Default)]
-struct StallWatch {
-    /// The clock of each side's packets.
-    clocks: [StallClock; 2],
-    /// When the left end first had something to send after both ends had moved.
-    tried: Option<Time>,
-}
-
+/// How long a session must last, besides 20 round trips, until a side that delivers nothing has a fault. Half the value
+/// blames sessions for a loss of 60 %. Double the value judges fewer sessions.
+const LONG_ENOUGH: Duration = Duration::from_secs(2);
 /// Handshake messages that an end must have sent before a session may count as unconnected. Half
 /// the value excuses ends that give up early. Double the value may report sessions that have no
 /// fault.
 const TRIES: u64 = 10;
-
-impl StallWatch {
-    /// Checks memory bounds and stalls of both sides now.
-    fn check(&mut self, scenario: &HostileScenario, world: &HostileWorld, outcome: &mut Outcome) {
-        let now = world.world.now();
-        let waits = |status: &PeerStatus| match &status.tunnel {
-            Some(tunnel) => tunnel.outstanding.0 > 0 || tunnel.backlog.0 > 0,
-            None => status.waiting > 0,
-        };
-        if scenario.both_move.is_some_and(|at| at <= now) && world.status(Side::Left).as_ref().is_some_and(waits) {
-            self.tried.get_or_insert(now);
-        }
-        let whole = scenario.last_interruption_end(now, self.tried);
-        for side in Side::BOTH {
-            let Some(status) = world.status(side) else { continue };
-            let broken = status.tunnel.as_ref().and_then(|tunnel| exceeded_bound(scenario, tunnel));
-            let broken = broken.or_else(|| exceeded_memory(scenario, world, side));
-            if let Some(words) = broken.filter(|_| outcome.faults.is_empty()) {
-                outcome.faults.push(format!("{side:?} at {} s: {words}", world.world.now().as_secs_f64()));
-            }
-            let waiting = waits(&status);
-            let (is, clock) = (progress(world, side), &mut self.clocks[side as usize]);
-            if !waiting || is.achieved != clock.was().achieved || clock.was().at < whole {
-                clock.set(is);
-            } else {
-                outcome.longest_stall = outcome.longest_stall.max(clock.stall(&is));
-            }
-        }
-    }
-}
-
-/// The progress of the packets that `side` sent, now.
-fn progress(world: &HostileWorld, side: Side) -> Progress {
-    let link = |side: Side| world.world.link(side as usize);
-    let carried = Side::BOTH.map(|side| link(side).delivered);
-    Progress { at: world.world.now(), achieved: world.packets(side).1, carried, offered: link(side).offered }
-}
-
-/// A memory bound that an end exceeds, in words. None if the end keeps all bounds.
-fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
-    let window = scenario.config.window_symbols as usize;
-    let (undecoded, rows, held) = tunnel.receiving;
-    [
-        ("symbols outstanding", tunnel.outstanding.0, window),
-        ("bytes waiting on the way in", tunnel.backlog.1, scenario.config.queue_bytes),
-        ("symbols not decoded", undecoded, window),
-        ("repairs held", rows, window),
-        ("packets held for order", held, window),
-    ]
-    .into_iter()
-    .find_map(|(what, is, most)| (is > most).then(|| format!("{is} {what}; at most {most} are allowed")))
-}
-
-/// The memory budget that an end exceeds, in words. None if the end keeps its budget.
-fn exceeded_memory(scenario: &HostileScenario, world: &HostileWorld, side: Side) -> Option<String> {
-    let plan = scenario.attack.filter(|plan| plan.victim == side)?;
-    let held = world.world.endpoint_memory(side as usize);
-    (held > plan.memory + MEMORY_SLACK).then(|| format!("{held} bytes held; at most {} are allowed", plan.memory))
-}
 
 /// Packets that a session dropped at its entrance.
 fn dropped(status: &Status) -> u64 {

@@ -3,6 +3,7 @@
 //! - `scenario` draws paths, traffic and mishaps from a seed.
 //! - `judge` runs two whole endpoints through a scenario: handshakes, keys, bytes, restarts. It
 //!   describes each violated property in words as a fault. The seed reproduces the fault.
+//! - `watch` checks the memory bounds and the progress of a session while it runs.
 //! - `tally` adds up the results of many sessions: how many packets were lost without need, and
 //!   whether every configured impairment and mishap happened.
 //! - `links` draws links, `stall` measures stalls, and `findings` collects faults and impairments, for every kind of
@@ -19,3 +20,4 @@ pub(crate) mod lt;
 pub(crate) mod scenario;
 pub(crate) mod stall;
 pub(crate) mod tally;
+pub(crate) mod watch;
