@@ -3,7 +3,8 @@
 //!
 //! A probe is a datagram that is padded to the size to be tested. The search begins at the
 //! configured size, which most paths carry. If three probes of the size in use are lost, the search
-//! goes down to [`BASE`], so that traffic flows again soon. From there the search goes up, one usual
+//! goes down to [`BASE`], so that traffic flows again soon. If longer datagrams arrive meanwhile, the
+//! search goes down to their length. From there the search goes up, one usual
 //! size at a time, until three probes of a size are lost. Every minute the search goes on upwards.
 //!
 //! During a session, the tunnel notices that all large datagrams are lost while small ones arrive
@@ -53,6 +54,8 @@ pub(super) struct MtuSearch {
     refused: Option<u32>,
     /// How many probes of the size that is being probed were lost so far.
     lost: u32,
+    /// The longest datagram that arrived after the first lost probe of this size, bytes.
+    carried: u32,
     /// When the next probe is due.
     next_probe: Time,
 }
@@ -68,6 +71,7 @@ impl MtuSearch {
             candidate: None,
             refused: None,
             lost: 0,
+            carried: 0,
             next_probe: now,
         }
     }
@@ -118,9 +122,10 @@ impl MtuSearch {
         (!self.confirmed || self.current < self.ceiling).then_some(self.next_probe)
     }
 
-    /// Notes that a probe of `size` bytes has arrived (`received`) or is lost. Returns whether the
-    /// size in use has changed.
-    pub(super) fn settled(&mut self, now: Time, size: u32, received: bool) -> bool {
+    /// Notes that a probe of `size` bytes has arrived (`received`) or is lost. `longest` is the longest
+    /// datagram that arrived since the last probe was settled, bytes. Returns whether the size in use
+    /// has changed.
+    pub(super) fn settled(&mut self, now: Time, size: u32, received: bool, longest: u32) -> bool {
         if received {
             let larger = size > self.current;
             if size >= self.current {
@@ -135,19 +140,26 @@ impl MtuSearch {
         if size != self.candidate.unwrap_or(self.current) {
             return false;
         }
+        // With the first lost probe, datagrams are reported that left before the path may have changed.
+        self.carried = if self.lost == 0 { 0 } else { self.carried.max(longest) };
         self.lost += 1;
         if self.lost < TRIES {
             return false;
         }
         self.lost = 0;
+        if self.candidate.is_none() && self.carried >= self.current {
+            self.prove(now);
+            return false;
+        }
         self.refused = Some(size);
         if self.candidate.take().is_some() {
             self.next_probe = now + UPWARDS;
             return false;
         }
         let below = if self.current > BASE { BASE } else { LEAST };
+        let below = below.max(self.carried).min(self.current);
         let changed = below < self.current;
-        self.current = below.min(self.current);
+        self.current = below;
         self.confirmed = false;
         self.next_probe = now;
         changed
@@ -172,7 +184,7 @@ mod tests {
         for ms in 0..seconds * 1000 {
             let now = Time::from_millis(ms);
             if let Some(size) = search.poll_probe(now) {
-                search.settled(now, size, size <= mtu);
+                search.settled(now, size, size <= mtu, 0);
             }
         }
         search
@@ -198,10 +210,24 @@ mod tests {
         for ms in 3_000..20_000 {
             let now = Time::from_millis(ms);
             if let Some(size) = search.poll_probe(now) {
-                search.settled(now, size, size <= 1400);
+                search.settled(now, size, size <= 1400, 0);
             }
         }
         assert_eq!(search.current(), 1400);
+    }
+
+    /// All probes are lost by chance, and the traffic arrives.
+    #[test]
+    fn lost_probes_do_not_shrink_the_mtu_below_the_traffic() {
+        let lose = |sizes: [u32; 3]| {
+            let (mut search, now) = (MtuSearch::new(Time::ZERO, 1500), Time::from_millis(1));
+            let changed = sizes.map(|longest| search.settled(now, 1500, false, longest));
+            (changed[2], search.current(), search.next_probe().is_none())
+        };
+        assert_eq!(lose([0, 0, 0]), (true, 1280, false));
+        assert_eq!(lose([0, 1430, 1390]), (true, 1430, false));
+        assert_eq!(lose([0, 100, 1500]), (false, 1500, true), "the traffic proves the size in use");
+        assert_eq!(lose([1500, 0, 0]), (true, 1280, false), "this datagram may have left before the path changed");
     }
 
     #[test]
@@ -211,7 +237,7 @@ mod tests {
         let mut at = s.next_probe().unwrap();
         for _ in 0..20 {
             if let Some(size) = s.poll_probe(at) {
-                s.settled(at, size, true);
+                s.settled(at, size, true, 0);
             }
             at = s.next_probe().unwrap_or(at);
         }

@@ -32,6 +32,8 @@ pub(super) struct BlackHole {
     /// Shorter datagrams that arrived.
     arrived: u32,
     suspected: bool,
+    /// The longest datagram that arrived since [`BlackHole::take_longest`], bytes.
+    longest: u32,
 }
 
 /// What the fate of a datagram says of the path's MTU.
@@ -61,12 +63,13 @@ impl BlackHole {
                 self.shortest = if self.lost == 0 { bytes } else { self.shortest.min(bytes) };
                 self.lost = self.lost.saturating_add(1);
             }
-        } else if self.lost > 0 {
-            if bytes >= self.shortest {
-                let suspected = std::mem::take(self).suspected;
-                return if suspected { Evidence::Proof } else { Evidence::None };
+        } else {
+            self.longest = self.longest.max(bytes);
+            if self.lost > 0 && bytes >= self.shortest {
+                let before = std::mem::replace(self, BlackHole { longest: self.longest, ..BlackHole::default() });
+                return if before.suspected { Evidence::Proof } else { Evidence::None };
             }
-            self.arrived = self.arrived.saturating_add(1);
+            self.arrived = self.arrived.saturating_add(u32::from(self.lost > 0));
         }
         if !self.suspected && self.lost >= LOST && self.arrived >= ARRIVED {
             self.suspected = true;
@@ -78,6 +81,11 @@ impl BlackHole {
     /// Whether the last large datagrams were lost. Probes of a silence should then be small.
     pub(super) fn wants_small(&self) -> bool {
         self.lost >= LOST / 4
+    }
+
+    /// The longest datagram that arrived since the last call, bytes. 0: none arrived.
+    pub(super) fn take_longest(&mut self) -> u32 {
+        std::mem::take(&mut self.longest)
     }
 
     /// Begins anew, because the path's MTU has changed.

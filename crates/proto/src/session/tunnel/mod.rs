@@ -250,6 +250,12 @@ impl<P: InnerPacket> Tunnel<P> {
         self.config.header = header;
     }
 
+    /// The longest datagram that the peer has received since the last call, as far as its reports say. Unit: bytes of
+    /// the IP datagram.
+    pub fn take_longest_received(&mut self) -> u32 {
+        self.black_hole.take_longest()
+    }
+
     /// Length of the IP and UDP headers of a datagram, bytes.
     pub fn header(&self) -> u32 {
         self.config.header
