@@ -17,6 +17,7 @@ use harness::scenario::{HostileScenario, Mishap, Side};
 use harness::tally::Tally;
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
+use ripstop_proto::endpoint::EndpointEvent;
 use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig};
 use std::collections::BTreeSet;
@@ -144,6 +145,54 @@ fn a_loss_of_thousands_is_repaired_within_the_allowed_work() {
     assert!(scenario.loss < 0.3 && !scenario.interrupted);
     assert!(outcome.refused > 0, "the work must exceed the budget");
     assert_eq!((outcome.faults, outcome.given_up), (vec![], 0));
+}
+
+/// The inner MTUs that both ends announce in 10 s on two equal links. The left end sends 5 small packets per second.
+fn announced_mtus(link: &LinkConfig) -> Vec<u32> {
+    let seed = Seed::new(1);
+    let small = UdpConfig { len: (100, 100), stop: Time::from_millis(10_000), ..UdpConfig::poisson(100, 5.0) };
+    let scenario = HostileScenario {
+        links: [link.clone(), link.clone()],
+        traffic: [vec![small], vec![]],
+        mishaps: vec![],
+        both_move: None,
+        attack: None,
+        config: TunnelConfig::default(),
+        ..HostileScenario::plain(seed)
+    };
+    let mut world = scenario.world(seed).unwrap().world;
+    world.run_until(Time::from_millis(10_000), &mut ());
+    let events = Side::BOTH.into_iter().flat_map(|side| world.endpoint_events(side as usize));
+    let mtus: Vec<u32> = events
+        .filter_map(|(_, event)| match event {
+            EndpointEvent::Mtu { inner_mtu, .. } => Some(u32::from(*inner_mtu)),
+            _ => None,
+        })
+        .collect();
+    assert!(mtus.len() >= 2, "both ends must have a session: {mtus:?}");
+    mtus
+}
+
+/// No large datagram reveals the path's MTU here, only probes.
+#[test]
+fn an_idle_session_finds_a_small_mtu() {
+    let lossy = LinkConfig::path(Rate::from_bps(10_000_000), Duration::from_millis(20), Fraction::new(0.2).unwrap());
+    let mtus = announced_mtus(&LinkConfig { mtu: Some(Bytes::new(1300)), ..lossy });
+    // An IP datagram of 1280 bytes carries 1216 bytes.
+    assert_eq!(mtus.iter().filter(|mtu| **mtu == 1216).count(), 2, "{mtus:?}");
+    assert!(mtus.iter().all(|mtu| [1436, 1216].contains(mtu)), "{mtus:?}");
+}
+
+/// The path fails just after the handshake, when the first probes of the MTU are on their way.
+#[test]
+fn an_outage_shrinks_no_mtu() {
+    let path = LinkConfig::path(Rate::from_bps(10_000_000), Duration::from_millis(20), Fraction::ZERO);
+    let ms = |n| Span::from(Duration::from_millis(n));
+    for at in (20..100).step_by(10) {
+        let cut = Blackout { at: ms(at), length: ms(5_000), every: None };
+        let mtus = announced_mtus(&LinkConfig { blackouts: vec![cut], ..path.clone() });
+        assert!(mtus.iter().all(|mtu| *mtu == 1436), "outage at {at} ms: {mtus:?}");
+    }
 }
 
 /// The tally itself must be able to report problems.
