@@ -165,7 +165,7 @@ fn announced_mtus(link: &LinkConfig) -> Vec<u32> {
     let events = Side::BOTH.into_iter().flat_map(|side| world.endpoint_events(side as usize));
     let mtus: Vec<u32> = events
         .filter_map(|(_, event)| match event {
-            EndpointEvent::Mtu { inner_mtu, .. } => Some(u32::from(*inner_mtu)),
+            EndpointEvent::Mtu { inner_mtu, .. } => Some(*inner_mtu),
             _ => None,
         })
         .collect();
