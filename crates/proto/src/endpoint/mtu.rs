@@ -4,8 +4,8 @@
 //! A probe is a datagram that is padded to the size to be tested. The search begins at the
 //! configured size, which most paths carry. If three probes of the size in use are lost, the search
 //! goes down to [`BASE`], so that traffic flows again soon. If longer datagrams arrive meanwhile, the
-//! search goes down to their length. From there the search goes up, one usual
-//! size at a time, until three probes of a size are lost. Every minute the search goes on upwards.
+//! search goes down to their length. From there the search goes up, one usual size at a time, until
+//! three probes of a size are lost. Every minute the search goes on upwards.
 //!
 //! During a session, the tunnel notices that all large datagrams are lost while small ones arrive
 //! (`tunnel/black_hole.rs`). Then the size in use is probed again. A large datagram that arrives ends

@@ -416,7 +416,7 @@ impl<P: InnerPacket> Receiver<P> {
     /// Notes that a repair was dropped because the peer's packets have caused too much work. Makes the next exact
     /// repairs of the same symbols cheap ([`COSTLY_ROWS`]).
     pub(super) fn refuse(&mut self, members: &Members) {
-        if !members.is_span() {
+        if !members.is_span() && members.len() <= MAX_MEMBERS {
             self.decoder.discard_rows_with(members, COSTLY_ROWS);
         }
     }

@@ -319,12 +319,10 @@ impl HostileScenario {
         let restarts = self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).map(|(at, ..)| *at);
         let ends: Vec<Time> = restarts.chain([self.stop]).collect();
         let events = world.world.endpoint_events(side as usize);
-        let begins = events.iter().filter(|(_, event)| matches!(event, EndpointEvent::Connected { .. }));
-        let lasts = |begin: Time| {
-            let end = ends.iter().copied().filter(|end| *end > begin).min();
-            end.is_some_and(|end| end.since(begin) > LONG_ENOUGH + 20 * self.rtt())
-        };
-        begins.into_iter().any(|(at, _)| lasts(*at))
+        events.iter().filter(|(_, event)| matches!(event, EndpointEvent::Connected { .. })).any(|(begin, _)| {
+            let end = ends.iter().copied().filter(|end| end > begin).min();
+            end.is_some_and(|end| end.since(*begin) > LONG_ENOUGH + 20 * self.rtt())
+        })
     }
 
     /// The configured impairments and mishaps, and whether each happened.

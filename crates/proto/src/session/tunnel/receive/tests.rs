@@ -135,6 +135,7 @@ fn a_refused_exact_repair_discards_costly_stored_repairs() {
     let exact = |id| Members::new(vec![id, 2000], 0..0).unwrap();
     receiver.refuse(&Members::range(3..9));
     receiver.refuse(&exact(1003));
+    receiver.refuse(&Members::new(vec![3, 5], 100..100 + MAX_MEMBERS as u64).unwrap());
     assert_eq!(receiver.backlog().1 as u64, 2 * costly - 1);
     receiver.refuse(&exact(3));
     assert_eq!((receiver.backlog().1 as u64, receiver.counts().0.discarded), (costly - 1, costly));
