@@ -35,7 +35,7 @@ const TRIES: u32 = 3;
 /// open for longer.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Time between two searches for a larger size. RFC 8899 (section 5.1.1) recommends 10 minutes for
-/// PMTU_RAISE_TIMER. A search costs three datagrams, so a minute is affordable. Half the value finds
+/// PMTU_RAISE_TIMER. A search costs six datagrams, so a minute is affordable. Half the value finds
 /// a larger MTU sooner and sends more probes. Double the value finds it later.
 const UPWARDS: Duration = Duration::from_secs(60);
 

@@ -415,6 +415,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             return Some(self.send(now, Content::Feedback, packet));
         }
         if let Some(padding) = self.requested_probe.take() {
+            // An empty probe follows. If only small datagrams arrive, its report tells that the padded probe is lost.
+            self.requested_probe = (padding > 0).then_some(0);
             return Some(self.send_probe(now, padding));
         }
         if let Some(feedback) = self.receiver.report(now) {
