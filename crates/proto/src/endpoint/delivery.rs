@@ -10,8 +10,33 @@ use crate::secure::PeerId;
 use crate::session::tunnel::{Delivered, InnerPacket};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
+use std::time::Duration;
+
+/// What the paths of several active peers have in common; see [`Endpoint::take_active_paths`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ActivePaths {
+    /// The shortest smoothed round-trip time of these paths.
+    pub shortest_rtt: Duration,
+    /// The highest recent loss of these paths and their directions, a share from 0 to 1.
+    pub highest_loss: f64,
+}
+
+impl ActivePaths {
+    /// These paths together with others.
+    fn and(self, others: ActivePaths) -> ActivePaths {
+        ActivePaths {
+            shortest_rtt: self.shortest_rtt.min(others.shortest_rtt),
+            highest_loss: self.highest_loss.max(others.highest_loss),
+        }
+    }
+}
 
 impl Endpoint {
+    /// The paths of the peers that sent or received something since the last call; None: no peer with a session did.
+    pub fn take_active_paths(&mut self) -> Option<ActivePaths> {
+        self.active.take()
+    }
+
     /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the
     /// packet's bytes. An ICMP message of this end about a packet that was too long for a peer
     /// counts as a packet of this peer.
@@ -42,8 +67,10 @@ impl Endpoint {
     pub(super) fn collect(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         path.is_collected = true;
-        let rtt = path.tunnel.as_ref().map(|tunnel| tunnel.srtt());
-        self.shortest_rtt = [self.shortest_rtt, rtt].into_iter().flatten().min();
+        if let Some(tunnel) = &path.tunnel {
+            let path = ActivePaths { shortest_rtt: tunnel.srtt(), highest_loss: tunnel.highest_loss() };
+            self.active = Some(self.active.map_or(path, |others| others.and(path)));
+        }
         let routes = &self.routes;
         let is_allowed = |delivered: &Delivered<Symbol>| {
             let source = Inner::parse(inner_packet(delivered)).map(|inner| inner.source);
@@ -75,4 +102,16 @@ pub(super) fn answer(message: &[u8]) -> Option<Delivered<Symbol>> {
     let payload = Symbol::from_parts(&[&[0], message]);
     let meta = payload.meta()?;
     Some(Delivered { payload, meta })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_path_and_the_highest_loss_count() {
+        let path = |ms, highest_loss| ActivePaths { shortest_rtt: Duration::from_millis(ms), highest_loss };
+        assert_eq!(path(100, 0.0).and(path(20, 0.1)), path(20, 0.1));
+        assert_eq!(path(20, 0.2).and(path(100, 0.1)), path(20, 0.2));
+    }
 }

@@ -38,7 +38,7 @@ mod sharing;
 pub use config::{
     Acks, AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus,
 };
-pub use delivery::inner_packet;
+pub use delivery::{ActivePaths, inner_packet};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss, too_big};
@@ -87,8 +87,8 @@ pub struct Endpoint {
     work: WorkBudget,
     /// How many data datagrams were sent since the last handshake datagram.
     since_reply: u32,
-    /// See [`Endpoint::take_shortest_rtt`].
-    shortest_rtt: Option<Duration>,
+    /// See [`Endpoint::take_active_paths`].
+    active: Option<ActivePaths>,
     counters: EndpointCounters,
 }
 
@@ -122,7 +122,7 @@ impl Endpoint {
             delivered: VecDeque::new(),
             events: VecDeque::new(),
             since_reply: 0,
-            shortest_rtt: None,
+            active: None,
             counters: EndpointCounters::default(),
         }
     }
@@ -362,12 +362,6 @@ impl Endpoint {
     /// The number of packets in the send queue to a peer. None if there is no session.
     pub fn backlog_packets(&self, peer: PeerId) -> Option<usize> {
         Some(self.paths.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
-    }
-
-    /// The shortest smoothed round-trip time of the peers that sent or received something since the last call; None: no
-    /// peer with a session did.
-    pub fn take_shortest_rtt(&mut self) -> Option<Duration> {
-        self.shortest_rtt.take()
     }
 
     /// Bytes of source symbols sent to a peer in the current session. None if there is no session.

@@ -22,7 +22,7 @@ impl PacketLoop {
     pub(super) fn wait_for_input(&mut self, more: bool) -> io::Result<Readable> {
         let now = self.shared.worker.now();
         let endpoint = &mut self.endpoint;
-        let pause = self.moderation.pause(now, || endpoint.take_shortest_rtt()).filter(|_| !more && !self.blocked);
+        let pause = self.moderation.pause(now, || endpoint.take_active_paths()).filter(|_| !more && !self.blocked);
         let wanted = match self.blocked {
             true => PollFlags::POLLIN | PollFlags::POLLOUT,
             false => PollFlags::POLLIN,

@@ -160,6 +160,14 @@ pub struct Status {
     pub order: OrderCounts,
 }
 
+impl<P: InnerPacket> Tunnel<P> {
+    /// The recent loss of the direction that loses more, a share from 0 to 1. It covers what this end sent and what the
+    /// peer sent.
+    pub fn highest_loss(&self) -> f64 {
+        self.loss.expected().max(self.receiver.recent_losses().share)
+    }
+}
+
 /// The status of `tunnel`.
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
