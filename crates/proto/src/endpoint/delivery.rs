@@ -12,7 +12,8 @@ use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::time::Duration;
 
-/// What the paths of several active peers have in common; see [`Endpoint::take_active_paths`].
+/// The shortest round trip and the highest loss of the active peers' paths; see
+/// [`Endpoint::take_active_paths`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ActivePaths {
     /// The shortest smoothed round-trip time of these paths.
