@@ -93,9 +93,10 @@ impl<P: InnerPacket> Tunnel<P> {
 mod tests {
     use super::super::{RateMode, TunnelConfig};
     use super::*;
-    use crate::session::Session;
+    use crate::session::{Received, Session};
     use ripstop_base::Rate;
     use ripstop_codes::Symbol;
+    use std::time::Duration;
 
     /// The sending half takes `share` bytes with all that it keeps for each packet, also for small packets.
     #[test]
@@ -126,5 +127,51 @@ mod tests {
             while tunnel.poll_transmit(Time::from_millis(ms)).is_some() {}
         }
         assert_eq!(tunnel.backlog_packets(), 0);
+    }
+
+    /// Runs `to` and the datagrams that it has to send to `from` and back, without delay.
+    fn exchange(now: Time, ends: &mut [Tunnel<Symbol>; 2], mut carries: impl FnMut(usize) -> bool) {
+        for side in [0, 1] {
+            ends[side].handle_timeout(now);
+            while let Some(sent) = ends[side].poll_transmit(now) {
+                if carries(side) {
+                    ends[1 - side].handle_datagram(
+                        now,
+                        Received { packet: sent.packet, bytes: sent.bytes, reception: Default::default() },
+                    );
+                }
+            }
+        }
+    }
+
+    /// The receiver frees the known symbols between the holes. Repairs of ranges are then of no use.
+    #[test]
+    fn a_receiver_that_has_freed_its_memory_gets_repairs_of_listed_holes() {
+        let rate = RateMode::Fixed(Rate::from_bps(100_000_000));
+        let config = TunnelConfig { rate, deadline: Some(Duration::from_secs(30)), ..TunnelConfig::default() };
+        let mut ends: [Tunnel<Symbol>; 2] = [1, 2].map(|seed| Tunnel::new(Time::ZERO, config.clone(), seed));
+        let mut packet = vec![0; 1_000];
+        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        let (mut sent, mut listed) = (0, None);
+        for ms in 0..2_000 {
+            let now = Time::from_millis(ms);
+            if ms < 30 {
+                (0..10).for_each(|_| ends[0].handle_inner(now, Symbol::from_slice(&packet)));
+            }
+            // Two of three symbols are lost, and then all repairs until the receiver frees its memory.
+            exchange(now, &mut ends, |side| {
+                sent += u32::from(side == 0);
+                side == 1 || sent < 100 || sent < 300 && sent % 3 == 0 || ms > 60
+            });
+            if ms == 60 {
+                ends[1].shrink(1_000_000);
+            }
+            if listed.is_none() && ends[0].status().repairs.listed > 0 {
+                listed = Some(ms);
+            }
+        }
+        let status = ends[0].status();
+        assert!(listed.is_some(), "{:?}", status.repairs);
+        assert_eq!((status.outstanding.0, status.given_up), (0, 0), "{:?}", status.repairs);
     }
 }

@@ -23,9 +23,8 @@ pub(super) fn apply_outcome<P: InnerPacket>(
     match outcome {
         Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
         Outcome::Lost(Content::Source(id)) => sources.lost(id),
-        Outcome::Received(Content::Exact(group)) | Outcome::Lost(Content::Exact(group)) => {
-            repairs.exact_settled(group);
-        }
+        Outcome::Received(Content::Exact(group)) => repairs.exact_settled(group, true),
+        Outcome::Lost(Content::Exact(group)) => repairs.exact_settled(group, false),
         Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
         Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
         Outcome::Received(Content::BlockRepair) => events.extend(Tunnel::<P>::note_block_fate(blocks, true)),

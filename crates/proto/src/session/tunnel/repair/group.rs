@@ -21,6 +21,11 @@ pub(super) const LISTED: usize = 5;
 /// varies less than the lost share of a few repairs. With half the value this share varies more.
 /// With double the value a group waits for more repairs.
 pub(super) const GROUP: usize = 32;
+/// A group whose repairs span a range is useless after this number of received repairs for each of its holes.
+///
+/// Each repair counts only while the group keeps all its holes. With half the value, repairs that other unknown symbols of
+/// the range need count as useless. With double the value, a receiver that has freed memory waits longer.
+const USELESS: u32 = 2;
 
 /// A group of holes.
 #[derive(Clone, Debug)]
@@ -31,9 +36,30 @@ pub(super) struct Group {
     pub(super) in_flight: u32,
     /// Number of times that the last repair in flight for the group was received or lost.
     pub(super) failed: u32,
+    /// Number of repairs that were received while the group kept all its holes.
+    pub(super) received: u32,
 }
 
 impl Group {
+    pub(super) fn new(holes: Vec<u64>) -> Group {
+        Group { holes, in_flight: 0, failed: 0, received: 0 }
+    }
+
+    /// Keeps the holes that are in the ascending list `reported`.
+    pub(super) fn keep(&mut self, reported: &[u64]) {
+        let before = self.holes.len();
+        self.holes.retain(|id| reported.binary_search(id).is_ok());
+        if self.holes.len() < before {
+            self.received = 0;
+        }
+    }
+
+    /// Whether the receiver cannot use the repairs of this group. A receiver that has freed memory no longer holds the known
+    /// symbols that a repair of a range contains.
+    pub(super) fn is_useless(&self) -> bool {
+        self.received >= USELESS * (self.holes.len() as u32 + 1)
+    }
+
     /// Number of holes for which [`ExactRule`](crate::control::redundancy::ExactRule) plans repairs. This is the group's number of holes,
     /// plus one for each failure (`failed`) after the first one, at most 4. Two more are added if
     /// the first hole's deadline is less than two round trips away.

@@ -92,6 +92,8 @@ pub struct RepairCounts {
     pub exact: u64,
     /// Exact repairs sent that span all symbols from the first hole of a group to the last one.
     pub ranges: u64,
+    /// Number of times that the receiver could not use repairs of ranges, and the holes were listed one by one.
+    pub listed: u64,
     /// Proactive repairs sent for bulk flows, as probes, or because the user has set a fixed
     /// redundancy.
     pub bulk: u64,
@@ -120,6 +122,8 @@ pub(super) struct Repairs {
     /// For each hole, the number of its group.
     group_of: BTreeMap<u64, u64>,
     next_group: u64,
+    /// Repairs list the holes before this symbol one by one, because the receiver may not hold known symbols before it.
+    listed_before: u64,
     /// Exact repairs to send, in order, as worked out from the newest report. Each entry is the
     /// number of the repair's group.
     due: VecDeque<u64>,
@@ -168,6 +172,7 @@ impl Repairs {
             groups: BTreeMap::new(),
             group_of: BTreeMap::new(),
             next_group: 0,
+            listed_before: 0,
             due: VecDeque::new(),
             proactive: VecDeque::new(),
             first_proactive: 0,
@@ -218,9 +223,10 @@ impl Repairs {
     }
 
     /// Records that the fate of an exact repair of `group` is known.
-    pub(super) fn exact_settled(&mut self, group: u64) {
+    pub(super) fn exact_settled(&mut self, group: u64, received: bool) {
         if let Some(group) = self.groups.get_mut(&group) {
             group.in_flight = group.in_flight.saturating_sub(1);
+            group.received += u32::from(received);
             if group.in_flight == 0 {
                 group.failed += 1;
             }
@@ -258,22 +264,28 @@ impl Repairs {
         if self.usefulness.judge(now, redundant) {
             self.counts.suspended += 1;
         }
-        self.groups.retain(|_, group| {
-            group.holes.retain(|id| holes.binary_search(id).is_ok());
-            !group.holes.is_empty()
-        });
+        self.groups.values_mut().for_each(|group| group.keep(holes));
+        let lists = |holes: &[u64]| Self::fit(holes, LISTED, sources, path.room) == holes.len();
+        if self.groups.values().any(|group| group.is_useless() && !lists(&group.holes)) {
+            self.counts.listed += 1;
+            self.listed_before = sources.next();
+        }
+        let listed_before = self.listed_before;
+        let is_range = |holes: &[u64]| holes.first().is_some_and(|first| *first < listed_before) && !lists(holes);
+        self.groups.retain(|_, group| !group.holes.is_empty() && !is_range(&group.holes));
         let groups = &self.groups;
         self.group_of.retain(|id, group| groups.get(group).is_some_and(|g| g.holes.binary_search(id).is_ok()));
         let fresh: Vec<u64> = holes.iter().copied().filter(|id| !self.group_of.contains_key(id)).collect();
         let mut rest = &fresh[..];
         while !rest.is_empty() {
-            let near = rest.iter().take(GROUP).take_while(|id| **id - rest[0] < u64::from(SPAN)).count();
+            let near = |id: &&u64| **id - rest[0] < u64::from(SPAN);
+            let near = if rest[0] < listed_before { 0 } else { rest.iter().take(GROUP).take_while(near).count() };
             let fit = Self::fit(rest, LISTED, sources, path.room).max(near);
             let (these, others) = rest.split_at(fit);
             for id in these {
                 self.group_of.insert(*id, self.next_group);
             }
-            self.groups.insert(self.next_group, Group { holes: these.to_vec(), in_flight: 0, failed: 0 });
+            self.groups.insert(self.next_group, Group::new(these.to_vec()));
             self.next_group += 1;
             rest = others;
         }
