@@ -23,15 +23,13 @@ pub(super) struct Deadline {
     /// The longest wait in the ingress queue. It follows the path at once: an inner TCP that has filled the queue must
     /// learn so.
     in_queue: Duration,
-    /// Whether the round-trip time was known when `value` was computed.
-    known: bool,
     /// When `value` was computed.
     at: Time,
 }
 
 impl Deadline {
     pub(super) fn new(now: Time) -> Deadline {
-        Deadline { value: Duration::ZERO, in_queue: Duration::ZERO, known: false, at: now }
+        Deadline { value: Duration::ZERO, in_queue: Duration::ZERO, at: now }
     }
 
     /// Computes the deadline from the smoothed round-trip time `srtt`, whether that is `known`, the path's rate
@@ -46,11 +44,10 @@ impl Deadline {
         let least = match (config.deadline, known) {
             (Some(_), _) => Duration::ZERO,
             (None, false) => FIRST,
-            (None, true) if !self.known => Duration::ZERO,
             (None, true) => self.value.saturating_sub(now.since(self.at).mul_f64(FALLS)),
         };
         let value = config.deadline(srtt, rate, repairs).max(least);
-        *self = Deadline { value, in_queue: config.deadline(srtt, rate, 0.0), known, at: now };
+        *self = Deadline { value, in_queue: config.deadline(srtt, rate, 0.0), at: now };
     }
 
     /// The longest wait of a packet in the ingress queue.
@@ -81,7 +78,7 @@ mod tests {
             deadline.get().as_secs_f64()
         };
         assert_eq!(at(0, 100, 0.0, &mut deadline), 4.0, "the round-trip time is unknown");
-        assert_eq!(at(1, 100, 0.0, &mut deadline), 1.0);
+        assert_eq!(at(1, 100, 0.0, &mut deadline), 3.75, "the first symbols still wait for their repairs");
         assert_eq!(at(1, 500, 0.0, &mut deadline), 4.0);
         assert_eq!(at(2, 100, 0.0, &mut deadline), 3.75);
         assert_eq!(at(6, 100, 0.0, &mut deadline), 2.75);
