@@ -206,6 +206,11 @@ impl HostileScenario {
         matches!(self.config.code, Code::Block(_))
     }
 
+    /// Whether both ends yield to other traffic.
+    pub(crate) fn yields(&self) -> bool {
+        matches!(self.config.rate, RateMode::Adaptive(Mode::Scavenge))
+    }
+
     /// The name of the rate mode.
     pub(crate) fn rate_name(&self) -> &'static str {
         match self.config.rate {

@@ -321,7 +321,8 @@ impl HostileScenario {
         let events = world.world.endpoint_events(side as usize);
         events.iter().filter(|(_, event)| matches!(event, EndpointEvent::Connected { .. })).any(|(begin, _)| {
             let end = ends.iter().copied().filter(|end| end > begin).min();
-            end.is_some_and(|end| end.since(*begin) > LONG_ENOUGH + 20 * self.rtt())
+            let enough = LONG_ENOUGH.div_f64(1.0 - self.loss) + 20 * self.rtt();
+            end.is_some_and(|end| end.since(*begin) > enough)
         })
     }
 
@@ -419,8 +420,9 @@ impl HostileScenario {
     }
 }
 
-/// How long a session must last, besides 20 round trips, until a side that delivers nothing has a fault. Half the value
-/// blames sessions for a loss of 60 %. Double the value judges fewer sessions.
+/// How long a session without losses must last, besides 20 round trips, until a side that delivers nothing has a fault. With
+/// losses, the time grows with the number of attempts that a datagram needs. Half the value blames sessions for a loss of
+/// 60 %. Double the value judges fewer sessions.
 const LONG_ENOUGH: Duration = Duration::from_secs(2);
 /// Handshake messages that an end must have sent before a session may count as unconnected. Half
 /// the value excuses ends that give up early. Double the value may report sessions that have no
