@@ -237,6 +237,18 @@ impl Hosts {
         serde_json::from_slice(&output.stdout).ok()
     }
 
+    /// What the daemons say of their peers, and what the kernels say of their TCP connections: evidence for a fault.
+    pub(crate) fn evidence(&self) -> String {
+        let of = |host: usize| {
+            let peers = self.status(host).and_then(|status| serde_json::to_string(&status.peers).ok());
+            let list = || Command::new("ss").args(["--tcp", "--info", "--numeric"]).output().ok();
+            let sockets = self.namespaces[host].run(list).ok().flatten();
+            let sockets = sockets.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            format!("host {host}: {}\n{}", peers.unwrap_or_default(), sockets.unwrap_or_default())
+        };
+        [0, 1].map(of).join("\n")
+    }
+
     /// Gives a host the address that ends in `last`.
     fn set_address(&mut self, host: usize, last: u8) -> Outcome<()> {
         let before = std::mem::replace(&mut self.addresses[host], last);

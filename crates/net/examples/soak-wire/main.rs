@@ -93,6 +93,9 @@ fn run(program: &str, time: Duration, seed: Seed) -> Outcome<Vec<String>> {
         faults.extend(hosts.faults());
         faults.extend(transfers.faults(MOST_STALL));
     }
+    if !faults.is_empty() {
+        println!("{}", hosts.evidence());
+    }
     hosts.calm()?;
     faults.extend(transfers.finish(MOST_STALL));
     faults.extend(hosts.faults());
