@@ -162,10 +162,12 @@ impl Hosts {
         Ok(())
     }
 
-    /// Brings the hosts home for the last files.
+    /// Brings the hosts home for the last files, one after the other: the left end looks for the right end where it was
+    /// last.
     pub(crate) fn calm(&mut self) -> Outcome<()> {
-        self.set_address(0, HOME[0])?;
-        self.set_address(1, HOME[1])
+        self.set_address(1, HOME[1])?;
+        std::thread::sleep(FOLLOW);
+        self.set_address(0, HOME[0])
     }
 
     /// The faults since the last call: daemons that have ended by themselves, and answers to strangers.

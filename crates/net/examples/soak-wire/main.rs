@@ -93,11 +93,16 @@ fn run(program: &str, time: Duration, seed: Seed) -> Outcome<Vec<String>> {
         faults.extend(hosts.faults());
         faults.extend(transfers.faults(MOST_STALL));
     }
-    if !faults.is_empty() {
-        println!("{}", hosts.evidence());
-    }
+    let evidence = |hosts: &Hosts, faults: &[String]| {
+        if !faults.is_empty() {
+            println!("{}", hosts.evidence());
+        }
+    };
+    evidence(&hosts, &faults);
     hosts.calm()?;
-    faults.extend(transfers.finish(MOST_STALL));
+    let unfinished = transfers.finish(MOST_STALL);
+    evidence(&hosts, &unfinished);
+    faults.extend(unfinished);
     faults.extend(hosts.faults());
     print_summary(&counts, &hosts, &transfers);
     if time >= PAUSE * 2 * MISHAPS.len() as u32 {
