@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(tunnel.backlog_packets(), 0);
     }
 
-    /// Runs `to` and the datagrams that it has to send to `from` and back, without delay.
+    /// Carries what both ends have to send, without delay. `carries` takes the sending end, and says whether the datagram arrives.
     fn exchange(now: Time, ends: &mut [Tunnel<Symbol>; 2], mut carries: impl FnMut(usize) -> bool) {
         for side in [0, 1] {
             ends[side].handle_timeout(now);
