@@ -162,8 +162,7 @@ impl PacketLoop {
                 },
             )?;
             warn_if_out_of_reach(&udp, &peer.name, address);
-            let lookup = peer.endpoint.clone().filter(|_| address.is_none());
-            peers.push(PeerState::new(id, peer, lookup, now));
+            peers.push(PeerState::new(id, peer, now));
         }
         Ok(PacketLoop {
             shared,

@@ -76,6 +76,34 @@ fn a_peer_that_moves_is_followed() {
     });
 }
 
+/// The left host follows the right host to another address. Then both hosts move at once, and the right host returns to
+/// the address that the left host's configuration names.
+#[test]
+fn hosts_that_both_move_meet_at_the_configured_address() {
+    with_namespaces("recovery::hosts_that_both_move_meet_at_the_configured_address", || {
+        let pair = Pair::raise(&perfect(), 1500, "");
+        let (left, right) = (&pair.left, &pair.right);
+        let move_to = |host: &Host, device: &str, from: &str, to: &str| {
+            ip(&host.namespace, &["addr", "del", from, "dev", device]).unwrap();
+            ip(&host.namespace, &["addr", "add", to, "dev", device]).unwrap();
+        };
+        echo_once(&left.host, &right.host);
+        move_to(&right.host, "wire1", "198.18.1.2/24", "198.18.1.78/24");
+        echo_once(&right.host, &left.host);
+        until("the left host follows", || left.peer().endpoint == Some("198.18.1.78:5182".to_owned()));
+        move_to(&right.host, "wire1", "198.18.1.78/24", "198.18.1.2/24");
+        move_to(&left.host, "wire1", "198.18.1.1/24", "198.18.1.77/24");
+        let probe = udp(&left.host, SocketAddr::new(left.host.v4(), 0));
+        let far = SocketAddr::new(right.host.v4(), 9);
+        until("both hosts know the new addresses", || {
+            probe.send_to(&[0; 100], far).unwrap();
+            let ends = [left, right].map(|end| end.peer().endpoint);
+            ends == [Some(over_v4(1, 2).to_string()), Some("198.18.1.77:5182".to_owned())]
+        });
+        echo_once(&left.host, &right.host);
+    });
+}
+
 #[test]
 fn a_device_that_is_removed_ends_the_daemon() {
     with_namespaces("recovery::a_device_that_is_removed_ends_the_daemon", || {

@@ -22,8 +22,9 @@ impl PacketLoop {
             }
             EndpointEvent::Unreachable { peer, silent_for } => {
                 tracing::warn!(peer = %named(&self.peers, peer), silent_for = ?silent_for, "peer unreachable; handshakes continue");
+                let address = self.endpoint.peer_status(peer).and_then(|status| status.endpoint);
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.unreachable = true;
+                    (peer.unreachable, peer.last_address) = (true, address);
                 }
                 self.forget_local_address(peer);
                 self.schedule_lookup(peer.index(), Some(now));

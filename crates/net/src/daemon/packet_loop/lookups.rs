@@ -1,23 +1,23 @@
-//! The look-ups of peers' names.
+//! The look-ups of peers' endpoints: of host names, and of all endpoints while the peer is unreachable.
 
 use super::PacketLoop;
-use crate::daemon::{resolve, routes};
+use crate::daemon::routes;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Time between two look-ups of a peer's name, while the look-up fails or the peer is unreachable. A changed DNS entry
-/// is noticed after this time at the latest. Half the value doubles the load on the name server. The load is small with
+/// Time between two look-ups of a peer's endpoint, while the look-up fails or the peer is unreachable. A changed DNS entry
+/// is noticed after this time at the latest. Each look-up of an unreachable peer tries the next address. Half the value doubles the load on the name server. The load is small with
 /// both values.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 
 impl PacketLoop {
-    /// Starts the look-ups of peers' names that are due, and uses the answers that have come.
+    /// Starts the look-ups of peers' endpoints that are due, and uses the answers that have come.
     pub(super) fn resolve_names(&mut self, now: Time) {
         while let Some((at, index)) = self.lookups.first().copied()
             && at <= now
         {
             self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
-            if let Some(name) = self.peers.get(index).and_then(|peer| peer.lookup.as_ref()) {
+            if let Some(name) = self.peers.get(index).and_then(|peer| peer.configured.as_ref()) {
                 self.resolver.ask(index, name);
             }
         }
@@ -26,14 +26,13 @@ impl PacketLoop {
             match answer.addresses {
                 Ok(addresses) => {
                     let known = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint);
-                    let usable = addresses.into_iter().filter(|address| self.udp.reaches(address));
-                    let in_vain = known.filter(|_| peer.unreachable);
-                    let Some(to) = resolve::choose(&usable.collect::<Vec<_>>(), in_vain) else {
-                        tracing::warn!(peer = %peer.name, "the peer's name has no address that this host can reach");
+                    let usable = addresses.into_iter().filter(|address| self.udp.reaches(address)).collect();
+                    let Some(to) = peer.choose_address(usable, known) else {
+                        tracing::warn!(peer = %peer.name, "the peer's endpoint has no address that this host can reach");
                         continue;
                     };
                     if known != Some(to) {
-                        tracing::info!(peer = %peer.name, %to, "resolved the peer's name");
+                        tracing::info!(peer = %peer.name, %to, "trying this address of the peer");
                         routes::check(&self.config, to.ip());
                     }
                     self.endpoint.set_endpoint(now, peer.id, to);
@@ -48,10 +47,10 @@ impl PacketLoop {
         }
     }
 
-    /// Sets when to look up the name of the peer with this index; None: no look-up is needed.
+    /// Sets when to look up the endpoint of the peer with this index; None: no look-up is needed.
     pub(super) fn schedule_lookup(&mut self, index: usize, at: Option<Time>) {
         let Some(peer) = self.peers.get_mut(index) else { return };
-        let at = at.filter(|_| peer.lookup.is_some());
+        let at = at.filter(|_| peer.configured.is_some());
         if let Some(before) = std::mem::replace(&mut peer.next_lookup, at) {
             self.lookups.remove(&(before, index));
         }

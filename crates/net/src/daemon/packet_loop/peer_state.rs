@@ -2,9 +2,10 @@
 
 use super::meter::Meter;
 use crate::daemon::config::{HostPort, PeerSettings};
-use crate::daemon::resolve::Answer;
+use crate::daemon::resolve::{self, Answer};
 use ripstop_base::Time;
 use ripstop_proto::secure::{PeerId, PublicKey};
+use std::net::SocketAddr;
 
 /// What the daemon knows about a peer in addition to the endpoint's state.
 pub(super) struct PeerState {
@@ -16,8 +17,10 @@ pub(super) struct PeerState {
     pub(super) removed: bool,
     /// The rates of inner packets to and from the peer.
     pub(super) meter: Meter,
-    /// The host name to resolve; None for a peer with an address or without an endpoint.
-    pub(super) lookup: Option<HostPort>,
+    /// The configured endpoint: a host name or an address. None for a peer without a configured endpoint.
+    pub(super) configured: Option<HostPort>,
+    /// The peer's address when the peer became unreachable.
+    pub(super) last_address: Option<SocketAddr>,
     /// When to start the next look-up; None: no look-up is needed.
     pub(super) next_lookup: Option<Time>,
     /// When the session began; None: there is no session.
@@ -32,34 +35,57 @@ pub(super) struct PeerState {
 }
 
 impl PeerState {
-    pub(super) fn new(id: PeerId, settings: &PeerSettings, lookup: Option<HostPort>, now: Time) -> PeerState {
-        PeerState {
+    pub(super) fn new(id: PeerId, settings: &PeerSettings, now: Time) -> PeerState {
+        let mut peer = PeerState {
             id,
             public: settings.public,
             name: settings.name.clone(),
             removed: false,
             meter: Meter::new(now),
-            next_lookup: lookup.is_some().then_some(now),
-            lookup,
+            configured: None,
+            last_address: None,
+            next_lookup: None,
             connected: None,
             silent: false,
             unreachable: false,
             restarts: 0,
             mtu: None,
             received: (0, 0),
-        }
+        };
+        peer.configure(settings.endpoint.clone(), now);
+        peer
     }
 
-    /// Notes that a new configuration has removed the peer. Its name is not looked up any more.
+    /// Takes the endpoint of a new configuration. A name is looked up now. An address is used at once, and looked up when
+    /// the peer is unreachable.
+    pub(super) fn configure(&mut self, endpoint: Option<HostPort>, now: Time) {
+        self.next_lookup = endpoint.as_ref().filter(|endpoint| endpoint.address().is_none()).map(|_| now);
+        self.configured = endpoint;
+        self.last_address = None;
+    }
+
+    /// Notes that a new configuration has removed the peer. Its endpoint is not looked up any more.
     pub(super) fn remove(&mut self) {
         self.removed = true;
-        (self.lookup, self.next_lookup, self.connected) = (None, None, None);
+        (self.configured, self.next_lookup, self.connected) = (None, None, None);
     }
 
-    /// Whether `answer` is for the name that is configured now. A look-up takes seconds, and a new configuration may have
-    /// changed the name, replaced it by an address, or removed the peer.
+    /// Chooses the address to use: one of `resolved`, the addresses of the endpoint. `known` is the address in use. If the
+    /// peer is unreachable, the choice is the next address. The last address of the peer is then one of the choices,
+    /// because the peer may have moved away from its endpoint before it fell silent.
+    pub(super) fn choose_address(&self, resolved: Vec<SocketAddr>, known: Option<SocketAddr>) -> Option<SocketAddr> {
+        let mut addresses = resolved;
+        if !self.unreachable {
+            return resolve::choose(&addresses, None);
+        }
+        addresses.extend(self.last_address.filter(|last| !addresses.contains(last)));
+        resolve::choose(&addresses, known)
+    }
+
+    /// Whether `answer` is for the endpoint that is configured now. A look-up takes seconds, and a new configuration may
+    /// have changed the endpoint or removed the peer.
     pub(super) fn awaits(&self, answer: &Answer) -> bool {
-        !self.removed && self.lookup.as_ref() == Some(&answer.name)
+        !self.removed && self.configured.as_ref() == Some(&answer.name)
     }
 }
 
@@ -73,33 +99,55 @@ mod tests {
     use std::os::fd::AsFd;
     use std::sync::Arc;
 
-    #[test]
-    fn a_late_answer_does_not_overwrite_a_new_endpoint() {
-        let name = |text| HostPort::parse(text).unwrap();
-        let (old, new) = (name("localhost:5182"), name("localhost:5183"));
+    fn name(text: &str) -> HostPort {
+        HostPort::parse(text).unwrap()
+    }
+
+    fn peer_at(endpoint: &HostPort) -> PeerState {
         let settings = PeerSettings {
             public: PrivateKey::from_bytes([7; 32]).public(),
             preshared: None,
-            endpoint: Some(old.clone()),
+            endpoint: Some(endpoint.clone()),
             allowed_ips: Vec::new(),
             keepalive: None,
             name: "peer".to_owned(),
         };
-        let mut peer = PeerState::new(PeerId::from_index(0), &settings, Some(old.clone()), Time::ZERO);
+        PeerState::new(PeerId::from_index(0), &settings, Time::ZERO)
+    }
+
+    /// A peer was configured at 192.0.2.1, moved to 192.0.2.9, and fell silent.
+    #[test]
+    fn an_unreachable_peer_is_tried_at_its_endpoint_and_at_its_last_address_in_turn() {
+        let [endpoint, last] = ["192.0.2.1:5182", "192.0.2.9:5182"].map(|text| text.parse::<SocketAddr>().unwrap());
+        let mut peer = peer_at(&name("192.0.2.1:5182"));
+        assert_eq!((peer.next_lookup, &peer.configured), (None, &Some(name("192.0.2.1:5182"))));
+        (peer.unreachable, peer.last_address) = (true, Some(last));
+        assert_eq!(peer.choose_address(vec![endpoint], Some(last)), Some(endpoint));
+        assert_eq!(peer.choose_address(vec![endpoint], Some(endpoint)), Some(last));
+        peer.last_address = Some(endpoint);
+        assert_eq!(peer.choose_address(vec![endpoint], Some(endpoint)), Some(endpoint));
+        (peer.unreachable, peer.last_address) = (false, Some(last));
+        assert_eq!(peer.choose_address(vec![endpoint], Some(endpoint)), Some(endpoint), "the name was looked up");
+    }
+
+    #[test]
+    fn a_late_answer_does_not_overwrite_a_new_endpoint() {
+        let (old, new) = (name("localhost:5182"), name("localhost:5183"));
+        let mut peer = peer_at(&old);
         let wakeup = Arc::new(EventFd::new().unwrap());
         let resolver = Resolver::new(wakeup.clone());
         resolver.ask(0, &old);
         assert_eq!(poll(&mut [PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)], PollTimeout::MAX), Ok(1));
         let answer = resolver.poll().unwrap();
         assert!(answer.name == old && peer.awaits(&answer));
-        for lookup in [Some(new), None] {
-            peer.lookup = lookup;
+        for endpoint in [Some(new), None] {
+            peer.configure(endpoint, Time::ZERO);
             assert!(!peer.awaits(&answer), "the configuration has changed");
         }
-        peer.lookup = Some(old);
+        peer.configure(Some(old), Time::ZERO);
         peer.remove();
         assert!(!peer.awaits(&answer), "the peer was removed");
-        // A late event of the endpoint starts a look-up of the peer only if there is a name.
-        assert_eq!((peer.lookup, peer.next_lookup), (None, None));
+        // A late event of the endpoint starts a look-up of the peer only if there is an endpoint.
+        assert_eq!((peer.configured, peer.next_lookup), (None, None));
     }
 }

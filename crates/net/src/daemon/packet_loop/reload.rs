@@ -49,8 +49,7 @@ impl PacketLoop {
         };
         match self.endpoint.add_peer(now, &peer) {
             Ok(id) => {
-                let lookup = settings.endpoint.clone().filter(|_| address.is_none());
-                self.peers.push(PeerState::new(id, settings, lookup, now));
+                self.peers.push(PeerState::new(id, settings, now));
                 tracing::info!(peer = %settings.name, "peer added");
                 warn_if_out_of_reach(&self.udp, &settings.name, address);
             }
@@ -70,8 +69,7 @@ impl PacketLoop {
             return;
         }
         let address = settings.endpoint.as_ref().and_then(HostPort::address);
-        peer.lookup = settings.endpoint.clone().filter(|_| address.is_none());
-        peer.next_lookup = peer.lookup.is_some().then_some(now);
+        peer.configure(settings.endpoint.clone(), now);
         if let Some(address) = address {
             self.endpoint.set_endpoint(now, peer.id, address);
         }
