@@ -2,15 +2,17 @@
 //! ICMP.
 //!
 //! A probe is a datagram that is padded to the size to be tested. The search begins at the
-//! configured size, which most paths carry. If three probes of the size in use are lost, the search
-//! goes down to [`BASE`], so that traffic flows again soon. If longer datagrams arrive meanwhile, the
-//! search goes down to their length. From there the search goes up, one usual size at a time, until
-//! three probes of a size are lost. Every minute the search goes on upwards.
+//! configured size, which most paths carry. A size is too large when three probes of this size in a
+//! row are lost, or more on a path that loses many datagrams of all sizes. If the size in use is too
+//! large, the search goes down to [`BASE`], so that traffic flows again soon. If longer datagrams
+//! arrive meanwhile, the search goes down to their length. From there the search goes up, one usual
+//! size at a time, until a size is too large. Every minute the search goes on upwards.
 //!
 //! During a session, the tunnel notices that all large datagrams are lost while small ones arrive
 //! (`tunnel/black_hole.rs`). Then the size in use is probed again. A large datagram that arrives ends
 //! the doubt, so random loss does not lower the MTU.
 
+use crate::session::tunnel::Arrivals;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -25,12 +27,18 @@ const BASE: u32 = 1280;
 /// bytes (RFC 791). Half the value helps no known path. Double the value fails on IPv4 paths with
 /// small MTUs.
 const LEAST: u32 = 576;
-/// After this number of lost probes of one size, the search concludes that the size is too large. A
-/// probe counts as lost when a later datagram has arrived. On a path that carries nothing, no probe
-/// counts. At 30 % random loss, 3 probes are lost by chance in 2.7 % of cases. With double the
-/// value, such an error is rarer, and a step down takes longer. Half the value errs more often.
-const TRIES: u32 = 3;
-/// Time between two probes of the same size. With [`TRIES`] probes, a step down takes about a
+/// After this number of lost probes of one size, the search concludes that the size is too large, if the path loses little.
+/// A probe counts as lost when a later datagram has arrived. On a path that carries nothing, no probe counts. With double
+/// the value, a step down takes 2 s. With half the value, 2 % of losses cause an error in 1 of 50 searches.
+const LEAST_TRIES: u32 = 3;
+/// The largest number of lost probes of one size after which the search goes on. At 42 % losses, this number makes an error
+/// as rare as [`ERROR`]. With double the value, a step down takes up to 5 s on a path that loses more. With half the value,
+/// 30 % of losses cause an error in 1 of 120 searches.
+const MOST_TRIES: u32 = 8;
+/// The chance that random losses alone look like a size that is too large. An error makes the sender give up all packets
+/// that no longer fit. With half the value, 20 % of losses still need 5 probes. With double the value, 20 % of losses need 4.
+const ERROR: f64 = 0.001;
+/// Time between two probes of the same size. With [`LEAST_TRIES`] probes, a step down takes about a
 /// second. With half the value, a step down takes half as long. Double the value keeps a black hole
 /// open for longer.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -122,10 +130,9 @@ impl MtuSearch {
         (!self.confirmed || self.current < self.ceiling).then_some(self.next_probe)
     }
 
-    /// Notes that a probe of `size` bytes has arrived (`received`) or is lost. `longest` is the longest
-    /// datagram that arrived since the last probe was settled, bytes. Returns whether the size in use
-    /// has changed.
-    pub(super) fn settled(&mut self, now: Time, size: u32, received: bool, longest: u32) -> bool {
+    /// Notes that a probe of `size` bytes has arrived (`received`) or is lost. `arrivals` are those since the last probe was
+    /// settled. Returns whether the size in use has changed.
+    pub(super) fn settled(&mut self, now: Time, size: u32, received: bool, arrivals: Arrivals) -> bool {
         if received {
             let larger = size > self.current;
             if size >= self.current {
@@ -141,9 +148,9 @@ impl MtuSearch {
             return false;
         }
         // With the first lost probe, datagrams are reported that left before the path may have changed.
-        self.carried = if self.lost == 0 { 0 } else { self.carried.max(longest) };
+        self.carried = if self.lost == 0 { 0 } else { self.carried.max(arrivals.longest) };
         self.lost += 1;
-        if self.lost < TRIES {
+        if self.lost < tries(arrivals.loss) {
             return false;
         }
         self.lost = 0;
@@ -174,9 +181,19 @@ impl MtuSearch {
     }
 }
 
+/// The number of probes of one size that must be lost, if the path loses this share of datagrams at random.
+fn tries(loss: f64) -> u32 {
+    let tries = ERROR.ln() / loss.clamp(f64::MIN_POSITIVE, 0.999).ln();
+    (tries.ceil() as u32).clamp(LEAST_TRIES, MOST_TRIES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn arrivals(longest: u32) -> Arrivals {
+        Arrivals { longest, loss: 0.0 }
+    }
 
     /// Runs a search for `seconds` on a path that carries datagrams of up to `mtu` bytes.
     fn search(ceiling: u32, mtu: u32, seconds: u64) -> MtuSearch {
@@ -184,7 +201,7 @@ mod tests {
         for ms in 0..seconds * 1000 {
             let now = Time::from_millis(ms);
             if let Some(size) = search.poll_probe(now) {
-                search.settled(now, size, size <= mtu, 0);
+                search.settled(now, size, size <= mtu, arrivals(0));
             }
         }
         search
@@ -210,7 +227,7 @@ mod tests {
         for ms in 3_000..20_000 {
             let now = Time::from_millis(ms);
             if let Some(size) = search.poll_probe(now) {
-                search.settled(now, size, size <= 1400, 0);
+                search.settled(now, size, size <= 1400, arrivals(0));
             }
         }
         assert_eq!(search.current(), 1400);
@@ -221,7 +238,7 @@ mod tests {
     fn lost_probes_do_not_shrink_the_mtu_below_the_traffic() {
         let lose = |sizes: [u32; 3]| {
             let (mut search, now) = (MtuSearch::new(Time::ZERO, 1500), Time::from_millis(1));
-            let changed = sizes.map(|longest| search.settled(now, 1500, false, longest));
+            let changed = sizes.map(|longest| search.settled(now, 1500, false, arrivals(longest)));
             (changed[2], search.current(), search.next_probe().is_none())
         };
         assert_eq!(lose([0, 0, 0]), (true, 1280, false));
@@ -231,13 +248,22 @@ mod tests {
     }
 
     #[test]
+    fn more_losses_need_more_probes() {
+        let needed = [0.0, 0.01, 0.09, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0].map(tries);
+        assert_eq!(needed, [3, 3, 3, 4, 5, 6, 8, 8, 8]);
+        let mut search = MtuSearch::new(Time::ZERO, 1500);
+        let lose = |k: u64| search.settled(Time::from_millis(k), 1500, false, Arrivals { longest: 0, loss: 0.2 });
+        assert_eq!((0..5).map(lose).collect::<Vec<_>>(), [false, false, false, false, true]);
+    }
+
+    #[test]
     fn looks_upwards_now_and_then() {
         let mut s = search(1500, 1400, 20);
         assert!(s.next_probe().is_some());
         let mut at = s.next_probe().unwrap();
         for _ in 0..20 {
             if let Some(size) = s.poll_probe(at) {
-                s.settled(at, size, true, 0);
+                s.settled(at, size, true, arrivals(0));
             }
             at = s.next_probe().unwrap_or(at);
         }

@@ -386,7 +386,7 @@ impl PeerPath {
                 TunnelEvent::Probe { padding, received } => {
                     let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
                     let Some(mtu) = &mut self.mtu else { continue };
-                    if padding == 0 || !mtu.settled(now, padding + overhead, received, tunnel.take_longest_received()) {
+                    if padding == 0 || !mtu.settled(now, padding + overhead, received, tunnel.take_arrivals()) {
                         continue;
                     }
                     tunnel.set_path_mtu(mtu.current());

@@ -59,6 +59,7 @@ mod state;
 mod status;
 mod transmit;
 
+pub use black_hole::Arrivals;
 pub use blocks::BlockCounts;
 pub(crate) use bounds::REPORT_WORK;
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
@@ -250,10 +251,9 @@ impl<P: InnerPacket> Tunnel<P> {
         self.config.header = header;
     }
 
-    /// The longest datagram that the peer has received since the last call, as far as its reports say. Unit: bytes of
-    /// the IP datagram.
-    pub fn take_longest_received(&mut self) -> u32 {
-        self.black_hole.take_longest()
+    /// What the traffic since the last call says of the path's MTU, as far as the peer's reports say.
+    pub fn take_arrivals(&mut self) -> Arrivals {
+        self.black_hole.take_arrivals()
     }
 
     /// Length of the IP and UDP headers of a datagram, bytes.
