@@ -201,7 +201,7 @@ fn faults_and_losses_are_problems() {
     let mut session = HostileSession::run(3);
     session.scenario.interrupted = false;
     session.scenario.loss = 0.1;
-    assert!(session.is_calm());
+    assert!(session.must_not_lose());
     session.outcome.residual = session.outcome.delivered;
     session.outcome.impairments = vec![("jitter", false); 30];
     session.outcome.faults = vec!["it stumbled".to_owned()];

@@ -118,10 +118,16 @@ impl HostileSession {
         session
     }
 
-    /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session, and each direction
-    /// loses at most 30 %. A session with a block code is not calm, because the code repeats nothing. A session that needs
-    /// more than its share of the victim's memory is not calm.
-    pub(crate) fn is_calm(&self) -> bool {
+    /// Whether almost nothing may be lost: the session is calm and does not yield to others. What waits too long while a
+    /// session yields is given up.
+    pub(crate) fn must_not_lose(&self) -> bool {
+        self.is_calm() && !self.scenario.yields()
+    }
+
+    /// Whether a session is calm: no blackout, restart or roaming interrupts the session, and each direction loses at most
+    /// 30 %. A session with a block code is not calm, because the code repeats nothing. A session that needs more than its
+    /// share of the victim's memory is not calm.
+    fn is_calm(&self) -> bool {
         !self.scenario.interrupted
             && self.scenario.loss <= 0.3
             && self.outcome.shrunk == 0

@@ -42,8 +42,7 @@ pub(crate) struct Tally {
     /// Sessions in which no handshake completed; see
     /// [`Outcome::unconnected`](super::judge::Outcome::unconnected).
     pub(crate) unconnected: u64,
-    /// Calm sessions; see [`HostileSession::is_calm`]. Sessions that yield to others do not count: what waits too long
-    /// meanwhile is given up.
+    /// Calm sessions; see [`HostileSession::must_not_lose`].
     pub(crate) calm_sessions: u64,
     /// Packets that entered the tunnels of calm sessions and were not dropped at the entrance.
     pub(crate) calm_packets: u64,
@@ -73,7 +72,7 @@ impl Tally {
         self.refused.1 += outcome.refused;
         self.events += outcome.events;
         self.unconnected += u64::from(outcome.unconnected);
-        if session.is_calm() && !session.scenario.yields() {
+        if session.must_not_lose() {
             let packets = outcome.delivered + outcome.residual;
             self.calm_sessions += 1;
             self.calm_packets += packets;
