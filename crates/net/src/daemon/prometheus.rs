@@ -58,7 +58,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 31] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 32] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -82,6 +82,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 31] = [
         "Repairs over a range of symbols (mostly proactive) that brought the peer nothing new",
         |s| s.repairs_wasted as f64,
     ),
+    ("repairs_listed_total", "Times that the peer could not use repairs of ranges", |s| s.repairs_listed as f64),
     ("given_up_sending_total", "Symbols given up by the sender", |s| s.given_up_sending as f64),
     ("received_datagrams_total", "Datagrams received", |s| s.datagrams_received as f64),
     ("received_sources_total", "Source symbols received directly", |s| s.sources_received as f64),

@@ -273,6 +273,8 @@ pub struct SessionStatus {
     pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
+    /// Times that the peer could not use repairs of ranges, and the missing packets were listed one by one.
+    pub repairs_listed: u64,
     /// N: packets that are sent for a full block; null without a block code.
     pub block_n: Option<u64>,
     /// Repairs over a range of symbols that brought the peer nothing new. Most of them are proactive
@@ -391,6 +393,7 @@ impl SessionStatus {
                 ("interactive".into(), status.repairs.interactive),
                 ("block".into(), status.blocks.map_or(0, |blocks| blocks.repairs)),
             ]),
+            repairs_listed: status.repairs.listed,
             block_n: status.blocks.map(|blocks| u64::from(blocks.shape.1)),
             repairs_wasted: sent.peer_redundant,
             queue_drops: BTreeMap::from([

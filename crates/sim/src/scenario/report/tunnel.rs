@@ -81,6 +81,8 @@ pub struct DirectionReport {
     pub repairs_suspended: Statistic,
     /// Exact repairs that combine all symbols from the first to the last missing symbol.
     pub repairs_ranges: Statistic,
+    /// Times that the receiver could not use such repairs, and the missing symbols were listed one by one.
+    pub repairs_listed: Statistic,
     /// Proactive repairs that combine symbols that are not consecutive.
     pub repairs_spread: Statistic,
     /// Times that the rate controller began to compete with others that keep a queue.
@@ -157,6 +159,7 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         repairs_over_budget: sent(&|s| s.repairs.over_budget),
         repairs_suspended: sent(&|s| s.repairs.suspended),
         repairs_ranges: sent(&|s| s.repairs.ranges),
+        repairs_listed: sent(&|s| s.repairs.listed),
         repairs_spread: sent(&|s| s.repairs.spread),
         competitions: sent(&|s| s.path.competitions),
         overloads: sent(&|s| s.path.overloads),

@@ -265,13 +265,13 @@ impl Repairs {
             self.counts.suspended += 1;
         }
         self.groups.values_mut().for_each(|group| group.keep(holes));
-        let lists = |holes: &[u64]| Self::fit(holes, LISTED, sources, path.room) == holes.len();
-        if self.groups.values().any(|group| group.is_useless() && !lists(&group.holes)) {
+        let is_listed = |holes: &[u64]| Self::is_listed(holes, sources, path.room);
+        if self.groups.values().any(|group| group.is_useless() && !is_listed(&group.holes)) {
             self.counts.listed += 1;
             self.listed_before = sources.next();
         }
         let listed_before = self.listed_before;
-        let is_range = |holes: &[u64]| holes.first().is_some_and(|first| *first < listed_before) && !lists(holes);
+        let is_range = |holes: &[u64]| holes.first().is_some_and(|first| *first < listed_before) && !is_listed(holes);
         self.groups.retain(|_, group| !group.holes.is_empty() && !is_range(&group.holes));
         let groups = &self.groups;
         self.group_of.retain(|id, group| groups.get(group).is_some_and(|g| g.holes.binary_search(id).is_ok()));
@@ -432,15 +432,21 @@ impl Repairs {
 
     fn exact<P: InnerPacket>(id: u64, group: &Group, sources: &Sources<P>, path: &PathView) -> PlannedRepair {
         let holes = &group.holes;
-        let listed = Self::fit(holes, LISTED, sources, path.room) == holes.len();
         let members = match (holes.first(), holes.last()) {
             // The first hole is listed separately from the range. This marks the repair as exact:
             // the receiver counts a repair whose members are only a range as proactive.
-            (Some(first), Some(last)) if !listed => Members::new(vec![*first], first + 1..last + 1),
+            (Some(first), Some(last)) if !Self::is_listed(holes, sources, path.room) => {
+                Members::new(vec![*first], first + 1..last + 1)
+            }
             _ => Members::new(holes.clone(), 0..0),
         }
         .unwrap_or_default();
         PlannedRepair { purpose: Purpose::Exact(id), bytes: longest(&members, sources), members }
+    }
+
+    /// Whether an exact repair for `holes` lists each hole. Otherwise the repair spans a range.
+    fn is_listed<P: InnerPacket>(holes: &[u64], sources: &Sources<P>, room: u32) -> bool {
+        Self::fit(holes, LISTED, sources, room) == holes.len()
     }
 
     /// How many of `ids`, counted from the first, one repair can list if the repair's body has at
