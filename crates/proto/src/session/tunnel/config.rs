@@ -125,6 +125,8 @@ pub struct TunnelConfig {
     /// - twice the time that the sender needs at its present pace for one repair of each lost packet,
     ///   at most 10 s. It matters after the rate has fallen far at once.
     ///
+    /// With a block code, the sender keeps a symbol for the longest of the first and third time and 2 round trips.
+    ///
     /// As long as the round-trip time is unknown, the deadline is at least 4 s. When this maximum falls later, the
     /// deadline follows by a quarter of a second for each second.
     pub deadline: Option<Duration>,
@@ -186,6 +188,11 @@ const ASSUMED_RTT: Duration = Duration::from_millis(100);
 /// scavenger that gives way after the rate fell gives up packets that its repairs would still bring.
 /// With double the value, a flow waits up to twice as long for a packet that never comes.
 const REPAIRS_TAKE: f64 = 2.0;
+/// With a block code, the sender keeps a symbol for this number of round trips.
+///
+/// The first round trip brings the report, and the second one allows for a queue that grows. With half the value, a sender
+/// on a path with jitter gives up symbols that have arrived. With double the value, lost symbols fill the window for longer.
+const BLOCK_ROUNDS: u32 = 2;
 
 impl TunnelConfig {
     /// Length of the largest inner packet, bytes: the path's MTU minus 64 over IPv4, minus 84 over
@@ -203,10 +210,21 @@ impl TunnelConfig {
     /// carries `rate` byte/s, and repairs of the lost packets take `repairs` s at the present pace.
     /// See the field `deadline`.
     pub fn deadline(&self, srtt: Duration, rate: f64, repairs: f64) -> Duration {
-        self.deadline.unwrap_or_else(|| {
-            let slow = 100.0 * f64::from(self.path_mtu) / rate.max(1.0);
-            let slow = Duration::from_secs_f64(slow.max(REPAIRS_TAKE * repairs).min(10.0));
-            (8 * srtt).max(slow).max(Duration::from_secs(1))
-        })
+        self.deadline.unwrap_or_else(|| self.longest_of(8 * srtt, rate, repairs))
+    }
+
+    /// How long the sender keeps a symbol. A block code repeats nothing, so the symbols of a block are of no use when the
+    /// reports on the block have come.
+    pub(super) fn kept(&self, srtt: Duration, rate: f64, repairs: f64) -> Duration {
+        match (self.deadline, self.code) {
+            (None, Code::Block(_)) => self.longest_of(BLOCK_ROUNDS * srtt, rate, 0.0),
+            _ => self.deadline(srtt, rate, repairs),
+        }
+    }
+
+    fn longest_of(&self, rounds: Duration, rate: f64, repairs: f64) -> Duration {
+        let slow = 100.0 * f64::from(self.path_mtu) / rate.max(1.0);
+        let slow = Duration::from_secs_f64(slow.max(REPAIRS_TAKE * repairs).min(10.0));
+        rounds.max(slow).max(Duration::from_secs(1))
     }
 }

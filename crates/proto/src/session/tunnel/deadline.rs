@@ -46,7 +46,7 @@ impl Deadline {
             (None, false) => FIRST,
             (None, true) => self.value.saturating_sub(now.since(self.at).mul_f64(FALLS)),
         };
-        let value = config.deadline(srtt, rate, repairs).max(least);
+        let value = config.kept(srtt, rate, repairs).max(least);
         *self = Deadline { value, in_queue: config.deadline(srtt, rate, 0.0), at: now };
     }
 
@@ -62,6 +62,7 @@ impl Deadline {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{BlockLength, BlockSettings, Code};
     use super::*;
 
     #[test]
@@ -91,5 +92,21 @@ mod tests {
         assert_eq!(deadline.in_queue(), Duration::from_secs(1), "the queue follows the path at once");
         deadline.update(Time::from_millis(60_000), &config, (Duration::from_secs(1), false), (1e7, 1.0));
         assert_eq!(deadline.get(), Duration::from_millis(5));
+    }
+
+    /// A block code repeats nothing, so the lost packets need no time for repairs.
+    #[test]
+    fn a_block_code_keeps_a_symbol_for_two_round_trips() {
+        let code = Code::Block(BlockSettings { k: 8, n: BlockLength::Measured });
+        let mut deadline = Deadline::new(Time::ZERO);
+        let mut update = |deadline_s: Option<u64>, srtt: u64, repairs: f64| {
+            let config =
+                TunnelConfig { code, deadline: deadline_s.map(Duration::from_secs), ..TunnelConfig::default() };
+            deadline.update(Time::from_millis(60_000), &config, (Duration::from_millis(srtt), true), (1e7, repairs));
+            (deadline.get().as_millis(), deadline.in_queue().as_millis())
+        };
+        assert_eq!(update(None, 100, 5.0), (1_000, 1_000));
+        assert_eq!(update(None, 4_000, 5.0), (8_000, 32_000));
+        assert_eq!(update(Some(20), 4_000, 5.0), (20_000, 20_000));
     }
 }
