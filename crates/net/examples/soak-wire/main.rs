@@ -15,16 +15,18 @@
 //! - a stranger sends random datagrams to both daemons, and expects no answer.
 //!
 //! Meanwhile files go over TCP in both directions, one connection after the other (`transfers.rs`). Each file must
-//! arrive with its bytes unchanged, in bounded time. The exit status is 1 if a file was lost or changed, if a daemon
+//! arrive with its bytes unchanged, in bounded time. UDP datagrams must get through at least once a minute (`probes.rs`). The exit status is 1 if a file was lost or changed, if a daemon
 //! ended by itself, if a stranger got an answer, or if a mishap never happened.
 
 mod hosts;
+mod probes;
 mod transfers;
 
 use hosts::Hosts;
+use probes::Probes;
 use ripstop_base::{Seed, Stream};
 use ripstop_net::os::netns::gain_privilege;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 use std::time::{Duration, Instant};
 use transfers::Transfers;
@@ -35,10 +37,18 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// a short run sees fewer of them.
 const PAUSE: Duration = Duration::from_secs(6);
 
-/// The longest time without a new byte in one of the directions. It includes a restart, a lost handshake, and a TCP
-/// that waits for its next retransmission, which doubles up to 2 minutes. Half the value may blame the tunnel for TCP's
-/// waiting. Double the value hides tunnels that hang for minutes.
-const MOST_STALL: Duration = Duration::from_secs(150);
+/// The longest time without a datagram through the tunnel. It includes two mishaps one after the other, the time until an
+/// end tries another address of its peer (30 s), and lost handshakes. Half the value blames an end for this wait. Double
+/// the value hides tunnels that hang for a minute.
+const MOST_SILENCE: Duration = Duration::from_secs(60);
+
+/// The longest time without a new byte in one of the directions. A TCP waits up to 2 minutes for its next
+/// retransmission, and a mishap may meet this one too. Half the value may blame the tunnel for TCP's waiting. Double the
+/// value hides connections that hang for minutes.
+const MOST_STALL: Duration = Duration::from_secs(300);
+
+/// The number of mishaps that a fault is printed with.
+const RECENT: usize = 40;
 
 /// The names of the mishaps.
 const MISHAPS: [&str; 8] = [
@@ -79,6 +89,8 @@ fn run(program: &str, time: Duration, seed: Seed) -> Outcome<Vec<String>> {
     let mut random = seed.stream("mishaps");
     let mut hosts = Hosts::set_up(program, seed)?;
     let transfers = Transfers::start(&hosts, seed);
+    let mut probes = Probes::start(&hosts);
+    let mut recent = VecDeque::new();
     let (mut counts, mut faults) = (BTreeMap::from(MISHAPS.map(|name| (name, 0))), Vec::new());
     let end = Instant::now() + time;
     let mut turn = 0;
@@ -90,11 +102,16 @@ fn run(program: &str, time: Duration, seed: Seed) -> Outcome<Vec<String>> {
         std::thread::sleep(pause.min(end.saturating_duration_since(Instant::now())));
         mishap(name, &mut hosts, &mut random)?;
         *counts.entry(name).or_default() += 1;
+        recent.push_back((Instant::now(), name));
+        recent.drain(..recent.len().saturating_sub(RECENT));
         faults.extend(hosts.faults());
         faults.extend(transfers.faults(MOST_STALL));
+        faults.extend(probes.faults(MOST_SILENCE));
     }
     let evidence = |hosts: &Hosts, faults: &[String]| {
         if !faults.is_empty() {
+            let mishaps = recent.iter().map(|(at, name)| format!("{name} {:.0} s ago", at.elapsed().as_secs_f64()));
+            println!("mishaps: {}", mishaps.collect::<Vec<_>>().join(", "));
             println!("{}", hosts.evidence());
         }
     };
@@ -103,8 +120,9 @@ fn run(program: &str, time: Duration, seed: Seed) -> Outcome<Vec<String>> {
     let unfinished = transfers.finish(MOST_STALL);
     evidence(&hosts, &unfinished);
     faults.extend(unfinished);
+    probes.finish();
     faults.extend(hosts.faults());
-    print_summary(&counts, &hosts, &transfers);
+    print_summary(&counts, &hosts, &transfers, &probes);
     if time >= PAUSE * 2 * MISHAPS.len() as u32 {
         let idle = counts.iter().filter(|(_, count)| **count == 0);
         faults.extend(idle.map(|(name, _)| format!("the mishap `{name}` never happened")));
@@ -126,9 +144,10 @@ fn mishap(name: &str, hosts: &mut Hosts, random: &mut Stream) -> Outcome<()> {
     }
 }
 
-fn print_summary(counts: &BTreeMap<&str, u64>, hosts: &Hosts, transfers: &Transfers) {
+fn print_summary(counts: &BTreeMap<&str, u64>, hosts: &Hosts, transfers: &Transfers, probes: &Probes) {
     let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     println!("mishaps: {}", counts.join(", "));
     println!("daemons: {}", hosts.summary());
     println!("files: {}", transfers.summary());
+    println!("datagrams: {}", probes.summary());
 }

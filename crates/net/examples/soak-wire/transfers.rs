@@ -28,6 +28,8 @@ pub(crate) struct Transfers {
 #[derive(Default)]
 struct Direction {
     stop: AtomicBool,
+    /// Whether the sender has ended. A receiver that ended sooner would reset the sender's next connection.
+    sent: AtomicBool,
     files: AtomicU64,
     bytes: AtomicU64,
     /// When the newest byte came, ms since the start; and the longest time without a byte, ms.
@@ -66,7 +68,10 @@ impl Transfers {
                 }
             }));
             let shared = direction.clone();
-            threads.push(std::thread::spawn(move || send(&sender, from, &shared, seed)));
+            threads.push(std::thread::spawn(move || {
+                send(&sender, from, &shared, seed);
+                shared.sent.store(true, Ordering::Relaxed);
+            }));
         }
         Transfers { directions, threads: Mutex::new(threads) }
     }
@@ -136,7 +141,7 @@ fn receive(host: &Namespace, to: usize, shared: &Direction, start: Instant, seed
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if is_pause(&error) => {
-                if shared.stop.load(Ordering::Relaxed) {
+                if shared.sent.load(Ordering::Relaxed) {
                     return Ok(());
                 }
                 std::thread::sleep(Duration::from_millis(20));
