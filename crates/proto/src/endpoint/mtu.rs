@@ -28,8 +28,9 @@ const BASE: u32 = 1280;
 /// small MTUs.
 const LEAST: u32 = 576;
 /// After this number of lost probes of one size, the search concludes that the size is too large, if the path loses little.
-/// A probe counts as lost when a later datagram has arrived. On a path that carries nothing, no probe counts. With double
-/// the value, a step down takes 2 s. With half the value, 2 % of losses cause an error in 1 of 50 searches.
+/// A probe counts as lost when a later datagram has arrived, or when a silence begins. During a silence no probe counts,
+/// because the path may carry nothing. With double the value, a step down takes 2 s. With half the value, 2 % of losses
+/// cause an error in 1 of 50 searches.
 const LEAST_TRIES: u32 = 3;
 /// The largest number of lost probes of one size after which the search goes on. At 42 % losses, this number makes an error
 /// as rare as [`ERROR`]. With double the value, a step down takes up to 5 s on a path that loses more. With half the value,

@@ -143,7 +143,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// report, begins or continues a silence and allows the next batch of probes.
     pub(super) fn on_silence(&mut self) {
         let waiting = self.is_waiting();
-        self.give_up_in_flight();
+        self.give_up_in_flight(waiting && self.silence.batches == 0);
         if !waiting {
             return;
         }
@@ -157,17 +157,18 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.due = silence_probes(self.loss.losses());
     }
 
-    /// Declares every datagram in flight lost.
-    fn give_up_in_flight(&mut self) {
+    /// Declares every datagram in flight lost. `begins`: a silence begins, so the path carried datagrams until now.
+    fn give_up_in_flight(&mut self, begins: bool) {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let (events, blocks) = (&mut self.events, &mut self.blocks);
         let (loss, now) = (&mut self.loss, self.now);
         let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
-        let mut evidence = Evidence::None;
+        let (mut evidence, mut may_count) = (Evidence::None, begins);
         self.sent_history.give_up_in_flight(
             |outcome| match outcome {
-                // On a path that carries nothing, a lost probe says nothing about the MTU.
-                Outcome::Lost(Content::Probe(_)) => {}
+                // On a path that carries nothing, a lost probe says nothing about the MTU. The path may have failed
+                // before the second probe.
+                Outcome::Lost(Content::Probe(1..)) if !std::mem::take(&mut may_count) => {}
                 outcome => apply_outcome(outcome, sources, repairs, announce, events, blocks),
             },
             |lost, bytes| {
@@ -218,15 +219,16 @@ mod tests {
     use ripstop_base::Time;
     use ripstop_codes::Symbol;
 
-    /// The path is dead, and the user goes on to probe its MTU. The tunnel still sends batches of its own probes, and
-    /// the user learns nothing about the MTU.
+    /// The path is dead, and the user goes on to probe its MTU. The tunnel still sends batches of its own probes. The user
+    /// learns only that the probe before the silence was lost.
     #[test]
-    fn a_dead_path_gets_small_probes_and_decides_no_probe_of_its_mtu() {
+    fn a_dead_path_gets_small_probes_and_decides_one_probe_of_its_mtu() {
         let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig::default(), 1);
         let mut packet = vec![0; 61];
         (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
         tunnel.handle_inner(Time::ZERO, Symbol::from_slice(&packet));
-        let mut silences = Vec::new();
+        tunnel.request_probe(1000);
+        let (mut silences, mut decided) = (Vec::new(), Vec::new());
         for ms in (0..10_000).step_by(10) {
             let now = Time::from_millis(ms);
             tunnel.handle_timeout(now);
@@ -235,10 +237,11 @@ mod tests {
             }
             while tunnel.poll_transmit(now).is_some() {}
             while let Some(event) = tunnel.poll_event() {
-                assert!(!matches!(event, TunnelEvent::Probe { .. }), "{event:?} after {ms} ms");
+                decided.extend(matches!(event, TunnelEvent::Probe { padding: 1000, received: false }).then_some(ms));
             }
             silences.push(tunnel.status().sent.silences);
         }
+        assert!(matches!(decided[..], [0..1000]), "{decided:?}");
         let (early, late) = (silences[200], silences[999]);
         assert!(early > 1 && late > early + 10, "{early} batches after 2 s, {late} after 10 s");
     }
