@@ -8,7 +8,7 @@ use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
 use super::watch::Watch;
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
-use ripstop_proto::secure::{Rejected, SecureConfig, silence_limit};
+use ripstop_proto::secure::{PeerId, Rejected, SecureConfig, silence_limit};
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
 
@@ -325,7 +325,10 @@ impl HostileScenario {
         let restarts = self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).map(|(at, ..)| *at);
         let ends: Vec<Time> = restarts.chain([self.stop]).collect();
         let events = world.world.endpoint_events(side as usize);
-        events.iter().filter(|(_, event)| matches!(event, EndpointEvent::Connected { .. })).any(|(begin, _)| {
+        let honest = PeerId::from_index(0);
+        let connects =
+            |event: &EndpointEvent| matches!(event, EndpointEvent::Connected { peer, .. } if *peer == honest);
+        events.iter().filter(|(_, event)| connects(event)).any(|(begin, _)| {
             let end = ends.iter().copied().filter(|end| end > begin).min();
             let enough = LONG_ENOUGH.div_f64(1.0 - self.loss) + 20 * self.rtt();
             end.is_some_and(|end| end.since(*begin) > enough)
