@@ -15,9 +15,11 @@
 //! - a stranger sends random datagrams to both daemons, and expects no answer.
 //!
 //! Meanwhile files go over TCP in both directions, one connection after the other (`transfers.rs`). Each file must
-//! arrive with its bytes unchanged, in bounded time. UDP datagrams must get through at least once a minute (`probes.rs`). The exit status is 1 if a file was lost or changed, if a daemon
-//! ended by itself, if a stranger got an answer, or if a mishap never happened.
+//! arrive with its bytes unchanged, in bounded time. UDP datagrams must get through at least once a minute
+//! (`probes.rs`). The exit status is 1 if a file was lost or changed, if nothing came for too long, if a daemon ended by
+//! itself, if a stranger got an answer, or if a mishap never happened.
 
+mod gap;
 mod hosts;
 mod probes;
 mod transfers;
@@ -120,6 +122,9 @@ fn run(program: &str, time: Duration, seed: Seed) -> Outcome<Vec<String>> {
     let unfinished = transfers.finish(MOST_STALL);
     evidence(&hosts, &unfinished);
     faults.extend(unfinished);
+    if faults.is_empty() {
+        faults.extend(probes.faults(MOST_SILENCE));
+    }
     probes.finish();
     faults.extend(hosts.faults());
     print_summary(&counts, &hosts, &transfers, &probes);

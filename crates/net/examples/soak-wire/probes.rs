@@ -1,6 +1,7 @@
 //! UDP datagrams through the tunnel, in both directions all the time. They tell how long the tunnel carried nothing. A TCP
 //! says less: after an outage it may wait 2 minutes until it tries again.
 
+use super::gap::Gap;
 use super::hosts::{Hosts, inside};
 use ripstop_net::os::netns::Namespace;
 use std::io;
@@ -8,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The UDP port of the receivers.
 const PORT: u16 = 5004;
@@ -24,13 +25,9 @@ pub(crate) struct Probes {
 }
 
 /// The datagrams of one direction.
-#[derive(Default)]
 struct Direction {
     received: AtomicU64,
-    /// When the newest datagram came, ms since the start.
-    last: AtomicU64,
-    /// The longest time without a datagram, ms.
-    longest: AtomicU64,
+    gap: Gap,
     fault: Mutex<Option<String>>,
 }
 
@@ -38,27 +35,21 @@ impl Direction {
     fn fail(&self, words: String) {
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
     }
-
-    fn note(&self, start: Instant) {
-        self.received.fetch_add(1, Ordering::Relaxed);
-        let now = start.elapsed().as_millis() as u64;
-        let gap = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
-        self.longest.fetch_max(gap, Ordering::Relaxed);
-    }
 }
 
 impl Probes {
     /// Starts the datagrams of both directions.
     pub(crate) fn start(hosts: &Hosts) -> Probes {
-        let (start, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
-        let directions = [0, 1].map(|_| Arc::new(Direction::default()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let direction = || Direction { received: AtomicU64::new(0), gap: Gap::new(), fault: Mutex::new(None) };
+        let directions = [0, 1].map(|_| Arc::new(direction()));
         let mut threads = Vec::new();
         for (from, direction) in directions.iter().enumerate() {
             let to = 1 - from;
             let (sender, receiver) = (hosts.namespace(from), hosts.namespace(to));
             let (shared, stopped) = (direction.clone(), stop.clone());
             threads.push(std::thread::spawn(move || {
-                if let Err(error) = receive(&receiver, &shared, &stopped, start) {
+                if let Err(error) = receive(&receiver, &shared, &stopped) {
                     shared.fail(format!("receiving datagrams at host {to}: {error}"));
                 }
             }));
@@ -77,7 +68,7 @@ impl Probes {
         let mut all = Vec::new();
         for (from, direction) in self.directions.iter().enumerate() {
             all.extend(direction.fault.lock().unwrap_or_else(PoisonError::into_inner).take());
-            let longest = Duration::from_millis(direction.longest.load(Ordering::Relaxed));
+            let longest = direction.gap.longest();
             if longest > limit {
                 all.push(format!("no datagram from host {from} came for {longest:?}"));
             }
@@ -94,7 +85,7 @@ impl Probes {
     /// What has arrived, in words.
     pub(crate) fn summary(&self) -> String {
         let words = self.directions.iter().map(|direction| {
-            let longest = direction.longest.load(Ordering::Relaxed) as f64 / 1e3;
+            let longest = direction.gap.longest().as_secs_f64();
             format!("{} received, longest time without one {longest:.1} s", direction.received.load(Ordering::Relaxed))
         });
         words.collect::<Vec<_>>().join("; ")
@@ -105,12 +96,13 @@ fn bind(host: &Namespace, port: u16) -> io::Result<UdpSocket> {
     host.run(|| UdpSocket::bind(SocketAddr::from(([0, 0, 0, 0], port)))).map_err(io::Error::other)?
 }
 
-fn receive(host: &Namespace, shared: &Direction, stop: &AtomicBool, start: Instant) -> io::Result<()> {
+fn receive(host: &Namespace, shared: &Direction, stop: &AtomicBool) -> io::Result<()> {
     let socket = bind(host, PORT)?;
     socket.set_read_timeout(Some(EVERY))?;
     while !stop.load(Ordering::Relaxed) {
         if socket.recv(&mut [0; 64]).is_ok() {
-            shared.note(start);
+            shared.received.fetch_add(1, Ordering::Relaxed);
+            shared.gap.note();
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Files over the kernel's TCP through the tunnel, in both directions, one connection after the other.
 
+use super::gap::Gap;
 use super::hosts::{Hosts, inside};
 use ripstop_base::Seed;
 use ripstop_net::os::netns::Namespace;
@@ -25,16 +26,13 @@ pub(crate) struct Transfers {
 }
 
 /// The files of one direction.
-#[derive(Default)]
 struct Direction {
     stop: AtomicBool,
     /// Whether the sender has ended. A receiver that ended sooner would reset the sender's next connection.
     sent: AtomicBool,
     files: AtomicU64,
     bytes: AtomicU64,
-    /// When the newest byte came, ms since the start; and the longest time without a byte, ms.
-    last: AtomicU64,
-    longest: AtomicU64,
+    gap: Gap,
     faults: Mutex<Vec<String>>,
 }
 
@@ -43,27 +41,29 @@ impl Direction {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(words);
     }
 
-    /// Notes that bytes have come.
-    fn note(&self, bytes: u64, start: Instant) {
-        let now = start.elapsed().as_millis() as u64;
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let gap = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
-        self.longest.fetch_max(gap, Ordering::Relaxed);
+    fn new() -> Direction {
+        Direction {
+            stop: AtomicBool::new(false),
+            sent: AtomicBool::new(false),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            gap: Gap::new(),
+            faults: Mutex::new(Vec::new()),
+        }
     }
 }
 
 impl Transfers {
     /// Starts the files of both directions.
     pub(crate) fn start(hosts: &Hosts, seed: Seed) -> Transfers {
-        let start = Instant::now();
-        let directions = [0, 1].map(|_| Arc::new(Direction::default()));
+        let directions = [0, 1].map(|_| Arc::new(Direction::new()));
         let mut threads = Vec::new();
         for (from, direction) in directions.iter().enumerate() {
             let to = 1 - from;
             let (sender, receiver) = (hosts.namespace(from), hosts.namespace(to));
             let shared = direction.clone();
             threads.push(std::thread::spawn(move || {
-                if let Err(error) = receive(&receiver, to, &shared, start, seed) {
+                if let Err(error) = receive(&receiver, to, &shared, seed) {
                     shared.fault(format!("receiving at host {to}: {error}"));
                 }
             }));
@@ -81,7 +81,7 @@ impl Transfers {
         let mut all = Vec::new();
         for direction in &self.directions {
             all.append(&mut direction.faults.lock().unwrap_or_else(PoisonError::into_inner));
-            let longest = Duration::from_millis(direction.longest.load(Ordering::Relaxed));
+            let longest = direction.gap.longest();
             if longest > limit {
                 all.push(format!("no byte came for {longest:?}"));
             }
@@ -111,7 +111,7 @@ impl Transfers {
     /// What has arrived, in words.
     pub(crate) fn summary(&self) -> String {
         let words = self.directions.iter().map(|direction| {
-            let longest = direction.longest.load(Ordering::Relaxed) as f64 / 1e3;
+            let longest = direction.gap.longest().as_secs_f64();
             let (files, bytes) = (direction.files.load(Ordering::Relaxed), direction.bytes.load(Ordering::Relaxed));
             format!("{files} complete, {bytes} bytes, longest time without a byte {longest:.1} s")
         });
@@ -132,7 +132,7 @@ fn is_pause(error: &io::Error) -> bool {
 }
 
 /// Accepts one connection after the other, and compares what comes with the file of its number.
-fn receive(host: &Namespace, to: usize, shared: &Direction, start: Instant, seed: Seed) -> io::Result<()> {
+fn receive(host: &Namespace, to: usize, shared: &Direction, seed: Seed) -> io::Result<()> {
     let bound = host.run(|| TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], PORT))));
     let listener = bound.map_err(io::Error::other)??;
     listener.set_nonblocking(true)?;
@@ -161,7 +161,8 @@ fn receive(host: &Namespace, to: usize, shared: &Direction, start: Instant, seed
                         return Ok(());
                     }
                     got += n;
-                    shared.note(n as u64, start);
+                    shared.bytes.fetch_add(n as u64, Ordering::Relaxed);
+                    shared.gap.note();
                 }
                 Err(error) if is_pause(&error) => {}
                 Err(error) => {

@@ -6,8 +6,8 @@ use ripstop_base::Time;
 use std::time::Duration;
 
 /// Time between two look-ups of a peer's endpoint, while the look-up fails or the peer is unreachable. A changed DNS entry
-/// is noticed after this time at the latest. Each look-up of an unreachable peer tries the next address. Half the value doubles the load on the name server. The load is small with
-/// both values.
+/// is noticed after this time at the latest. Each look-up of an unreachable peer tries the next address. Half the value
+/// doubles the load on the name server. The load is small with both values.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 
 impl PacketLoop {
