@@ -14,7 +14,7 @@ use common::{LINKS, TUNNEL, tunnel};
 use harness::extras::MECHANISMS;
 use harness::judge::HostileSession;
 use harness::scenario::{HostileScenario, Mishap, Side};
-use harness::tally::Tally;
+use harness::tally::{MANY_COMPARED, Tally};
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
 use ripstop_proto::endpoint::EndpointEvent;
@@ -205,11 +205,17 @@ fn faults_and_losses_are_problems() {
     session.outcome.residual = session.outcome.delivered;
     session.outcome.impairments = vec![("jitter", false); 30];
     session.outcome.faults = vec!["it stumbled".to_owned()];
+    session.outcome.attacked = (96, 100);
     let mut tally = Tally::default();
-    tally.add(&session);
+    (0..MANY_COMPARED).for_each(|_| tally.add(&session));
     let problems = tally.problems().join("\n");
-    for words in ["seed 3: it stumbled", "were lost in calm sessions", "worst seeds: 3 (", "`jitter` was configured 30"]
-    {
+    for words in [
+        "seed 3: it stumbled",
+        "were lost in calm sessions",
+        "worst seeds: 3 (",
+        "`jitter` was configured",
+        "attacks leave 0.960 of the packets",
+    ] {
         assert!(problems.contains(words), "the problems lack `{words}`: {problems}");
     }
 }

@@ -21,17 +21,6 @@ const SETTLING_TIME: Duration = Duration::from_secs(60);
 /// takes longer. Double the value may miss short violations.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The share of packets that an honest peer must get through while another peer attacks. Two runs of a session differ
-/// by a few percent, because an attack shifts random draws. Half the distance to 1 fails by chance; double the distance
-/// misses attacks that take a fifth.
-const KEPT_GOODPUT: f64 = 0.9;
-/// How often a session with less goodput under attack is repeated with other random draws. The sums over all runs
-/// decide. In short sessions with loss bursts, single runs differ by a fifth. Half the value fails by chance. Double the
-/// value takes longer for the same verdicts.
-const REPEATS: u64 = 4;
-/// Packets that a session must deliver before its goodput under attack is compared. Half the value compares sessions in
-/// which chance decides; double the value compares fewer sessions.
-const ENOUGH_TO_COMPARE: u64 = 5000;
 /// One hostile session: its seed, its scenario, and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileSession {
@@ -80,6 +69,8 @@ pub(crate) struct Outcome {
     /// Whether both ends moved, and the left end, which alone could find the other one, then had nothing to send. What was
     /// on the way at that moment stays lost.
     pub(crate) parted: bool,
+    /// Packets delivered to the honest peers under attack, and without the attack. Zeros if the session was not compared.
+    pub(crate) attacked: (u64, u64),
     /// The longest time without a delivery although packets were waiting and the path was not interrupted. Time counts
     /// only if the path carried enough datagrams, or if the side offered no datagram.
     pub(crate) longest_stall: Duration,
@@ -91,30 +82,9 @@ impl HostileSession {
     /// Runs the session of the master seed `seed`. A panic becomes a fault.
     pub(crate) fn run(seed: u64) -> HostileSession {
         let scenario = HostileScenario::random(Seed::new(seed));
-        let guarded = |scenario: &HostileScenario, seed: u64| {
-            guarded(|| scenario.run(Seed::new(seed)))
-                .unwrap_or_else(|fault| Outcome { faults: vec![fault], ..Outcome::default() })
-        };
-        let outcome = guarded(&scenario, seed);
+        let outcome = scenario.run_guarded(seed);
         let mut session = HostileSession { seed, scenario, outcome };
-        // A session that is shrunk holds more than its fair share of the memory, so an attack may cost it goodput.
-        if session.scenario.attack.is_some() && session.is_calm() && session.outcome.delivered > ENOUGH_TO_COMPARE {
-            let calm = HostileScenario { attack: None, ..session.scenario.clone() };
-            let (mut with, mut without) = (session.outcome.delivered, guarded(&calm, seed).delivered);
-            let hurts = |with: u64, without: u64| (with as f64) < KEPT_GOODPUT * without as f64;
-            if hurts(with, without) {
-                for repeat in 1..=REPEATS {
-                    let other = seed.wrapping_add(repeat << 32);
-                    with += guarded(&session.scenario, other).delivered;
-                    without += guarded(&calm, other).delivered;
-                }
-            }
-            if hurts(with, without) {
-                let words = format!("an attack leaves {with} of {without} packets to the other peer");
-                session.outcome.faults.push(words);
-            }
-            session.outcome.impairments.push(("attack.compared", true));
-        }
+        session.compare_with_peace();
         session
     }
 
@@ -127,7 +97,7 @@ impl HostileSession {
     /// Whether a session is calm: no blackout, restart or roaming interrupts the session, and each direction loses at most
     /// 30 %. A session with a block code is not calm, because the code repeats nothing. A session that needs more than its
     /// share of the victim's memory is not calm.
-    fn is_calm(&self) -> bool {
+    pub(super) fn is_calm(&self) -> bool {
         !self.scenario.interrupted
             && self.scenario.loss <= 0.3
             && self.outcome.shrunk == 0
@@ -136,6 +106,12 @@ impl HostileSession {
 }
 
 impl HostileScenario {
+    /// Runs the scenario with the master seed `seed`. A panic becomes a fault.
+    pub(super) fn run_guarded(&self, seed: u64) -> Outcome {
+        guarded(|| self.run(Seed::new(seed)))
+            .unwrap_or_else(|fault| Outcome { faults: vec![fault], ..Outcome::default() })
+    }
+
     /// Runs the scenario past its end. By then every packet must be delivered or given up.
     pub(crate) fn run(&self, seed: Seed) -> Outcome {
         let mut world = match self.world(seed) {

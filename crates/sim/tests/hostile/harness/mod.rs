@@ -9,6 +9,7 @@
 //! - `links` draws links, `stall` measures stalls, and `findings` collects faults and impairments, for every kind of
 //!   session.
 //! - `extras` draws queue disciplines, settings, moves, clock jumps and attacks. `attacker` is a hostile peer.
+//!   `peace` compares a session under attack with the same session in peace.
 //! - `lt` has the sessions of TCP/LT.
 
 pub(crate) mod attacker;
@@ -17,6 +18,7 @@ pub(crate) mod findings;
 pub(crate) mod judge;
 pub(crate) mod links;
 pub(crate) mod lt;
+mod peace;
 pub(crate) mod scenario;
 pub(crate) mod stall;
 pub(crate) mod tally;
