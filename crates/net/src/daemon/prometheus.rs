@@ -58,7 +58,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 32] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 33] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -77,6 +77,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 32] = [
     ("delays_accepted_total", "Queueing delays that did not shrink and now count as the path's own delay", |s| {
         s.delays_accepted as f64
     }),
+    ("clock_jumps_total", "Jumps of the clock of this host or of the peer", |s| s.clock_jumps as f64),
     (
         "repairs_wasted_total",
         "Repairs over a range of symbols (mostly proactive) that brought the peer nothing new",

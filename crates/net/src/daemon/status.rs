@@ -232,6 +232,8 @@ pub struct SessionStatus {
     /// How many times a queueing delay did not shrink although less was sent. Such a delay is then
     /// counted as a part of the path's own delay.
     pub delays_accepted: u64,
+    /// How many times a clock of one of the hosts jumped: the delay to the peer rose by more than the round trip allows.
+    pub clock_jumps: u64,
     /// How many times the tunnel began to compete with other traffic that keeps a queue.
     pub competitions: u64,
     /// How many loss tests found that losses grow with the rate, as behind a policer.
@@ -369,6 +371,7 @@ impl SessionStatus {
             loss_to_peer: status.loss,
             loss_from_peer: ratio(absent, absent + received.sources),
             delays_accepted: status.path.delays_accepted,
+            clock_jumps: status.path.clock_jumps,
             competitions: status.path.competitions,
             overloads: status.path.overloads,
             forgiven: status.path.forgiven,

@@ -137,6 +137,32 @@ fn a_jump_of_the_clock_is_no_part_of_a_round_trip() {
     assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
 }
 
+/// The clock of the receiving end jumps by 30 s. The sender must not take this for a queue of 30 s: its rate would fall by
+/// half for half a second.
+#[test]
+fn a_jump_of_the_peers_clock_is_no_queue() {
+    let seed = Seed::new(1);
+    let link = LinkConfig::path(Rate::from_bps(10_000_000), Duration::from_millis(40), Fraction::ZERO);
+    let scenario = HostileScenario {
+        links: [link.clone(), link],
+        traffic: [vec![UdpConfig::greedy(TunnelConfig::default().inner_mtu())], vec![]],
+        mishaps: vec![(Time::from_millis(4_000), Side::Right, Mishap::ClockJump(Duration::from_secs(30)))],
+        both_move: None,
+        attack: None,
+        config: TunnelConfig::default(),
+        ..HostileScenario::plain(seed)
+    };
+    let mut world = scenario.world(seed).unwrap();
+    let mut delivered = |ms| {
+        world.world.run_until(Time::from_millis(ms), &mut ());
+        (world.packets(Side::Left).1, world.status(Side::Left).unwrap().tunnel.unwrap().path.clock_jumps)
+    };
+    let [(start, _), (before, none), (end, one)] = [3_000, 4_000, 5_000].map(&mut delivered);
+    assert_eq!((none, one), (0, 1));
+    let share = (end - before) as f64 / (before - start) as f64;
+    assert!(share > 0.95, "{share}: the rate fell after the jump");
+}
+
 /// The rate of the path falls by half during the start, and thousands of packets are lost at once. Their repairs are
 /// more work than the receiver allows, until the receiver discards the stored repairs that depend on each other.
 #[test]

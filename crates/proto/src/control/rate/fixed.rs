@@ -66,6 +66,7 @@ impl Fixed {
             erasure_floor: self.lost,
             codable: 1.0,
             delays_accepted: 0,
+            clock_jumps: 0,
             competitions: 0,
             overloads: 0,
             forgiven: 0,

@@ -35,9 +35,8 @@ pub struct Report {
     pub rtt: Option<Duration>,
     /// The smoothed round-trip time (RFC 6298), the sample in `rtt` included.
     pub srtt: Duration,
-    /// Mean one-way delay of the datagrams in this report, s. An unknown constant is added, because
-    /// the clocks of the two ends differ.
-    pub one_way_delay: Option<f64>,
+    /// The one-way delay of the datagrams in this report.
+    pub one_way_delay: Option<OneWayDelay>,
     /// Bytes in flight before this report was handled.
     pub in_flight_before: u64,
     /// Bytes in flight after this report was handled.
@@ -62,6 +61,16 @@ pub struct Report {
     pub losses: Losses,
     /// Recent losses of the direction in which the reports come.
     pub losses_back: Losses,
+}
+
+/// The one-way delay of the datagrams of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OneWayDelay {
+    /// The mean, s. An unknown constant is added, because the clocks of the two ends differ.
+    pub mean: f64,
+    /// Mean time from the departure of the datagrams to the arrival of the report, s, on the clock of this end. No mean
+    /// delay is longer.
+    pub most: f64,
 }
 
 impl Report {
@@ -220,6 +229,9 @@ pub struct View {
     /// Number of times that a queueing delay was reclassified as a delay of the path, because the
     /// delay did not shrink while less was sent.
     pub delays_accepted: u64,
+    /// Number of times that the delays began anew because a clock of one of the ends had jumped: the one-way delay rose
+    /// by more than the round trip allows.
+    pub clock_jumps: u64,
     /// Number of times that the controller began to compete with others that keep a queue.
     pub competitions: u64,
     /// Number of loss tests that found that losses grow with the rate.

@@ -1,6 +1,7 @@
 //! Estimates the delay of the bottleneck's queue from one-way delays.
 
 use super::super::filter::WindowedMax;
+use super::OneWayDelay;
 use ripstop_base::Time;
 
 /// Period over which the least one-way delay is taken, 30 s in nanoseconds.
@@ -18,6 +19,12 @@ const BASE_WINDOW_NS: u64 = 30_000_000_000;
 /// there, but takes .75 instead of .61 beside CUBIC over a short queue (20 Mbit/s, 20 ms, a quarter of the bandwidth-delay
 /// product), because a queue that others let drain for a moment no longer shows.
 const LASTING: usize = 4;
+
+/// How much longer than the time since the departure of its datagrams a queueing delay may seem, 10 ms in seconds. A
+/// longer delay shows that a clock has jumped. Two clocks that differ by 300 ppm drift apart by 10 ms within
+/// [`BASE_WINDOW_NS`]. Half the value takes the drift of poor clocks on a path of 1 ms for a jump. Double the value
+/// leaves jumps by 20 ms unnoticed.
+const CLOCK_TOLERANCE: f64 = 0.010;
 
 /// The values of the last [`LASTING`] reports.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +65,8 @@ pub(super) struct QueueView {
     samples: u64,
     /// Jitter, s: a mean over about 64 samples.
     jitter: f64,
+    /// How many times a clock has jumped.
+    jumps: u64,
 }
 
 impl QueueView {
@@ -69,14 +78,23 @@ impl QueueView {
             queue: 0.0,
             samples: 0,
             jitter: 0.0,
+            jumps: 0,
         }
     }
 
-    /// Takes the mean one-way delay `delay` of one report's datagrams, s.
+    /// Takes the one-way delay of one report's datagrams.
     ///
     /// The mean over a report reduces jitter, but jitter still lowers the least delay. So the least delay is that of
     /// [`LASTING`] reports.
-    pub(super) fn offer(&mut self, now: Time, delay: f64) {
+    ///
+    /// A queueing delay cannot be longer than the time since the departure. If the delay is longer, the clock of this end
+    /// stood still or the clock of the peer jumped forward, and the earlier delays are forgotten. A jump the other way
+    /// makes a new least delay.
+    pub(super) fn offer(&mut self, now: Time, OneWayDelay { mean: delay, most }: OneWayDelay) {
+        let queue = delay + self.base.get().unwrap_or(-delay);
+        if queue > most + CLOCK_TOLERANCE {
+            *self = QueueView { jumps: self.jumps + 1, jitter: self.jitter, ..QueueView::new() };
+        }
         let lasting = self.last.offer(delay);
         self.samples += 1;
         if self.samples <= LASTING as u64 {
@@ -115,6 +133,11 @@ impl QueueView {
         (self.last.least() - least).max(0.0)
     }
 
+    /// How many times a clock of one of the ends has jumped, so that the delays began anew.
+    pub(super) fn jumps(&self) -> u64 {
+        self.jumps
+    }
+
     /// Mean jitter between reports, s.
     pub(super) fn jitter(&self) -> f64 {
         self.jitter
@@ -129,7 +152,7 @@ mod tests {
     fn an_early_packet_is_not_the_least_delay() {
         let mut queue = QueueView::new();
         let mut offer = |at: u64, delay| {
-            queue.offer(Time::from_nanos(at * 10_000_000), delay);
+            queue.offer(Time::from_nanos(at * 10_000_000), OneWayDelay { mean: delay, most: 0.2 });
             queue.delay()
         };
         for at in 0..10 {
@@ -145,5 +168,23 @@ mod tests {
             offer(at, 0.050);
         }
         assert_eq!(offer(24, 0.095), 0.045, "four reports show an empty queue");
+    }
+
+    /// The peer's clock jumps forward by 3 minutes. The datagrams left at most 600 ms ago, so there is no queue.
+    #[test]
+    fn a_jump_of_a_clock_is_no_queue() {
+        let mut queue = QueueView::new();
+        let mut offer = |at: u64, mean, most| {
+            queue.offer(Time::from_nanos(at * 10_000_000), OneWayDelay { mean, most });
+            (queue.delay(), queue.jumps())
+        };
+        (0..10).for_each(|at| assert_eq!(offer(at, 0.05, 0.1), (0.0, 0)));
+        assert_eq!(offer(10, 0.55, 0.6), (0.5, 0), "a queue of 500 ms is no jump");
+        (11..20).for_each(|at| assert_eq!(offer(at, 180.05, 0.1), (0.0, 1)));
+        let (delay, jumps) = offer(20, 180.15, 0.2);
+        assert!(
+            (delay - 0.1).abs() < 1e-9 && jumps == 1,
+            "a queue after the jump counts from the new clock: {delay} s"
+        );
     }
 }

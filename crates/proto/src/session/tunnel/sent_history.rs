@@ -282,7 +282,7 @@ impl SentHistory {
             }
         }
         self.take_largest(now - waited, feedback, &mut report);
-        report.one_way_delay = self.one_way_delay(feedback);
+        report.one_way_delay = self.one_way_delay(now, feedback);
         self.detect_losses(&mut report, &mut outcome);
         self.settle(settle);
         self.forget(now);

@@ -93,6 +93,8 @@ pub struct DirectionReport {
     pub forgiven: Statistic,
     /// Queueing delays that the rate controller accepted as a delay of the path.
     pub delays_accepted: Statistic,
+    /// Jumps of a clock that the rate controller noticed.
+    pub clock_jumps: Statistic,
 }
 
 impl TunnelReport {
@@ -165,5 +167,6 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         overloads: sent(&|s| s.path.overloads),
         forgiven: sent(&|s| s.path.forgiven),
         delays_accepted: sent(&|s| s.path.delays_accepted),
+        clock_jumps: sent(&|s| s.path.clock_jumps),
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of the whole controller with reports made by hand. `crates/sim/tests/world/sharing.rs` tests the
 //! controller beside other flows in virtual time.
 
-use super::super::{GainClass, RateSample, Report, Settled};
+use super::super::{GainClass, OneWayDelay, RateSample, Report, Settled};
 use super::*;
 use crate::control::loss::Losses;
 use ripstop_base::Seed;
@@ -38,7 +38,7 @@ impl Driven {
                 now: self.now,
                 rtt: Some(Duration::from_secs_f64(0.1 + queue)),
                 srtt: Duration::from_secs_f64(0.1 + queue),
-                one_way_delay: Some(0.05 + queue),
+                one_way_delay: Some(OneWayDelay { mean: 0.05 + queue, most: 0.1 + queue }),
                 in_flight_before: in_flight,
                 in_flight,
                 acked_bytes: u64::from(packets) * 1500,

@@ -31,6 +31,7 @@ impl Fair {
                 _ => 1.5 * floor + 0.01,
             },
             delays_accepted: self.path.delays_accepted,
+            clock_jumps: self.path.queue.jumps(),
             competitions: self.competitions,
             overloads: self.overloads,
             forgiven: self.forgiven,
