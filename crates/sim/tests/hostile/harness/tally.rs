@@ -50,6 +50,8 @@ pub(crate) struct Tally {
     /// Sessions in which no handshake completed; see
     /// [`Outcome::unconnected`](super::judge::Outcome::unconnected).
     pub(crate) unconnected: u64,
+    /// Sessions in which an end stayed unreachable; see [`Outcome::unreachable`](super::judge::Outcome::unreachable).
+    pub(crate) unreachable: u64,
     /// Calm sessions; see [`HostileSession::must_not_lose`].
     pub(crate) calm_sessions: u64,
     /// Packets that entered the tunnels of calm sessions and were not dropped at the entrance.
@@ -83,6 +85,7 @@ impl Tally {
         self.refused.1 += outcome.refused;
         self.events += outcome.events;
         self.unconnected += u64::from(outcome.unconnected);
+        self.unreachable += u64::from(outcome.unreachable);
         if session.must_not_lose() {
             let packets = outcome.delivered + outcome.residual;
             self.calm_sessions += 1;
@@ -149,6 +152,9 @@ impl Tally {
         if self.unconnected > 5 + self.sessions / 100 {
             problems.push(format!("in {} of {} sessions no handshake completed", self.unconnected, self.sessions));
         }
+        if self.unreachable > 5 + self.sessions / 50 {
+            problems.push(format!("in {} of {} sessions an end stayed unreachable", self.unreachable, self.sessions));
+        }
         problems.extend(self.findings.unfired(ENOUGH));
         if self.sessions >= MANY {
             let idle = MECHANISMS.iter().filter(|name| self.happened(name) == 0);
@@ -171,10 +177,11 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} sessions, {} with a fault, {} without a completed handshake, {} events",
+            "{} sessions, {} with a fault, {} without a completed handshake, {} with an unreachable end, {} events",
             self.sessions,
             self.faulty(),
             self.unconnected,
+            self.unreachable,
             self.events
         )?;
         writeln!(
