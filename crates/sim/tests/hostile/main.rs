@@ -141,18 +141,10 @@ fn a_jump_of_the_clock_is_no_part_of_a_round_trip() {
 /// half for half a second.
 #[test]
 fn a_jump_of_the_peers_clock_is_no_queue() {
-    let seed = Seed::new(1);
     let link = LinkConfig::path(Rate::from_bps(10_000_000), Duration::from_millis(40), Fraction::ZERO);
-    let scenario = HostileScenario {
-        links: [link.clone(), link],
-        traffic: [vec![UdpConfig::greedy(TunnelConfig::default().inner_mtu())], vec![]],
-        mishaps: vec![(Time::from_millis(4_000), Side::Right, Mishap::ClockJump(Duration::from_secs(30)))],
-        both_move: None,
-        attack: None,
-        config: TunnelConfig::default(),
-        ..HostileScenario::plain(seed)
-    };
-    let mut world = scenario.world(seed).unwrap();
+    let jump = (Time::from_millis(4_000), Side::Right, Mishap::ClockJump(Duration::from_secs(30)));
+    let greedy = UdpConfig::greedy(TunnelConfig::default().inner_mtu());
+    let mut world = one_flow(&link, greedy, vec![jump]).world(Seed::new(1)).unwrap();
     let mut delivered = |ms| {
         world.world.run_until(Time::from_millis(ms), &mut ());
         (world.packets(Side::Left).1, world.status(Side::Left).unwrap().tunnel.unwrap().path.clock_jumps)
@@ -173,20 +165,23 @@ fn a_loss_of_thousands_is_repaired_within_the_allowed_work() {
     assert_eq!((outcome.faults, outcome.given_up), (vec![], 0));
 }
 
-/// The inner MTUs that both ends announce in 10 s on two equal links. The left end sends 5 small packets per second.
-fn announced_mtus(link: &LinkConfig) -> Vec<u32> {
-    let seed = Seed::new(1);
-    let small = UdpConfig { len: (100, 100), stop: Time::from_millis(10_000), ..UdpConfig::poisson(100, 5.0) };
-    let scenario = HostileScenario {
+/// A flow from the left end to the right end, over two equal links.
+fn one_flow(link: &LinkConfig, flow: UdpConfig, mishaps: Vec<(Time, Side, Mishap)>) -> HostileScenario {
+    HostileScenario {
         links: [link.clone(), link.clone()],
-        traffic: [vec![small], vec![]],
-        mishaps: vec![],
+        traffic: [vec![flow], vec![]],
+        mishaps,
         both_move: None,
         attack: None,
         config: TunnelConfig::default(),
-        ..HostileScenario::plain(seed)
-    };
-    let mut world = scenario.world(seed).unwrap().world;
+        ..HostileScenario::plain(Seed::new(1))
+    }
+}
+
+/// The inner MTUs that both ends announce in 10 s on two equal links. The left end sends 5 small packets per second.
+fn announced_mtus(link: &LinkConfig) -> Vec<u32> {
+    let small = UdpConfig { len: (100, 100), stop: Time::from_millis(10_000), ..UdpConfig::poisson(100, 5.0) };
+    let mut world = one_flow(link, small, vec![]).world(Seed::new(1)).unwrap().world;
     world.run_until(Time::from_millis(10_000), &mut ());
     let events = Side::BOTH.into_iter().flat_map(|side| world.endpoint_events(side as usize));
     let mtus: Vec<u32> = events

@@ -21,6 +21,10 @@ const SETTLING_TIME: Duration = Duration::from_secs(60);
 /// takes longer. Double the value may miss short violations.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
+/// The largest loss of a calm session, and of a session in which ends that have moved must find each other. Half the
+/// value judges few sessions. Double the value demands what nobody can promise.
+const CALM_LOSS: f64 = 0.3;
+
 /// One hostile session: its seed, its scenario, and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileSession {
@@ -66,8 +70,12 @@ pub(crate) struct Outcome {
     /// Whether no handshake completed until shortly before the end, although both ends sent enough handshake messages.
     /// This is possible without a fault: a loss burst has a length in packets, so it can last long on an idle link.
     pub(crate) unconnected: bool,
-    /// Whether an end was unreachable until the end, although both ends sent enough handshake messages.
+    /// Whether both ends moved on a path with heavy loss, and an end stayed unreachable, although both ends sent enough
+    /// handshake messages. In seed 151543, links that lose 31 and 55 % lose 11 responses in a row.
     pub(crate) unreachable: bool,
+    /// Whether an end moved and then had nothing to send, so that the other end cannot learn the new address. In seed
+    /// 159929, a clock jump makes an end forget its keys before it moves.
+    pub(crate) hidden: bool,
     /// Whether both ends moved, and the left end, which alone could find the other one, then had nothing to send. What was
     /// on the way at that moment stays lost.
     pub(crate) parted: bool,
@@ -97,11 +105,11 @@ impl HostileSession {
     }
 
     /// Whether a session is calm: no blackout, restart or roaming interrupts the session, and each direction loses at most
-    /// 30 %. A session with a block code is not calm, because the code repeats nothing. A session that needs more than its
+    /// [`CALM_LOSS`]. A session with a block code is not calm, because the code repeats nothing. A session that needs more than its
     /// share of the victim's memory is not calm.
     pub(super) fn is_calm(&self) -> bool {
         !self.scenario.interrupted
-            && self.scenario.loss <= 0.3
+            && self.scenario.loss <= CALM_LOSS
             && self.outcome.shrunk == 0
             && !self.scenario.has_block_code()
     }
@@ -141,6 +149,9 @@ impl HostileScenario {
             watch.check(self, &world, &mut outcome);
         }
         outcome.parted = self.both_move.is_some() && watch.tried.is_none();
+        outcome.hidden = self.mishaps.iter().any(|(at, side, mishap)| {
+            *mishap == Mishap::Roam && watch.waited[*side as usize].is_none_or(|last| last < *at)
+        });
         self.judge(&world, &mut outcome);
         if let Some(attacker) = attacker {
             self.judge_attack(&world, &attacker, &mut outcome);
@@ -230,7 +241,7 @@ impl HostileScenario {
             outcome.faults.push(format!("{side:?}: nothing was delivered of {into} packets"));
         }
         let (Some(mine), Some(theirs)) = (&here.tunnel, &there.tunnel) else {
-            if !outcome.unconnected && !outcome.unreachable && !self.has_hidden_end(world) {
+            if !outcome.unconnected && !outcome.unreachable && !outcome.hidden {
                 outcome.faults.push(format!("{side:?}: no session at the end"));
             }
             outcome.sent += into;
@@ -289,27 +300,13 @@ impl HostileScenario {
         !Side::BOTH.into_iter().all(in_time) && tried_enough(world)
     }
 
-    /// Whether an end has been unreachable until the end, although both ends sent enough handshake messages after a move.
-    /// Its session is from before the move. In seed 151543, links that lose 31 and 55 % lose 11 responses in a row.
+    /// See [`Outcome::unreachable`].
     fn is_unreachable(&self, world: &HostileWorld) -> bool {
         use EndpointEvent::{Connected, Reachable, Unreachable};
         let state = |event: &EndpointEvent| matches!(event, Connected { .. } | Reachable { .. } | Unreachable { .. });
         let is_unreachable = |side| matches!(last_event(world, side, state), Some((_, Unreachable { .. })));
-        Side::BOTH.into_iter().any(is_unreachable) && tried_enough(world)
-    }
-
-    /// Whether an end has moved, has made no handshake since then, and has nothing to send. Nobody can
-    /// tell the other end where to find it. In seed 159929, a clock jump makes an end forget its keys before it moves.
-    fn has_hidden_end(&self, world: &HostileWorld) -> bool {
-        let is_hidden = |at: Time, side: Side| {
-            let mut since = world.world.endpoint_events(side as usize).iter().filter(|(event_at, _)| *event_at > at);
-            let is_idle = world.status(side).is_some_and(|status| match &status.tunnel {
-                Some(tunnel) => (tunnel.outstanding.0, tunnel.backlog.0) == (0, 0),
-                None => (status.waiting, status.waited_in_vain) == (0, 0),
-            });
-            is_idle && !since.any(|(_, event)| matches!(event, EndpointEvent::Connected { .. }))
-        };
-        self.mishaps.iter().any(|(at, side, mishap)| *mishap == Mishap::Roam && is_hidden(*at, *side))
+        let may_fail = self.both_move.is_some() && self.loss > CALM_LOSS;
+        may_fail && Side::BOTH.into_iter().any(is_unreachable) && tried_enough(world)
     }
 
     /// Whether `side` had a session for long enough before its sources ended, and no end restarted meanwhile. Otherwise

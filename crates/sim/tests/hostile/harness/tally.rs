@@ -130,6 +130,12 @@ impl Tally {
         if self.attacked.2 == 0 { 1.0 } else { self.attacked.1 as f64 / self.attacked.2 as f64 }
     }
 
+    /// How many sessions may end without a handshake, or with an unreachable end, by chance: about three times as many as
+    /// in 10 000 sessions from seed 150000.
+    fn excusable(&self) -> u64 {
+        5 + self.sessions / 100
+    }
+
     /// All problems of the sessions in words, with the seeds that reproduce them. Empty if there are no problems.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = self.findings.faults();
@@ -149,10 +155,10 @@ impl Tally {
                 self.kept()
             ));
         }
-        if self.unconnected > 5 + self.sessions / 100 {
+        if self.unconnected > self.excusable() {
             problems.push(format!("in {} of {} sessions no handshake completed", self.unconnected, self.sessions));
         }
-        if self.unreachable > 5 + self.sessions / 50 {
+        if self.unreachable > self.excusable() {
             problems.push(format!("in {} of {} sessions an end stayed unreachable", self.unreachable, self.sessions));
         }
         problems.extend(self.findings.unfired(ENOUGH));

@@ -18,6 +18,8 @@ pub(crate) struct Watch {
     clocks: [StallClock; 2],
     /// When the left end first had something to send after both ends had moved.
     pub(crate) tried: Option<Time>,
+    /// When each side last had something to send.
+    pub(crate) waited: [Option<Time>; 2],
 }
 
 impl Watch {
@@ -40,6 +42,9 @@ impl Watch {
                 outcome.faults.push(format!("{side:?} at {} s: {words}", world.world.now().as_secs_f64()));
             }
             let waiting = waits(&status);
+            if waiting {
+                self.waited[side as usize] = Some(now);
+            }
             let (is, clock) = (progress(world, side), &mut self.clocks[side as usize]);
             if !waiting || is.achieved != clock.was().achieved || clock.was().at < whole {
                 clock.set(is);
