@@ -1,8 +1,9 @@
 //! What the decoder knows about each source symbol, and the payloads that it holds.
 //!
-//! The records are kept in pages of [`PAGE`] symbols. A page exists only when a symbol in it was
-//! touched. So a packet that names a symbol far ahead adds one page and a list of absent pages, not
-//! a record for each symbol that was skipped.
+//! The records are kept in pages of [`PAGE`] symbols. A page has cells only when a symbol in it was
+//! touched. So a packet that names a symbol far ahead adds the cells of one page and a list of
+//! empty pages, not a record for each symbol that was skipped. A page has room for payloads only
+//! while it holds one. So a symbol whose payload was freed takes a quarter of the memory.
 
 use super::Cell;
 use crate::Payload;
@@ -10,12 +11,12 @@ use crate::payload::AHEAD;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Number of symbols in a page. With half the value, a jump ahead lists twice as many absent pages.
+/// Number of symbols in a page. With half the value, a jump ahead lists twice as many empty pages.
 /// With double the value, a single symbol far ahead takes twice the memory.
 const PAGE: usize = 64;
-/// Number of unused pages that are kept for later use, so that a decoder in its steady state
-/// allocates no memory. Half the value allocates more often after a burst; double the value keeps
-/// up to 8 kB more.
+/// Number of unused tables of cells, and of payloads, that are kept for later use, so that a decoder
+/// in its steady state allocates no memory. Half the value allocates more often after a burst; double
+/// the value keeps up to 14 kB more.
 const SPARE: usize = 4;
 
 /// The records of the symbols `origin..end`.
@@ -25,22 +26,33 @@ pub(super) struct Symbols<P> {
     origin: u64,
     /// One past the highest symbol with a record.
     end: u64,
-    /// The pages from the page of `origin` on. None: all symbols of the page are untouched.
-    pages: VecDeque<Option<Box<Page<P>>>>,
-    /// Pages that are not in use.
-    spare: Vec<Box<Page<P>>>,
+    /// The pages from the page of `origin` on.
+    pages: VecDeque<Page<P>>,
+    /// Tables in which all cells are untouched.
+    spare_cells: Spare<Cells>,
+    /// Tables that hold no payload.
+    spare_payloads: Spare<Payloads<P>>,
     /// The bytes of all payloads held.
     bytes: usize,
     /// Number of payloads held.
     held: usize,
-    /// Number of pages that exist.
-    present: usize,
+    /// The bytes of the tables of all pages.
+    tables: usize,
 }
+
+/// Tables that are not in use.
+#[derive(Clone, Debug)]
+struct Spare<T>(Vec<Box<T>>);
+
+type Cells = [Cell; PAGE];
+type Payloads<P> = [Option<P>; PAGE];
 
 #[derive(Clone, Debug)]
 struct Page<P> {
-    cells: [Cell; PAGE],
-    payloads: [Option<P>; PAGE],
+    /// None: all symbols of the page are untouched.
+    cells: Option<Box<Cells>>,
+    /// None: no payload is held.
+    payloads: Option<Box<Payloads<P>>>,
     /// Number of payloads held in this page.
     held: u32,
 }
@@ -48,7 +60,16 @@ struct Page<P> {
 impl<P: Payload> Symbols<P> {
     /// No records; the next symbol is `first`.
     pub(super) fn new(first: u64) -> Symbols<P> {
-        Symbols { origin: first, end: first, pages: VecDeque::new(), spare: Vec::new(), bytes: 0, held: 0, present: 0 }
+        Symbols {
+            origin: first,
+            end: first,
+            pages: VecDeque::new(),
+            spare_cells: Spare(Vec::new()),
+            spare_payloads: Spare(Vec::new()),
+            bytes: 0,
+            held: 0,
+            tables: 0,
+        }
     }
 
     /// The lowest symbol with a record.
@@ -63,7 +84,7 @@ impl<P: Payload> Symbols<P> {
 
     /// The bytes that the payloads and pages take.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.pages.len() * size_of::<usize>() + self.present * size_of::<Page<P>>()
+        self.bytes + self.pages.len() * size_of::<Page<P>>() + self.tables
     }
 
     /// The number of payloads held.
@@ -84,24 +105,30 @@ impl<P: Payload> Symbols<P> {
             return None;
         }
         let (page, at) = self.index(id);
-        Some(self.pages[page].as_ref().map_or(Cell::Untouched, |page| page.cells[at]))
+        Some(self.pages[page].cells.as_ref().map_or(Cell::Untouched, |cells| cells[at]))
     }
 
     /// Replaces the record of `id`, if there is one.
     #[inline]
     pub(super) fn set_cell(&mut self, id: u64, cell: Cell) {
-        if let Some((page, at)) = self.page_mut(id) {
-            page.cells[at] = cell;
+        if id < self.origin || id >= self.end {
+            return;
         }
+        let (page, at) = self.index(id);
+        self.pages[page].cells_mut(&mut self.spare_cells, &mut self.tables)[at] = cell;
     }
 
     /// Marks `id` as known, and stores its payload.
     #[inline]
     pub(super) fn make_known(&mut self, id: u64, payload: P) {
+        if id < self.origin || id >= self.end {
+            return;
+        }
         let len = payload.len();
-        let Some((page, at)) = self.page_mut(id) else { return };
-        page.cells[at] = Cell::Known;
-        let before = page.payloads[at].replace(payload);
+        let (page, at) = self.index(id);
+        let page = &mut self.pages[page];
+        page.cells_mut(&mut self.spare_cells, &mut self.tables)[at] = Cell::Known;
+        let before = page.payloads_mut(&mut self.spare_payloads, &mut self.tables)[at].replace(payload);
         page.held += u32::from(before.is_none());
         self.held += usize::from(before.is_none());
         self.bytes = self.bytes + len - before.map_or(0, |before| before.len());
@@ -119,7 +146,7 @@ impl<P: Payload> Symbols<P> {
     /// The payload with this index: its distance from [`Symbols::base`].
     #[inline]
     pub(super) fn at(&self, index: u32) -> Option<&P> {
-        self.pages.get(index as usize / PAGE)?.as_ref()?.payloads[index as usize % PAGE].as_ref()
+        self.pages.get(index as usize / PAGE)?.payloads.as_ref()?[index as usize % PAGE].as_ref()
     }
 
     /// Calls `each` with the payload of each of the symbols `ids`, which all have a record. None stands
@@ -130,8 +157,8 @@ impl<P: Payload> Symbols<P> {
         while from < ids.end {
             let to = (from | (PAGE as u64 - 1)).saturating_add(1).min(ids.end);
             let (page, at) = self.index(from);
-            match self.pages.get(page).and_then(Option::as_ref) {
-                Some(page) => page.payloads[at..][..(to - from) as usize].iter().for_each(|held| each(held.as_ref())),
+            match self.pages.get(page).and_then(|page| page.payloads.as_ref()) {
+                Some(payloads) => payloads[at..][..(to - from) as usize].iter().for_each(|held| each(held.as_ref())),
                 None => (from..to).for_each(|_| each(None)),
             }
             from = to;
@@ -146,7 +173,7 @@ impl<P: Payload> Symbols<P> {
         self.end = end;
         let pages = (end - self.base()).div_ceil(PAGE as u64) as usize;
         if pages > self.pages.len() {
-            self.pages.resize_with(pages, || None);
+            self.pages.resize_with(pages, || Page { cells: None, payloads: None, held: 0 });
         }
     }
 
@@ -156,8 +183,8 @@ impl<P: Payload> Symbols<P> {
     pub(super) fn held_in(&self, ids: Range<u64>, mut each: impl FnMut(u32, &[Option<P>])) {
         self.pages_in(ids, |from, to, page| {
             let at = (from - self.base()) as usize;
-            if page.held > 0 {
-                each(at as u32, &page.payloads[at % PAGE..][..(to - from) as usize]);
+            if let Some(payloads) = &page.payloads {
+                each(at as u32, &payloads[at % PAGE..][..(to - from) as usize]);
             }
         });
     }
@@ -165,7 +192,8 @@ impl<P: Payload> Symbols<P> {
     /// Lists in `out` the symbols of `ids` that are in a row.
     pub(super) fn in_rows(&self, ids: Range<u64>, out: &mut Vec<u64>) {
         self.pages_in(ids, |from, to, page| {
-            let in_row = |id: &u64| matches!(page.cells[*id as usize % PAGE], Cell::Pivot(_) | Cell::Free(_));
+            let Some(cells) = &page.cells else { return };
+            let in_row = |id: &u64| matches!(cells[*id as usize % PAGE], Cell::Pivot(_) | Cell::Free(_));
             out.extend((from..to).filter(in_row));
         });
     }
@@ -176,19 +204,29 @@ impl<P: Payload> Symbols<P> {
         while from < end {
             let to = (from | (PAGE as u64 - 1)).saturating_add(1).min(end);
             let (page, at) = self.index(from);
-            if let Some(page) = self.pages[page].as_mut().filter(|page| page.held > 0) {
-                let freed = at..at + (to - from) as usize;
-                for at in freed.clone() {
-                    if let Some(later) = page.payloads[..freed.end].get(at + AHEAD).and_then(Option::as_ref) {
-                        later.prefetch();
-                    }
-                    let Some(payload) = page.payloads[at].take() else { continue };
-                    page.held -= 1;
-                    self.held -= 1;
-                    self.bytes -= payload.len();
-                }
-            }
+            self.free_in(page, at..at + (to - from) as usize);
             from = to;
+        }
+    }
+
+    /// Frees the payloads at the places `freed` of a page, and its table of payloads if none is left.
+    fn free_in(&mut self, page: usize, freed: Range<usize>) {
+        let page = &mut self.pages[page];
+        let Some(payloads) = &mut page.payloads else { return };
+        for at in freed.clone() {
+            if let Some(later) = payloads[..freed.end].get(at + AHEAD).and_then(Option::as_ref) {
+                later.prefetch();
+            }
+            let Some(payload) = payloads[at].take() else { continue };
+            page.held -= 1;
+            self.held -= 1;
+            self.bytes -= payload.len();
+        }
+        if page.held == 0 {
+            self.tables -= size_of::<Payloads<P>>();
+            if let Some(unused) = page.payloads.take() {
+                self.spare_payloads.keep(unused, |_| {});
+            }
         }
     }
 
@@ -198,45 +236,36 @@ impl<P: Payload> Symbols<P> {
         self.free(self.origin..id);
         let pages = ((id & !(PAGE as u64 - 1)) - self.base()) / PAGE as u64;
         for _ in 0..pages {
-            if let Some(Some(page)) = self.pages.pop_front() {
-                self.retire(page);
-            }
+            self.drop_first();
         }
         self.origin = id;
     }
 
     /// Drops all records. The next symbol is `first`.
     pub(super) fn restart(&mut self, first: u64) {
-        while let Some(page) = self.pages.pop_front() {
-            page.into_iter().for_each(|page| self.retire(page));
+        self.free(self.origin..self.end);
+        while !self.pages.is_empty() {
+            self.drop_first();
         }
-        (self.origin, self.end, self.bytes, self.held) = (first, first, 0, 0);
+        (self.origin, self.end) = (first, first);
     }
 
-    /// Calls `each` with the part of `ids` in each page that exists, and the page.
+    /// Calls `each` with the part of `ids` in each page, and the page.
     #[inline]
     fn pages_in(&self, ids: Range<u64>, mut each: impl FnMut(u64, u64, &Page<P>)) {
         let (mut from, end) = (ids.start.max(self.origin), ids.end.min(self.end));
         while from < end {
             let to = (from | (PAGE as u64 - 1)).saturating_add(1).min(end);
-            if let Some(page) = &self.pages[self.index(from).0] {
-                each(from, to, page);
-            }
+            each(from, to, &self.pages[self.index(from).0]);
             from = to;
         }
     }
 
-    /// Keeps a page for later use.
-    fn retire(&mut self, mut page: Box<Page<P>>) {
-        self.present -= 1;
-        if self.spare.len() < SPARE {
-            page.cells.fill(Cell::Untouched);
-            if page.held > 0 {
-                page.payloads.fill_with(|| None);
-                page.held = 0;
-            }
-            self.spare.push(page);
-        }
+    /// Drops the first page, which holds no payload.
+    fn drop_first(&mut self) {
+        let Some(cells) = self.pages.pop_front().and_then(|page| page.cells) else { return };
+        self.tables -= size_of::<Cells>();
+        self.spare_cells.keep(cells, |cells| cells.fill(Cell::Untouched));
     }
 
     /// The index of the page of `id`, and the place of `id` in this page.
@@ -245,25 +274,39 @@ impl<P: Payload> Symbols<P> {
         let at = (id - self.base()) as usize;
         (at / PAGE, at % PAGE)
     }
+}
 
-    /// The page of `id`, which is made if it does not exist, and the place of `id` in this page.
-    #[inline]
-    fn page_mut(&mut self, id: u64) -> Option<(&mut Page<P>, usize)> {
-        if id < self.origin || id >= self.end {
-            return None;
+impl<T> Spare<T> {
+    /// A table of this list, or a new one.
+    fn take(&mut self, new: impl FnOnce() -> T) -> Box<T> {
+        self.0.pop().unwrap_or_else(|| Box::new(new()))
+    }
+
+    /// Keeps `table` for later use, after `empty` has emptied it. Frees `table` if there are enough.
+    fn keep(&mut self, mut table: Box<T>, empty: impl FnOnce(&mut T)) {
+        if self.0.len() < SPARE {
+            empty(&mut table);
+            self.0.push(table);
         }
-        let (page, at) = self.index(id);
-        let (spare, present) = (&mut self.spare, &mut self.present);
-        let page = self.pages[page].get_or_insert_with(|| {
-            *present += 1;
-            spare.pop().unwrap_or_else(Page::untouched)
-        });
-        Some((page, at))
     }
 }
 
 impl<P> Page<P> {
-    fn untouched() -> Box<Page<P>> {
-        Box::new(Page { cells: [Cell::Untouched; PAGE], payloads: std::array::from_fn(|_| None), held: 0 })
+    /// The cells, which are made if they do not exist. `tables` counts the bytes of all tables.
+    #[inline]
+    fn cells_mut(&mut self, spare: &mut Spare<Cells>, tables: &mut usize) -> &mut Cells {
+        self.cells.get_or_insert_with(|| {
+            *tables += size_of::<Cells>();
+            spare.take(|| [Cell::Untouched; PAGE])
+        })
+    }
+
+    /// The payloads, like [`Page::cells_mut`].
+    #[inline]
+    fn payloads_mut(&mut self, spare: &mut Spare<Payloads<P>>, tables: &mut usize) -> &mut Payloads<P> {
+        self.payloads.get_or_insert_with(|| {
+            *tables += size_of::<Payloads<P>>();
+            spare.take(|| std::array::from_fn(|_| None))
+        })
     }
 }

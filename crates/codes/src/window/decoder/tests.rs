@@ -252,10 +252,28 @@ fn a_jump_takes_memory_for_what_arrived() {
         decoder.advance_to(base);
         decoder.keep_from(base);
     }
-    // A list of 1024 absent pages, and a few pages.
+    // A list of empty pages, and a few pages.
     assert!(decoder.bytes() < 20_000, "{} bytes", decoder.bytes());
     assert_eq!((decoder.undecoded(), decoder.counters().given_up, decoder.start()), (0, 500 * 65_535, base));
     assert!(decoder.is_given_up(base - 2) || decoder.is_decoded(base - 2));
+}
+
+#[test]
+fn freed_payloads_take_no_memory() {
+    let limits = Limits { ahead: 1 << 16, history: 1 << 16, ..Limits::default() };
+    let mut decoder: Decoder<Symbol> = Decoder::new(0, limits);
+    // The first symbol is missing, so the records of all others stay.
+    for id in 1..1 << 16 {
+        assert_eq!(decoder.source(id, symbol(1)), Arrival::Innovative);
+    }
+    drain(&mut decoder);
+    let held = decoder.bytes();
+    decoder.keep_from(1 << 16);
+    assert!(decoder.bytes() < 13 << 16 && decoder.bytes() < held / 4, "{} of {held} bytes", decoder.bytes());
+    // The symbols are still known, and new payloads find their place.
+    assert_eq!((decoder.undecoded(), decoder.source(40_000, symbol(1))), (1, Arrival::Duplicate));
+    assert_eq!((decoder.source(0, symbol(1)), decoder.undecoded()), (Arrival::Innovative, 0));
+    assert!(decoder.bytes() < 20_000, "{} bytes", decoder.bytes());
 }
 
 #[test]
