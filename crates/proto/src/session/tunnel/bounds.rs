@@ -43,11 +43,12 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// Frees memory. The stored repairs and the history of known symbols are discarded, packets
-    /// that wait for earlier packets are delivered, and half of the ingress queue is dropped. From
-    /// now on the coding window of this end grows only while the session holds less than `share` bytes.
+    /// that wait for earlier packets are delivered, half of the ingress queue is dropped, and datagrams
+    /// whose fate is known are forgotten. From now on the coding window of this end grows only while the session holds less than `share` bytes.
     pub fn shrink(&mut self, share: usize) {
         self.receiver.shrink();
         self.ingress.shrink_to(self.ingress.backlog().1 / 2);
+        self.sent_history.shrink();
         self.memory_limit = Some(share);
     }
 
@@ -142,6 +143,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A lost datagram at the front of the history keeps those behind it, until memory is short.
+    #[test]
+    fn a_shrunk_session_forgets_datagrams_whose_fate_is_known() {
+        let rate = RateMode::Fixed(Rate::from_bps(100_000_000));
+        let config = TunnelConfig { rate, ..TunnelConfig::default() };
+        let mut ends: [Tunnel<Symbol>; 2] = [1, 2].map(|seed| Tunnel::new(Time::ZERO, config.clone(), seed));
+        let mut packet = vec![0; 1_000];
+        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        let mut sent = 0;
+        for ms in 0..700 {
+            let now = Time::from_millis(ms);
+            if ms < 500 {
+                (0..5).for_each(|_| ends[0].handle_inner(now, Symbol::from_slice(&packet)));
+            }
+            exchange(now, &mut ends, |side| {
+                sent += u32::from(side == 0);
+                side == 1 || sent != 10
+            });
+            if ms == 450 {
+                let before = ends[0].sent_history.len();
+                ends[0].shrink(100_000_000);
+                let after = ends[0].sent_history.len();
+                assert!(before > 2_000 && after < 100, "{before} {after}");
+            }
+        }
+        let status = ends[0].status();
+        assert_eq!((status.outstanding.0, status.given_up), (0, 0));
+        assert_eq!(ends[0].sent_history.losses().0, 1);
     }
 
     /// The receiver frees the known symbols between the holes. Repairs of ranges are then of no use.

@@ -4,6 +4,7 @@
 //! derives round-trip times, one-way delays and delivery-rate samples. Rate samples use the receiver's clock, so lost
 //! reports and reports that arrive together do not disturb the samples.
 
+mod forget;
 mod samples;
 
 use crate::control::rate::{GainClass, Report};
@@ -21,19 +22,6 @@ use std::time::Duration;
 /// 3. With half the value, more reordered datagrams are declared lost. With double the value, losses are detected
 /// later, and more losses at the end of a burst are left to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
-
-/// Limit on the number of datagrams in the history whose fates are known.
-///
-/// A peer that repeats an old report would otherwise keep the history from forgetting. An honest peer's reports let the
-/// history forget each datagram about a second after it left, so the limit matters above 200 000 datagrams a second.
-/// Half the value takes notice of fewer late arrivals on faster paths. Double the value lets a hostile peer hold twice
-/// the memory: one entry takes 64 bytes.
-const MAX_SETTLED: u64 = 200_000;
-
-/// The longest time that the history keeps a datagram whose fate no longer matters: a report of this end, or a datagram
-/// whose fate is known. Half the value may miss that a datagram was not lost but delayed by 30 s. Double the value
-/// keeps twice as many reports of a session in which only the peer sends data.
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel that supplied this
 /// content.
@@ -455,46 +443,6 @@ impl SentHistory {
                 (fate, _) => settle(fate == Fate::Lost, record.bytes),
             }
             self.settled_to = self.settled_to.max(self.first) + 1;
-        }
-    }
-
-    /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4 srtt, 1 s) after it
-    /// left, because it may still arrive. The datagram in `largest` stays too. At most [`MAX_SETTLED`] stay.
-    fn forget(&mut self, now: Time) {
-        let keep = (4 * self.srtt()).max(Duration::from_secs(1));
-        while self.first < self.settled_to {
-            match self.records.front() {
-                Some(r) if r.fate == Fate::Received || r.content == Content::Skipped || now.since(r.sent) > keep => {
-                    if self.largest.is_some_and(|l| l.number == self.first) {
-                        break;
-                    }
-                    self.records.pop_front();
-                    self.first += 1;
-                }
-                _ => break,
-            }
-        }
-        self.bound();
-    }
-
-    /// Removes the datagrams at the front that left longer than [`LONGEST`] ago and whose fate no longer matters. A
-    /// peer that sends no reports does not keep the history from forgetting.
-    fn forget_old(&mut self, now: Time) {
-        let matters = |record: &Record| record.fate == Fate::Unknown && record.content != Content::Feedback;
-        while self.records.front().is_some_and(|first| !matters(first) && now.since(first.sent) > LONGEST) {
-            self.records.pop_front();
-            self.first += 1;
-        }
-    }
-
-    /// Removes the oldest settled datagrams above [`MAX_SETTLED`].
-    fn bound(&mut self) {
-        while self.settled_to.saturating_sub(self.first) > MAX_SETTLED && self.records.pop_front().is_some() {
-            self.first += 1;
-        }
-        self.arrived.remove_before(self.first);
-        while self.bases.get(1).is_some_and(|(from, _)| *from <= self.first) {
-            self.bases.pop_front();
         }
     }
 }

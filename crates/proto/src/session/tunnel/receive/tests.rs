@@ -39,14 +39,14 @@ fn sources_far_ahead_take_no_memory() {
     }
     assert_eq!(receiver.counts.beyond, 499, "only the first source is within the window");
     assert!(receiver.backlog().0 < LIMIT as usize);
-    assert!(receiver.bytes() < 20_000, "{} bytes", receiver.bytes());
+    assert!(receiver.bytes() < 30_000, "{} bytes", receiver.bytes());
     assert_eq!(receiver.missing.ranges().count(), 1);
     // Repairs far ahead.
     for last in [1 << 17, 1 << 40, u64::MAX] {
         receiver.repair(Time::ZERO, &Members::one(last), &Coding::Seed(1), Length(60));
     }
     assert_eq!(receiver.counts.beyond, 502);
-    assert!(receiver.bytes() < 20_000);
+    assert!(receiver.bytes() < 30_000);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_window_that_jumps_takes_no_work_per_symbol() {
         base += 65_500;
         receiver.window(Time::ZERO, &window(base));
         assert_eq!((receiver.end(), receiver.backlog().0), (base, 0));
-        assert!(receiver.bytes() < 20_000);
+        assert!(receiver.bytes() < 30_000);
     }
     assert_eq!(receiver.counts.given_up, base);
     receiver.window(Time::ZERO, &window(base + u64::from(LIMIT) + 1));
