@@ -76,7 +76,7 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	cargo run --release --locked -p ripstop-net --example cpu -- $(TARGET)/release/ripstop $(OLD)
 	cargo test --release --locked -p ripstop-proto --test many_peers -- --nocapture
 
-sensitivity: ## run the table of shares with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (30 minutes)
+sensitivity: ## run the table of shares with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (an hour)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-sim --example sensitivity
 	$(TARGET)/release/examples/sensitivity constants > docs/contributors/sensitivity.md

@@ -20,6 +20,20 @@ pub(crate) enum Figure {
     File,
 }
 
+impl Figure {
+    /// The meaning and the unit.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Figure::Share => "goodput, as a share of the rate that the link carries after its losses",
+            Figure::Part => "part of the tunnel's flow in the goodput of all flows",
+            Figure::Jain => "Jain's fairness index",
+            Figure::Step => "goodput 4 to 10 s after a step, as a share of the rate after the step",
+            Figure::Tail => "99th percentile of the time of a request, s",
+            Figure::File => "median time of the first megabyte, s",
+        }
+    }
+}
+
 /// One cell of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
@@ -253,6 +267,11 @@ fn tails(all: &mut Vec<Cell>, tuning: &str) {
 }
 
 impl Cell {
+    /// Changes the seed of the runs.
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        self.scenario = self.scenario.replacen("seed = 3", &format!("seed = {seed}"), 1);
+    }
+
     /// Runs the cell.
     ///
     /// # Errors

@@ -16,6 +16,12 @@ use cells::{Cell, Figure, cells};
 use ripstop_proto::control::rate::Tuning;
 use std::collections::BTreeMap;
 
+/// Seeds that show what chance changes. The cells have another seed.
+const OTHER_SEEDS: [u64; 3] = [4, 5, 6];
+/// The least change of a group's figure that the page shows. Half the value shows changes that nobody
+/// notices. Double the value hides changes of single cells.
+const LEAST_CHANGE: f64 = 0.01;
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
@@ -93,34 +99,73 @@ fn in_parallel(cells: &[Cell]) -> Vec<Result<ripstop_sim::scenario::ScenarioRepo
     results.into_iter().map(|slot| take(slot).unwrap_or_else(|| Err("the cell did not run".to_owned()))).collect()
 }
 
-/// Prints the page: for each constant and factor, the mean of each row, and its change.
+/// Prints the page: the groups of cells with the defaults, and what each constant changes.
 fn constants() -> Result<(), String> {
-    let base = means(&cells(""))?;
-    let groups: Vec<&str> = base.keys().copied().collect();
-    println!("# Sensitivity of the rate controller's constants\n");
-    println!("For contributors who change a constant of the rate controller.\n");
-    println!("`make sensitivity` wrote this page. A row has the table of shares with one constant at half (/2) or");
-    println!("double (x2) its value. For a *gain*, the difference from 1 is halved or doubled. A figure is the mean");
-    println!("of a group of cells, as a difference from the first row. A difference below .010 is left out.\n");
-    println!("| constant | value | {} |", groups.join(" | "));
-    println!("|---|---|{}", "---|".repeat(groups.len()));
-    let row = |figures: &BTreeMap<&str, f64>| groups.iter().map(|g| format!("{:.3}", figures[g])).collect::<Vec<_>>();
-    println!("| defaults | | {} |", row(&base).join(" | "));
+    let all = cells("");
+    let base = means(&all)?;
+    let mut chance: BTreeMap<&str, f64> = BTreeMap::new();
+    for seed in OTHER_SEEDS {
+        let mut others = all.clone();
+        others.iter_mut().for_each(|cell| cell.set_seed(seed));
+        for (group, figure) in means(&others)? {
+            let most = chance.entry(group).or_default();
+            *most = most.max((figure - base[group]).abs());
+        }
+    }
+    println!("{HEAD}");
+    for (group, figure) in &base {
+        let meaning = all.iter().find(|cell| cell.group == *group).map_or("", |cell| cell.figure.meaning());
+        println!("| {group} | {meaning} | {figure:.3} | {:.3} |", chance[group]);
+    }
+    println!("{TABLE}");
+    let mut silent = Vec::new();
     for field in Tuning::FIELDS {
+        let mut acts = false;
         for (factor, sign) in [(0.5, "/2"), (2.0, "x2")] {
             let value = field.scaled(factor);
             eprintln!("{} {value}", field.name);
             let figures = means(&cells(&tuning(&format!("{}={value}", field.name))))?;
-            let differences: Vec<String> = groups
-                .iter()
-                .map(|group| figures[group] - base[group])
-                .map(|difference| if difference.abs() < 0.01 { String::new() } else { format!("{difference:+.3}") })
+            let changes = figures.iter().map(|(group, figure)| (*group, figure - base[group]));
+            let changes: Vec<String> = changes
+                .filter(|(group, change)| change.abs() >= chance[group].max(LEAST_CHANGE))
+                .map(|(group, change)| format!("{group} {change:+.3}"))
                 .collect();
-            println!("| `{}` {sign} | {value:.4} {} | {} |", field.name, field.unit, differences.join(" | "));
+            acts |= !changes.is_empty();
+            println!("| `{}` {sign} | {value:.4} {} | {} |", field.name, field.unit, changes.join(", "));
         }
+        if !acts {
+            silent.push(format!("`{}`", field.name));
+        }
+    }
+    if !silent.is_empty() {
+        println!("\nConstants that change no group: {}.", silent.join(", "));
+        println!("{FOOT}");
     }
     Ok(())
 }
+
+const HEAD: &str = "\
+# Sensitivity of the rate controller's constants
+
+For contributors who change a constant of the rate controller. `make sensitivity` wrote this page.
+
+A *group* is a set of simulated cells, and its figure is the mean of their figures. `cells.rs` in
+`crates/sim/examples/sensitivity` has the links. *Chance* is the largest change of the figure with three other seeds.
+
+| group | figure | with the defaults | chance |
+|---|---|---|---|";
+
+const TABLE: &str = "
+A row of the next table has one constant at half (/2) or double (x2) its value. For a *gain*, the difference from 1 is
+halved or doubled. The row lists the groups whose figure changes by at least .010 and by at least chance.
+
+| constant | value | changes |
+|---|---|---|";
+
+const FOOT: &str = "
+Half and double the value of such a constant leave these groups as they are. Its description in
+`crates/proto/src/control/rate/fair/tuning.rs` names the paths on which the constant acts, such as paths of a few
+milliseconds, policers, and paths whose delay changes.";
 
 /// The mean figure of each group.
 fn means(cells: &[Cell]) -> Result<BTreeMap<&'static str, f64>, String> {
