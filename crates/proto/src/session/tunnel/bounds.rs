@@ -99,25 +99,38 @@ mod tests {
     use ripstop_codes::Symbol;
     use std::time::Duration;
 
+    /// An inner UDP packet.
+    fn udp_packet(len: usize) -> Symbol {
+        let mut packet = vec![0; len];
+        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        Symbol::from_slice(&packet)
+    }
+
+    /// Two ends that send at 100 Mbit/s.
+    fn ends(deadline: Option<Duration>) -> [Tunnel<Symbol>; 2] {
+        let rate = RateMode::Fixed(Rate::from_bps(100_000_000));
+        let config = TunnelConfig { rate, deadline, ..TunnelConfig::default() };
+        [1, 2].map(|seed| Tunnel::new(Time::ZERO, config.clone(), seed))
+    }
+
     /// The sending half takes `share` bytes with all that it keeps for each packet, also for small packets.
     #[test]
     fn a_shrunk_session_keeps_its_share() {
         const SHARE: usize = 400_000;
         let rate = RateMode::Fixed(Rate::from_bps(1_000_000_000));
         let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig { rate, ..TunnelConfig::default() }, 1);
-        let mut packet = vec![0; 61];
-        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        let packet = udp_packet(61);
         tunnel.shrink(SHARE);
         // A full queue does not stop the sending half.
         for _ in 0..3_000 {
-            tunnel.handle_inner(Time::ZERO, Symbol::from_slice(&packet));
+            tunnel.handle_inner(Time::ZERO, packet.clone());
         }
         assert!(tunnel.memory() > SHARE && tunnel.poll_transmit(Time::from_millis(1)).is_some());
         let mut most = 0;
         for us in 0..20_000 {
             let now = Time::from_micros(1_000 + 10 * us);
             if tunnel.backlog_packets() < 10 {
-                tunnel.handle_inner(now, Symbol::from_slice(&packet));
+                tunnel.handle_inner(now, packet.clone());
             }
             while tunnel.poll_transmit(now).is_some() {}
             most = most.max(tunnel.window_bytes());
@@ -148,16 +161,12 @@ mod tests {
     /// A lost datagram at the front of the history keeps those behind it, until memory is short.
     #[test]
     fn a_shrunk_session_forgets_datagrams_whose_fate_is_known() {
-        let rate = RateMode::Fixed(Rate::from_bps(100_000_000));
-        let config = TunnelConfig { rate, ..TunnelConfig::default() };
-        let mut ends: [Tunnel<Symbol>; 2] = [1, 2].map(|seed| Tunnel::new(Time::ZERO, config.clone(), seed));
-        let mut packet = vec![0; 1_000];
-        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        let (mut ends, packet) = (ends(None), udp_packet(1_000));
         let mut sent = 0;
         for ms in 0..700 {
             let now = Time::from_millis(ms);
             if ms < 500 {
-                (0..5).for_each(|_| ends[0].handle_inner(now, Symbol::from_slice(&packet)));
+                (0..5).for_each(|_| ends[0].handle_inner(now, packet.clone()));
             }
             exchange(now, &mut ends, |side| {
                 sent += u32::from(side == 0);
@@ -178,16 +187,12 @@ mod tests {
     /// The receiver frees the known symbols between the holes. Repairs of ranges are then of no use.
     #[test]
     fn a_receiver_that_has_freed_its_memory_gets_repairs_of_listed_holes() {
-        let rate = RateMode::Fixed(Rate::from_bps(100_000_000));
-        let config = TunnelConfig { rate, deadline: Some(Duration::from_secs(30)), ..TunnelConfig::default() };
-        let mut ends: [Tunnel<Symbol>; 2] = [1, 2].map(|seed| Tunnel::new(Time::ZERO, config.clone(), seed));
-        let mut packet = vec![0; 1_000];
-        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        let (mut ends, packet) = (ends(Some(Duration::from_secs(30))), udp_packet(1_000));
         let mut sent = 0;
         for ms in 0..2_000 {
             let now = Time::from_millis(ms);
             if ms < 30 {
-                (0..10).for_each(|_| ends[0].handle_inner(now, Symbol::from_slice(&packet)));
+                (0..10).for_each(|_| ends[0].handle_inner(now, packet.clone()));
             }
             // Two of three symbols are lost, and then all repairs until the receiver frees its memory.
             exchange(now, &mut ends, |side| {
