@@ -275,7 +275,7 @@ fn a_constant_of_the_controller_can_be_changed_in_a_scenario() {
         (competitions(&report), rates(&report))
     };
     // Competitions begin before the measured time. Drops that no probe provoked may still begin one.
-    let (default, rarely) = (with(""), with("tuning = { compete-after = 1e6, crowd-window = 1e-3, crowded = 2 }"));
+    let (default, rarely) = (with(""), with("tuning = { compete-after = 1e6, crowd-window = 1e-3 }"));
     assert!(default.1[0] > 3.0 * rarely.1[0], "seed 5: {default:?} {rarely:?}");
     let text = [&link(40, "queue = \"500kB\"")[..], &tunnel("t", "tuning = { probe = 1 }")].concat();
     let error = match Scenario::parse(&text) {

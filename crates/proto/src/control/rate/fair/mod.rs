@@ -280,7 +280,7 @@ impl Fair {
         let gain = match self.state {
             State::Startup | State::Drain => self.tuning.startup_gain,
             State::Down | State::Cruise | State::LossTest(_) => self.tuning.window_gain,
-            State::Up => (self.probe.gain(&self.tuning) + self.tuning.probe_room).max(self.tuning.window_gain),
+            State::Up => self.probe.gain(&self.tuning).max(self.tuning.window_gain),
             State::Test(test) => return test.flight as u64,
             State::Compete => {
                 let window = self.competition.map_or(0.0, |c| c.cubic.get()).max(2.0 * path.packet);
@@ -364,9 +364,7 @@ impl Fair {
         let probing = matches!(self.state, State::Up | State::Down | State::Test(_));
         let standing = round.min_queue.is_finite() && round.min_queue > self.path.short_queue(&self.tuning) && calm;
         let twice = self.rounds.standing && standing;
-        let competing = matches!(self.state, State::Compete);
-        let long = standing && self.path.is_long(round.min_queue, &self.tuning);
-        self.rounds.set_standing(standing, long, calm && !probing && !competing);
+        self.rounds.standing = standing;
         if matches!(self.state, State::Startup) {
             if self.startup.end_round(round, &mut self.path, &self.tuning) {
                 self.enter(State::Drain);

@@ -57,8 +57,6 @@ pub(super) struct Rounds {
     pub(super) now: Round,
     /// Whether a queue stood for the whole last round.
     pub(super) standing: bool,
-    /// The share of recent rounds in which a queue stood: a mean over about 12 rounds.
-    pub(super) crowded: f64,
     /// Two events of losses in a long queue, the newest first. `None`: no such event.
     events: [Option<Event>; 2],
     /// Recent rounds with losses while the queue was short, and while it may have dropped packets.
@@ -67,15 +65,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub(super) fn new() -> Rounds {
-        Rounds {
-            count: 0,
-            end: 0,
-            now: Round::EMPTY,
-            standing: false,
-            crowded: 0.0,
-            events: [None; 2],
-            lossy: [0.0; 2],
-        }
+        Rounds { count: 0, end: 0, now: Round::EMPTY, standing: false, events: [None; 2], lossy: [0.0; 2] }
     }
 
     /// Adds a report. `drops`: the queue may have dropped packets. `queue`: the queueing delay, s. `unsure`: the report's
@@ -118,19 +108,9 @@ impl Rounds {
         dropping >= short
     }
 
-    /// Records whether a queue stood in the round that has ended, and whether the queue was so `long` that others may
-    /// have kept it. `counts`: the round says something of the standing queue, because no probe disturbed it.
-    pub(super) fn set_standing(&mut self, standing: bool, long: bool, counts: bool) {
-        self.standing = standing;
-        if counts {
-            self.crowded += (f64::from(u8::from(long)) - self.crowded) / 12.0;
-        }
-    }
-
     /// Forgets what spoke for others on the path: a queue test has shown that the queue was the
     /// sender's own.
     pub(super) fn forget_crowding(&mut self) {
-        self.crowded = 0.0;
         self.events = [None; 2];
     }
 

@@ -100,8 +100,8 @@ impl Fair {
         self.cut(report.now, self.tuning.cut * self.path.bandwidth.max(share));
     }
 
-    /// Handles losses in a long queue, those after a probe included: competes if such losses come
-    /// again soon on a crowded path. `unprovoked`: no probe caused the losses, and the path has no random loss.
+    /// Handles losses in a long queue, those after a probe included: competes if unprovoked losses come soon after
+    /// others. `unprovoked`: no probe caused the losses, and the path has no random loss.
     pub(super) fn on_crowding(&mut self, report: &Report, lost: u32, unprovoked: bool) {
         if self.mode == Mode::Scavenge {
             self.scavenge.back_off(report.now, self.path.srtt);
@@ -111,10 +111,10 @@ impl Fair {
         let left = self.left.filter(|left| unprovoked && left.managed);
         if let Some(competition) = left.and_then(|left| left.again(report.now, &self.path, &self.tuning)) {
             self.start_competition(competition);
-        } else if again && (unprovoked || self.rounds.crowded >= self.tuning.crowded) {
+        } else if again && unprovoked {
             self.compete(report.now, self.tuning.cubic_beta * self.path.bandwidth * self.path.srtt);
             if let Some(competition) = &mut self.competition {
-                competition.managed = unprovoked;
+                competition.managed = true;
             }
         }
     }

@@ -210,12 +210,6 @@ tuning! {
     /// A CUBIC flow fills a short buffer again within this time. Half the value misses slow CUBIC
     /// flows. Double the value competes after unrelated events.
     crowd_window, "crowd-window": 10.0, "s";
-    /// Two such events start a competition if the queue stood in at least this share of recent
-    /// rounds.
-    ///
-    /// Half the value competes on a policed path. Double the value would never compete in short
-    /// buffers.
-    crowded, "crowded": 0.5, "share of rounds";
     /// The window that remains after a congestion event in a competition.
     ///
     /// CUBIC keeps 0.7. The tunnel's headers, its queue tests and the reaction of the inner TCP cost a part of its
@@ -271,10 +265,6 @@ tuning! {
     ///
     /// Half the value yields more slowly to others. Double the value lets the path run idle when the queue goes.
     yield_most, "yield-most": 0.3, "share of the rate";
-    /// During a probe, the window exceeds the gain by this share of the bandwidth-delay product.
-    ///
-    /// Half the value makes the window end a probe. Double the value has no effect while the pacing gain holds.
-    probe_room, "probe-room": 0.25, "share of the window";
     /// A probe ends when the queue is longer than this time plus `probe-queue-part`.
     ///
     /// Half the value ends probes for jitter. Double the value makes longer queues on short paths.
