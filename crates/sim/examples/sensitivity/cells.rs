@@ -269,7 +269,9 @@ fn tails(all: &mut Vec<Cell>, tuning: &str) {
 impl Cell {
     /// Changes the seed of the runs.
     pub(crate) fn set_seed(&mut self, seed: u64) {
-        self.scenario = self.scenario.replacen("seed = 3", &format!("seed = {seed}"), 1);
+        let changed = self.scenario.replacen("seed = 3\n", &format!("seed = {seed}\n"), 1);
+        assert_ne!(changed, self.scenario, "the scenario of each cell must have the line `seed = 3`");
+        self.scenario = changed;
     }
 
     /// Runs the cell.
