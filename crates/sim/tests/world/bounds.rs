@@ -78,7 +78,7 @@ fn compare(activity: &Activity, k: u32, x: &[f64], means: &[f64], time: f64) -> 
 #[test]
 fn ideal_csma_carries_on_each_link_what_the_chain_says() {
     let exchange = paper();
-    for nodes in 5..=10usize {
+    for nodes in [5, 7, 10usize] {
         for law in [PacketTimes::Constant, PacketTimes::Exponential] {
             // Unequal attempt ratios between 0.6 and 4.2, and unequal packet times.
             let x: Vec<f64> = (0..nodes).map(|i| 0.6 + 0.9 * ((i * 3) % 5) as f64).collect();
