@@ -1,6 +1,7 @@
 //! Runs one hostile session past its end and judges it. Each property that does not hold becomes a
 //! fault.
 
+use super::allowances::SETTLING_TIME;
 use super::attacker::{Attacker, STEP};
 use super::findings::guarded;
 use super::links::configured;
@@ -11,11 +12,6 @@ use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
 use ripstop_proto::secure::{PeerId, Rejected, SecureConfig, silence_limit};
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
-
-/// How long a session may take to come to rest after its sources have ended. Half the value may
-/// report slow but healthy sessions as faults. Double the value takes longer, and hides sessions
-/// that come to rest late.
-const SETTLING_TIME: Duration = Duration::from_secs(60);
 
 /// The virtual time between two checks of a session's memory and progress. Half the value checks twice as often and
 /// takes longer. Double the value may miss short violations.
@@ -70,8 +66,9 @@ pub(crate) struct Outcome {
     /// Whether no handshake completed until shortly before the end, although both ends sent enough handshake messages.
     /// This is possible without a fault: a loss burst has a length in packets, so it can last long on an idle link.
     pub(crate) unconnected: bool,
-    /// Whether both ends moved on a path with heavy loss, and an end stayed unreachable, although both ends sent enough
-    /// handshake messages. In seed 151543, links that lose 31 and 55 % lose 11 responses in a row.
+    /// Whether ends moved on a path with heavy loss, and an end stayed unreachable, although both ends sent enough
+    /// handshake messages. In seed 151543, links that lose 31 and 55 % lose 11 responses in a row. In seed 332412, an end
+    /// moves, then its keys expire, and links that lose 56 and 55 % lose all 12 responses.
     pub(crate) unreachable: bool,
     /// Whether an end moved and then had nothing to send, so that the other end cannot learn the new address. In seed
     /// 159929, a clock jump makes an end forget its keys before it moves.
@@ -132,8 +129,11 @@ impl HostileScenario {
         let mut watch = Watch::default();
         let mut attacker = self.attack.map(|plan| Attacker::new(plan, &mut world, seed));
         // The clock of a world stands at its last event, so the times of the checks are counted here.
-        let mut until = Time::ZERO;
-        while until < self.stop + SETTLING_TIME {
+        let (mut until, mut end) = (Time::ZERO, Time::NEVER);
+        while until < end {
+            if until >= self.stop && end == Time::NEVER {
+                end = self.stop + self.settling_time(&world);
+            }
             let mut step = until;
             until += CHECK_INTERVAL;
             if let Some(attacker) = attacker.as_mut().filter(|_| step < self.stop) {
@@ -305,8 +305,18 @@ impl HostileScenario {
         use EndpointEvent::{Connected, Reachable, Unreachable};
         let state = |event: &EndpointEvent| matches!(event, Connected { .. } | Reachable { .. } | Unreachable { .. });
         let is_unreachable = |side| matches!(last_event(world, side, state), Some((_, Unreachable { .. })));
-        let may_fail = self.both_move.is_some() && self.loss > CALM_LOSS;
+        let may_fail = self.loss > CALM_LOSS && (self.both_move.is_some() || self.moves_without_keys());
         may_fail && Side::BOTH.into_iter().any(is_unreachable) && tried_enough(world)
+    }
+
+    /// Whether an end moves whose keys then expire by a jump of its clock. Only a handshake tells the other end the new
+    /// address.
+    fn moves_without_keys(&self) -> bool {
+        let life = SecureConfig::default().reject_after;
+        self.mishaps.iter().any(|(jump, side, mishap)| {
+            let expires = matches!(mishap, Mishap::ClockJump(by) if *by > life);
+            expires && self.mishaps.iter().any(|(at, end, other)| (end, *other) == (side, Mishap::Roam) && at <= jump)
+        })
     }
 
     /// Whether `side` had a session for long enough before its sources ended, and no end restarted meanwhile. Otherwise
@@ -379,17 +389,6 @@ impl HostileScenario {
         all
     }
 
-    /// The longest stall that heavy loss, a slow path and a handshake may cause after an
-    /// interruption.
-    fn longest_excusable_stall(&self) -> Duration {
-        Duration::from_secs(10) + 20 * self.rtt()
-    }
-
-    /// The longest round-trip time without queues.
-    fn rtt(&self) -> Duration {
-        self.links.iter().map(|link| link.delay.duration() + link.jitter.duration()).sum()
-    }
-
     /// The end of the last interruption that began at or before `now`. `tried`: when the left end first had something to
     /// send after both ends had moved.
     pub(crate) fn last_interruption_end(&self, now: Time, tried: Option<Time>) -> Time {
@@ -409,7 +408,7 @@ impl HostileScenario {
             silence_limit(self.rtt()) + secure.unreachable_after + CHECK_INTERVAL + secure.max_retry.mul_f64(1.25);
         let lost = self.both_move.map(|at| match tried {
             Some(tried) => (at, tried.since(at) + found),
-            None => (at, (self.stop + SETTLING_TIME).since(at)),
+            None => (at, self.latest_end().since(at)),
         });
         cuts.chain(mishaps)
             .chain(lost)
