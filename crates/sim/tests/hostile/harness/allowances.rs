@@ -3,7 +3,6 @@
 use super::scenario::{HostileScenario, HostileWorld, Side};
 use ripstop_base::Time;
 use ripstop_link::LinkConfig;
-use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
 /// How long a session may take to come to rest after its sources have ended, if nothing waits at that moment. Half the
@@ -25,7 +24,7 @@ impl HostileScenario {
     /// first windows of both ends fill the queue, and what is lost from them is sent again. In seed 338143, a path of
     /// 109 kbit/s holds 8 kB.
     pub(super) fn longest_excusable_stall(&self) -> Duration {
-        let first = TunnelConfig::default().tuning.initial_window * f64::from(self.config.path_mtu);
+        let first = self.config.tuning.initial_window * f64::from(self.config.path_mtu);
         Duration::from_secs(10) + 20 * self.rtt() + self.time_for(first)
     }
 
