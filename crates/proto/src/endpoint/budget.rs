@@ -69,6 +69,11 @@ impl MemoryBudget {
         self.total > self.limit - self.limit / 8
     }
 
+    /// The bytes above the limit.
+    pub(super) fn excess(&self) -> usize {
+        self.total.saturating_sub(self.limit)
+    }
+
     /// The fair share of one of `sessions`, bytes.
     pub(super) fn share(&self, sessions: usize) -> usize {
         self.limit / sessions.max(1)

@@ -22,25 +22,38 @@ impl Endpoint {
     }
 
     /// Shrinks the sessions that hold most above their fair share, until the total is 7/8 of the
-    /// budget or no session is above its share.
+    /// budget or no session is above its share. If the total is above the budget all the same, the sessions whose peers are
+    /// silent give up packets.
     fn shrink_sessions(&mut self) {
         let sessions = self.paths.iter().flatten().filter(|path| path.tunnel.is_some()).count();
         let share = self.memory.share(sessions);
         let mut above: Vec<(usize, PeerId)> =
             self.paths.iter().flatten().filter(|path| path.memory > share).map(|path| (path.memory, path.id)).collect();
         above.sort_unstable();
-        for (_, peer) in above.into_iter().rev() {
-            if !self.memory.is_above_aim() {
-                break;
+        let above: Vec<PeerId> = above.into_iter().rev().map(|(_, peer)| peer).collect();
+        for peer in &above {
+            if self.memory.is_above_aim() {
+                self.counters.shrunk += 1;
+                self.free(*peer, |path| path.shrink(share));
             }
-            let Some(path) = get(&mut self.paths, peer) else { continue };
-            path.shrink(share);
-            self.counters.shrunk += 1;
-            let held = path.held();
-            self.memory.note(std::mem::replace(&mut path.memory, held), held);
-            self.mark_ready(peer);
+        }
+        // What can be freed without a loss is freed.
+        for peer in &above {
+            let excess = self.memory.excess();
+            if excess > 0 {
+                self.free(*peer, |path| path.cut_window(share.max(path.memory.saturating_sub(excess))));
+            }
         }
         self.memory.checked();
+    }
+
+    /// Frees memory of a peer's session, and updates the memory budget.
+    fn free(&mut self, peer: PeerId, free: impl FnOnce(&mut PeerPath)) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        free(path);
+        let held = path.held();
+        self.memory.note(std::mem::replace(&mut path.memory, held), held);
+        self.mark_ready(peer);
     }
 }
 
@@ -68,6 +81,13 @@ impl PeerPath {
         }
         if let Some(early) = &mut self.early_acks {
             early.set_limit(Some(share));
+        }
+    }
+
+    /// See [`Tunnel::cut_window`].
+    pub(super) fn cut_window(&mut self, most: usize) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.cut_window(most);
         }
     }
 

@@ -4,6 +4,7 @@ mod classes;
 mod liar;
 #[path = "../common/network.rs"]
 mod network;
+mod silent;
 mod world;
 
 use ripstop_base::Seed;

@@ -52,6 +52,22 @@ impl<P: InnerPacket> Tunnel<P> {
         self.memory_limit = Some(share);
     }
 
+    /// During a silence, gives up the oldest symbols of the coding window until the session holds at most `most` bytes.
+    /// Without a silence, reports and the deadline empty the window soon, so nothing is given up.
+    pub fn cut_window(&mut self, most: usize) {
+        if self.silent_since().is_none() {
+            return;
+        }
+        let mut above = self.memory().saturating_sub(most);
+        while above > 0
+            && let Some(bytes) = self.sources.give_up_oldest()
+        {
+            above = above.saturating_sub(bytes + PACKET);
+            self.counts.given_up_for_memory += 1;
+            self.announce = true;
+        }
+    }
+
     /// Notes that a datagram of the peer has arrived, and drops its packet, because the peer's packets have caused too much
     /// work. If the datagram counted as lost, the peer would take the path to be worse than it is, and slow down.
     pub fn note_refused(&mut self, now: Time, number: u64, packet: &Packet<P>, bytes: u32, reception: Reception) {

@@ -257,10 +257,7 @@ impl<P: InnerPacket> Sources<P> {
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) -> bool {
         let before = self.given_up;
         while self.sources.front().is_some_and(|source| now.since(source.sent) > deadline) {
-            if self.sources[0].state != State::Known {
-                self.given_up += 1;
-            }
-            self.drop_first();
+            self.give_up_first();
         }
         self.given_up != before
     }
@@ -270,13 +267,15 @@ impl<P: InnerPacket> Sources<P> {
     pub(super) fn give_up_longer(&mut self, most: u32) -> bool {
         let before = self.given_up;
         let Some(last) = self.sources.iter().rposition(|source| source.bytes > most) else { return false };
-        for _ in 0..=last {
-            if self.sources[0].state != State::Known {
-                self.given_up += 1;
-            }
-            self.drop_first();
-        }
+        (0..=last).for_each(|_| self.give_up_first());
         self.given_up != before
+    }
+
+    /// Gives up the oldest symbol. Returns its length in bytes. `None`: the window is empty.
+    pub(super) fn give_up_oldest(&mut self) -> Option<usize> {
+        let bytes = self.sources.front()?.bytes as usize;
+        self.give_up_first();
+        Some(bytes)
     }
 
     /// When the deadline of the oldest symbol ends. `None`: the window is empty.
@@ -346,6 +345,12 @@ impl<P: InnerPacket> Sources<P> {
     }
 
     /// Removes the first symbol, which is decoded or given up.
+    /// Drops the oldest symbol, and counts it if it was not known to be received.
+    fn give_up_first(&mut self) {
+        self.given_up += u64::from(self.sources.front().is_some_and(|source| source.state != State::Known));
+        self.drop_first();
+    }
+
     fn drop_first(&mut self) {
         let Some(source) = self.sources.pop_front() else { return };
         self.held_bytes -= source.bytes as usize;

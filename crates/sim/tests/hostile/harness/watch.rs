@@ -77,12 +77,10 @@ fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String>
     .find_map(|(what, is, most)| (is > most).then(|| format!("{is} {what}; at most {most} are allowed")))
 }
 
-/// The memory budget that an end exceeds, in words. None if the end keeps its budget. The coding window of the honest peer
-/// may have filled the budget before the hostile peer connects, and the hostile peer may then fill its share, one half. In
-/// seed 325631, both ends have moved, so that the window stays.
+/// The memory budget that an end exceeds, in words. None if the end keeps its budget.
 fn exceeded_memory(scenario: &HostileScenario, world: &HostileWorld, side: Side) -> Option<String> {
     let plan = scenario.attack.filter(|plan| plan.victim == side)?;
     let held = world.world.endpoint_memory(side as usize);
-    let most = plan.memory + plan.memory / 2 + MEMORY_SLACK;
+    let most = plan.memory + MEMORY_SLACK;
     (held > most).then(|| format!("{held} bytes held; at most {most} are allowed"))
 }
