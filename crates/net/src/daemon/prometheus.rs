@@ -5,11 +5,13 @@
 
 use super::redundancy::ClassRedundancy;
 use super::status::{DaemonPeerStatus, DaemonStatus, SessionStatus};
+use crate::os::udp::UdpCounters;
 use std::fmt::{Display, Write};
 
 /// Renders `status` as a metrics page.
 pub fn render(status: &DaemonStatus) -> String {
     let mut page = Page::default();
+    page.socket(&status.udp);
     page.totals(status);
     page.peers(status);
     page.text
@@ -58,7 +60,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 33] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 34] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -85,6 +87,11 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 33] = [
     ),
     ("repairs_listed_total", "Times that the peer could not use repairs of ranges", |s| s.repairs_listed as f64),
     ("given_up_sending_total", "Symbols given up by the sender", |s| s.given_up_sending as f64),
+    (
+        "given_up_for_memory_total",
+        "Symbols given up by the sender because memory was short and the peer was silent",
+        |s| s.given_up_for_memory as f64,
+    ),
     ("received_datagrams_total", "Datagrams received", |s| s.datagrams_received as f64),
     ("received_sources_total", "Source symbols received directly", |s| s.sources_received as f64),
     ("recovered_total", "Source symbols recovered from repairs", |s| s.recovered as f64),
@@ -140,15 +147,37 @@ const CLASS_GAUGES: [Figure<ClassRedundancy>; 2] = [
 ];
 
 impl Page {
-    fn totals(&mut self, status: &DaemonStatus) {
-        let (udp, device, totals) = (&status.udp, &status.device, &status.totals);
-        let counters = [
+    fn socket(&mut self, udp: &UdpCounters) {
+        self.counters(&[
             ("udp_sent_datagrams_total", "Datagrams sent, all peers", udp.sent),
             ("udp_sent_bytes_total", "Bytes of datagrams sent, without headers", udp.sent_bytes),
+            ("udp_send_calls_total", "System calls that tried to send", udp.send_calls),
+            ("udp_segmented_total", "Datagrams sent together with others in one call (GSO)", udp.segmented),
             ("udp_too_large_total", "Datagrams larger than the first hop's MTU", udp.too_large),
             ("udp_refused_total", "Datagrams that the kernel refused", udp.refused),
             ("udp_received_datagrams_total", "Datagrams received", udp.received),
             ("udp_received_bytes_total", "Bytes of datagrams received, without headers", udp.received_bytes),
+            ("udp_receive_calls_total", "System calls that received datagrams", udp.receive_calls),
+            ("udp_coalesced_total", "Datagrams received together with others in one buffer (GRO)", udp.coalesced),
+            ("udp_stamped_total", "Datagrams received with the kernel's stamp of the arrival", udp.stamped),
+            (
+                "udp_control_truncated_total",
+                "Datagrams received without their mark CE, because other control data took its room",
+                udp.control_truncated,
+            ),
+        ]);
+    }
+
+    fn counters(&mut self, counters: &[(&str, &str, u64)]) {
+        for (name, help, value) in counters {
+            self.head(name, help, "counter");
+            self.line(name, &[], value);
+        }
+    }
+
+    fn totals(&mut self, status: &DaemonStatus) {
+        let (device, totals) = (&status.device, &status.totals);
+        let counters = [
             ("device_in_packets_total", "Packets read from the device", device.packets_in),
             ("device_in_bytes_total", "Bytes read from the device", device.bytes_in),
             (
@@ -195,10 +224,7 @@ impl Page {
             ("stamps_corrected_total", "Handshakes repeated with a larger stamp", totals.stamps_corrected),
             ("preshared_mismatches_total", "Handshakes with different pre-shared keys", totals.preshared_mismatches),
         ];
-        for (name, help, value) in counters {
-            self.head(name, help, "counter");
-            self.line(name, &[], value);
-        }
+        self.counters(&counters);
         self.head("rejected_total", "Received datagrams dropped, by reason", "counter");
         for (reason, count) in &status.rejected {
             self.line("rejected_total", &[("reason", reason.as_ref())], count);

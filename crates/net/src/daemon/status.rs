@@ -289,6 +289,8 @@ pub struct SessionStatus {
     pub queue_marked: u64,
     /// Symbols that the sender gave up.
     pub given_up_sending: u64,
+    /// Symbols among them that the sender gave up because memory was short and the peer was silent.
+    pub given_up_for_memory: u64,
     /// Datagrams received. Datagrams with the same number count as one.
     pub datagrams_received: u64,
     /// Source symbols received directly.
@@ -408,6 +410,7 @@ impl SessionStatus {
             ]),
             queue_marked: status.drops.marked,
             given_up_sending: status.given_up,
+            given_up_for_memory: sent.given_up_for_memory,
             datagrams_received: received.datagrams,
             sources_received: received.sources,
             recovered: received.recovered,
