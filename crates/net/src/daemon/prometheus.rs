@@ -162,7 +162,7 @@ impl Page {
             ("udp_stamped_total", "Datagrams received with the kernel's stamp of the arrival", udp.stamped),
             (
                 "udp_control_truncated_total",
-                "Datagrams received without their mark CE, because other control data took its room",
+                "Datagrams received whose control data was cut off, so that a mark CE may be missing",
                 udp.control_truncated,
             ),
         ]);

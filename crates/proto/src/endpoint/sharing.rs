@@ -11,9 +11,7 @@ impl Endpoint {
     /// Updates the memory budget after a change of a peer's session. Shrinks sessions if the budget
     /// is used up.
     pub(super) fn account(&mut self, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        let held = path.held();
-        self.memory.note(std::mem::replace(&mut path.memory, held), held);
+        self.measure(peer);
         if self.memory.is_exceeded() {
             self.shrink_sessions();
         } else if self.memory.recovered() {
@@ -37,7 +35,7 @@ impl Endpoint {
                 self.free(*peer, |path| path.shrink(share));
             }
         }
-        // What can be freed without a loss is freed.
+        // Nothing more can be freed without a loss.
         for peer in &above {
             let excess = self.memory.excess();
             if excess > 0 {
@@ -51,9 +49,15 @@ impl Endpoint {
     fn free(&mut self, peer: PeerId, free: impl FnOnce(&mut PeerPath)) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         free(path);
+        self.measure(peer);
+        self.mark_ready(peer);
+    }
+
+    /// Tells the memory budget what a peer's session holds now.
+    fn measure(&mut self, peer: PeerId) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
         let held = path.held();
         self.memory.note(std::mem::replace(&mut path.memory, held), held);
-        self.mark_ready(peer);
     }
 }
 

@@ -19,17 +19,13 @@ const INNER: usize = 1_000;
 /// The time between two inner packets: 50 Mbit/s.
 const EVERY: Duration = Duration::from_micros(160);
 
-/// The address of end `n` inside the tunnel. Number 0 is the hub.
-fn inside(n: usize) -> [u8; 4] {
-    [10, 77, 0, n as u8]
-}
-
+/// The settings of end `n` as a peer. Number 0 is the hub.
 fn peer(seed: Seed, n: usize) -> PeerConfig {
     PeerConfig {
         public: private(seed, n).public(),
         preshared: None,
         endpoint: Some(address(n as u8)),
-        allowed_ips: vec![inside(n).map(|byte| byte.to_string()).join(".").parse().unwrap()],
+        allowed_ips: vec![format!("10.77.0.{n}").parse().unwrap()],
         keepalive: None,
     }
 }
@@ -66,12 +62,7 @@ impl Hub {
         while self.now < until {
             self.now += EVERY;
             if let Some(to) = to {
-                let mut packet = vec![0; INNER];
-                (packet[0], packet[9]) = (0x45, 17);
-                packet[2..4].copy_from_slice(&(INNER as u16).to_be_bytes());
-                packet[12..16].copy_from_slice(&inside(0));
-                packet[16..20].copy_from_slice(&inside(to));
-                self.ends[0].handle_inner(self.now, &packet);
+                self.ends[0].handle_inner(self.now, &inner_between(0, to, INNER));
             }
             while self.in_flight.next().is_some_and(|at| at <= self.now) {
                 let mut flying = self.in_flight.take().unwrap();

@@ -65,12 +65,17 @@ pub(crate) fn endpoint(seed: Seed, n: usize, run: u64, config: &EndpointConfig) 
 
 /// An IPv4 UDP packet of `len` bytes from end `n` to the other end.
 pub(crate) fn inner(n: usize, len: usize) -> Vec<u8> {
+    inner_between(n, 1 - n, len)
+}
+
+/// An IPv4 UDP packet of `len` bytes from the end `from` to the end `to`.
+pub(crate) fn inner_between(from: usize, to: usize, len: usize) -> Vec<u8> {
     let mut packet = vec![0; len];
     packet[0] = 0x45;
     packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     packet[9] = 17;
-    packet[12..16].copy_from_slice(&[10, 77, 0, n as u8]);
-    packet[16..20].copy_from_slice(&[10, 77, 0, 1 - n as u8]);
+    packet[12..16].copy_from_slice(&[10, 77, 0, from as u8]);
+    packet[16..20].copy_from_slice(&[10, 77, 0, to as u8]);
     packet
 }
 

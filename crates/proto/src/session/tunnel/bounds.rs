@@ -58,14 +58,15 @@ impl<P: InnerPacket> Tunnel<P> {
         if self.silent_since().is_none() {
             return;
         }
-        let mut above = self.memory().saturating_sub(most);
+        let (mut above, before) = (self.memory().saturating_sub(most), self.sources.given_up());
         while above > 0
             && let Some(bytes) = self.sources.give_up_oldest()
         {
             above = above.saturating_sub(bytes + PACKET);
-            self.counts.given_up_for_memory += 1;
-            self.announce = true;
         }
+        let given_up = self.sources.given_up() - before;
+        self.counts.given_up_for_memory += given_up;
+        self.announce |= given_up > 0;
     }
 
     /// Notes that a datagram of the peer has arrived, and drops its packet, because the peer's packets have caused too much

@@ -257,7 +257,7 @@ impl<P: InnerPacket> Sources<P> {
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) -> bool {
         let before = self.given_up;
         while self.sources.front().is_some_and(|source| now.since(source.sent) > deadline) {
-            self.give_up_first();
+            self.give_up_oldest();
         }
         self.given_up != before
     }
@@ -267,14 +267,18 @@ impl<P: InnerPacket> Sources<P> {
     pub(super) fn give_up_longer(&mut self, most: u32) -> bool {
         let before = self.given_up;
         let Some(last) = self.sources.iter().rposition(|source| source.bytes > most) else { return false };
-        (0..=last).for_each(|_| self.give_up_first());
+        for _ in 0..=last {
+            self.give_up_oldest();
+        }
         self.given_up != before
     }
 
     /// Gives up the oldest symbol. Returns its length in bytes. `None`: the window is empty.
     pub(super) fn give_up_oldest(&mut self) -> Option<usize> {
-        let bytes = self.sources.front()?.bytes as usize;
-        self.give_up_first();
+        let source = self.sources.front()?;
+        let bytes = source.bytes as usize;
+        self.given_up += u64::from(source.state != State::Known);
+        self.drop_first();
         Some(bytes)
     }
 
@@ -345,12 +349,6 @@ impl<P: InnerPacket> Sources<P> {
     }
 
     /// Removes the first symbol, which is decoded or given up.
-    /// Drops the oldest symbol, and counts it if it was not known to be received.
-    fn give_up_first(&mut self) {
-        self.given_up += u64::from(self.sources.front().is_some_and(|source| source.state != State::Known));
-        self.drop_first();
-    }
-
     fn drop_first(&mut self) {
         let Some(source) = self.sources.pop_front() else { return };
         self.held_bytes -= source.bytes as usize;

@@ -48,7 +48,7 @@ pub struct SendCounts {
     /// Tail probes sent. A tail probe is a single datagram that asks for a report. A tail probe is
     /// sent if no report about the last datagrams has come for a little more than a round trip.
     pub tail_probes: u64,
-    /// Symbols given up during silences because memory was short. See [`Tunnel::cut_window`].
+    /// Symbols, not known to be received, that were given up because memory was short. See [`Tunnel::cut_window`].
     pub given_up_for_memory: u64,
     /// Symbols that the peer had not decoded, according to its last report.
     pub peer_undecoded: u64,
