@@ -98,14 +98,14 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let signals = Signals::block()?;
     let mut fates = flags.fates.as_deref().map(FateLog::create).transpose()?;
     let mut emulator = Emulator::start(&config, &left, &right)?;
-    eprintln!(
+    output::note(format_args!(
         "{}{}: {} in {left}, {} in {right}; {}",
         flags.link.words(),
         flags.fec.words(),
         flags.left_device,
         flags.right_device,
         flags.seconds.map_or("until Ctrl-C".to_owned(), |s| format!("for {s}"))
-    );
+    ));
     let end = flags.seconds.and_then(|span| Instant::now().checked_add(span.duration()));
     while emulator.is_running() && !signals.should_end(end)? {
         if let Some(log) = &mut fates {

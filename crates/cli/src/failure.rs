@@ -1,5 +1,6 @@
 //! The reasons for which a command fails, and the exit status for each reason.
 
+use crate::output::note;
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
@@ -18,6 +19,8 @@ pub(crate) enum Failure {
     Work(String),
     /// The reader of standard output is gone: exit status 1 and no message.
     OutputClosed,
+    /// A failure whose message is in the log already: only the exit status remains.
+    Logged(ExitCode),
 }
 
 impl Display for Failure {
@@ -25,6 +28,7 @@ impl Display for Failure {
         match self {
             Failure::Usage(words) | Failure::Config(words) | Failure::Work(words) => f.write_str(words),
             Failure::OutputClosed => f.write_str("the reader of the output is gone"),
+            Failure::Logged(_) => f.write_str("the log says why"),
         }
     }
 }
@@ -42,20 +46,20 @@ impl Failure {
 
     /// Prints the message and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
+        match &self {
+            Failure::Usage(words) => note(format_args!("error: {words}\n\nFor more information, try '--help'.")),
+            Failure::Config(words) | Failure::Work(words) => note(format_args!("error: {words}")),
+            Failure::OutputClosed | Failure::Logged(_) => {}
+        }
+        self.status()
+    }
+
+    /// The exit status.
+    pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Failure::Usage(words) => {
-                eprintln!("error: {words}\n\nFor more information, try '--help'.");
-                ExitCode::from(2)
-            }
-            Failure::Config(words) => {
-                eprintln!("error: {words}");
-                ExitCode::from(2)
-            }
-            Failure::Work(words) => {
-                eprintln!("error: {words}");
-                ExitCode::FAILURE
-            }
-            Failure::OutputClosed => ExitCode::FAILURE,
+            Failure::Usage(_) | Failure::Config(_) => ExitCode::from(2),
+            Failure::Work(_) | Failure::OutputClosed => ExitCode::FAILURE,
+            Failure::Logged(status) => *status,
         }
     }
 

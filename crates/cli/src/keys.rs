@@ -110,7 +110,7 @@ fn new(out: Option<&Path>, json: bool) -> Outcome<()> {
     if json {
         return output::json(&Report { public_key: key.public().to_string(), private_key: Some(&text) });
     }
-    eprintln!("public key: {}", key.public());
+    output::note(format_args!("public key: {}", key.public()));
     let line = Zeroizing::new(format!("{}\n", *text));
     output::print(&line)
 }

@@ -1,6 +1,7 @@
 //! The flags that describe an emulated link. Every command with an emulated link has the same flags.
 
 use crate::failure::{Failure, Outcome};
+use crate::output;
 use clap::Args;
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_lab::preset::loss_model;
@@ -16,7 +17,9 @@ const LONG_RTT: Duration = Duration::from_secs(10);
 /// Warns if a round-trip time was probably meant in milliseconds.
 pub(crate) fn warn_of_long_rtt(rtt: Span) {
     if rtt.duration() >= LONG_RTT {
-        eprintln!("warning: --rtt is {rtt}. A bare number is in seconds; write for example 100ms for milliseconds");
+        output::note(format_args!(
+            "warning: --rtt is {rtt}. A bare number is in seconds; write for example 100ms for milliseconds"
+        ));
     }
 }
 
@@ -162,7 +165,7 @@ impl LinkFlags {
     pub(crate) fn warn(&self) {
         warn_of_long_rtt(self.rtt);
         if self.burst > 1.0 && self.loss.get() == 0.0 && self.loss_back().get() == 0.0 {
-            eprintln!("warning: --burst has no effect without --loss: nothing is lost");
+            output::note("warning: --burst has no effect without --loss: nothing is lost");
         }
     }
 

@@ -3,6 +3,9 @@
 //! Each command is a module. The module has the command's flags and a function `run`. The exit status is 0 if the
 //! command did its work, 1 if the command failed, and 2 if the arguments or the input are invalid.
 
+// A write to a full or closed standard error would panic: `output` prints.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
 mod demo;
 mod emulate;
 mod failure;

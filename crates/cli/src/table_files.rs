@@ -1,6 +1,7 @@
 //! The flags that name the files of a table of results, and the code that writes these files.
 
 use crate::failure::{Failure, Outcome};
+use crate::output;
 use ripstop_lab::files;
 use ripstop_lab::table::ResultTable;
 #[cfg(feature = "parquet")]
@@ -66,7 +67,7 @@ impl TableFiles {
                 written.push(path.clone());
             }
             if let Some(words) = left_out {
-                eprintln!("note: {words}; the output of --json contains all flows and links");
+                output::note(format_args!("note: {words}; the output of --json contains all flows and links"));
             }
         }
         #[cfg(feature = "parquet")]

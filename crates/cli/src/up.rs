@@ -6,8 +6,14 @@ use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use nix::sys::signal::Signal;
 use ripstop_net::daemon::{Daemon, DaemonConfig};
+use ripstop_net::log::Log;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long an ending daemon waits until its last log lines are written. With half the value, a slow reader misses the
+/// last lines. With double the value, a stop takes 1 s if nobody reads the log.
+const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// Run the tunnel daemon of this host
 ///
@@ -70,11 +76,28 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     }
     // The signals are blocked before the daemon starts its threads, because the threads inherit the signal mask.
     let signals = Signals::block()?;
-    log_to_stderr(flags.log);
+    let log = Log::new();
+    log_to(&log, flags.log);
+    let outcome = serve(flags, &config, &signals, &log);
+    if let Err(failure) = &outcome {
+        log.push(format!("error: {failure}\n").as_bytes());
+    }
+    log.flush(LAST_LINES);
+    outcome.map_err(|failure| Failure::Logged(failure.status()))
+}
+
+/// Runs the daemon until a signal or an error ends it.
+fn serve(flags: &Flags, config: &DaemonConfig, signals: &Signals, log: &Log) -> Outcome<()> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let mut daemon = Daemon::start_reduced(&config).map_err(|error| Failure::work("starting the tunnel", error))?;
+    let started = Daemon::start_reduced(config);
+    // The thread of the log starts last: a thread that exists while privileges are given up would keep its own.
+    let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+    stderr
+        .and_then(|stderr| log.start(stderr, warn_of_lost_lines))
+        .map_err(|error| Failure::work("starting the log", error))?;
+    let mut daemon = started.map_err(|error| Failure::work("starting the tunnel", error))?;
     announce(&daemon, config.peers.len());
     loop {
         match signals.wait_or(daemon.ended().as_fd())? {
@@ -121,7 +144,7 @@ fn load(flags: &Flags) -> Outcome<DaemonConfig> {
 /// Prints a summary of a valid configuration.
 fn check(flags: &Flags, config: &DaemonConfig) -> Outcome<()> {
     for warning in &config.warnings {
-        eprintln!("warning: {warning}");
+        output::note(format_args!("warning: {warning}"));
     }
     let peers = match config.peers.len() {
         1 => "1 peer".to_owned(),
@@ -151,12 +174,25 @@ fn announce(daemon: &Daemon, peers: usize) {
     }
 }
 
-fn log_to_stderr(level: Level) {
+/// Sends all messages of this process, also those of panics, to `log`.
+fn log_to(log: &Log, level: Level) {
     let level = match level {
         Level::Error => tracing::Level::ERROR,
         Level::Warn => tracing::Level::WARN,
         Level::Info => tracing::Level::INFO,
         Level::Debug => tracing::Level::DEBUG,
     };
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).with_max_level(level).init();
+    let log = log.clone();
+    tracing_subscriber::fmt()
+        .with_writer(move || log.clone())
+        .with_target(false)
+        .with_max_level(level)
+        .log_internal_errors(false)
+        .init();
+    // The usual hook writes to standard error itself. That write may fail or wait for ever.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+}
+
+fn warn_of_lost_lines(lines: u64) {
+    tracing::warn!(lines, "log lines were lost: standard error was full or closed, or its reader was too slow");
 }

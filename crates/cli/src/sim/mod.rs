@@ -154,7 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 fn run_preset<C: PresetCommand>(flags: &PresetFlags<C>) -> Outcome<()> {
     let scenario = C::PRESET.scenario(&flags.given)?;
     for warning in C::PRESET.warnings(&flags.given)? {
-        eprintln!("warning: {warning}");
+        crate::output::note(format_args!("warning: {warning}"));
     }
     output::run(&scenario, &flags.output, &flags.air)
 }

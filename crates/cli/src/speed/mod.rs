@@ -55,7 +55,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let results = speed::measure(seconds, &speed::with_anchors(wanted));
     let report = Report::new(Kernel::chosen(), &results);
     if let Some(warning) = Kernel::warning() {
-        eprintln!("warning: RIPSTOP_GF256: {warning}; using {}", Kernel::chosen().name());
+        output::note(format_args!("warning: RIPSTOP_GF256: {warning}; using {}", Kernel::chosen().name()));
     }
     if flags.json { output::json(&report.json()) } else { output::print(&report.table()) }
 }

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod log;
 mod site;
 
 use common::{json, ripstop, run, schema, stderr, stdout, with_namespaces};

@@ -31,7 +31,7 @@ pub(crate) struct Site {
     pub(crate) _link: Emulator,
 }
 
-/// A running daemon. The log of the daemon is in the site's directory.
+/// A running daemon. The usual log of the daemon is in the site's directory.
 pub(crate) struct Up {
     pub(crate) child: Child,
     pub(crate) log: PathBuf,
@@ -79,16 +79,35 @@ impl Site {
         private(&self.file(&format!("{name}.toml")), &text);
     }
 
-    /// Starts the daemon of a host and waits until its status socket answers.
+    /// Starts the daemon of a host and waits until its status socket answers. Its log is a file.
     pub(crate) fn up(&self, host: usize) -> Up {
-        let name = ["left", "right"][host];
-        let log = self.file(&format!("{name}.log"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ripstop"));
-        command.arg("up").arg(self.file(&format!("{name}.toml"))).stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(File::options().create(true).append(true).open(&log).unwrap());
-        let mut up = Up { child: self.hosts[host].spawn(command).unwrap(), log };
+        let log = File::options().create(true).append(true).open(self.log_of(host)).unwrap();
+        self.up_with(host, log.into())
+    }
+
+    fn log_of(&self, host: usize) -> PathBuf {
+        self.file(["left.log", "right.log"][host])
+    }
+
+    /// Starts the daemon of a host with this standard error, and waits until its status socket answers.
+    pub(crate) fn up_with(&self, host: usize, stderr: Stdio) -> Up {
+        self.spawn(host, Command::new(env!("CARGO_BIN_EXE_ripstop")), stderr)
+    }
+
+    /// Starts the daemon of a host from a shell: `script` runs the program `$0` with the arguments `"$@"`.
+    pub(crate) fn up_from_shell(&self, host: usize, script: &str) -> Up {
+        let mut command = Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_ripstop")]);
+        self.spawn(host, command, Stdio::null())
+    }
+
+    fn spawn(&self, host: usize, mut command: Command, stderr: Stdio) -> Up {
+        let config = self.file(["left.toml", "right.toml"][host]);
+        command.arg("up").arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        let child = self.hosts[host].spawn(command).unwrap();
+        let mut up = Up { child, log: self.log_of(host) };
         until("the daemon answers", || {
-            assert!(up.child.try_wait().unwrap().is_none(), "{}", up.log());
+            assert!(up.child.try_wait().unwrap().is_none(), "{}", fs::read_to_string(&up.log).unwrap_or_default());
             self.status(host, &["--json"]).status.success()
         });
         up

@@ -225,6 +225,8 @@ impl Page {
             ("preshared_mismatches_total", "Handshakes with different pre-shared keys", totals.preshared_mismatches),
         ];
         self.counters(&counters);
+        self.head("log_lines_lost_total", "Log lines lost: standard error was full, closed or too slow", "counter");
+        self.line("log_lines_lost_total", &[], status.log_lines_lost);
         self.head("rejected_total", "Received datagrams dropped, by reason", "counter");
         for (reason, count) in &status.rejected {
             self.line("rejected_total", &[("reason", reason.as_ref())], count);

@@ -33,6 +33,8 @@ pub struct DaemonStatus {
     pub totals: Totals,
     /// Datagrams dropped before they reached a session, by reason.
     pub rejected: BTreeMap<Name, u64>,
+    /// Log lines lost, because standard error was full, closed or too slow.
+    pub log_lines_lost: u64,
 }
 
 /// The tunnel's device.

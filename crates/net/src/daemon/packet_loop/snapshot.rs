@@ -31,6 +31,7 @@ impl PacketLoop {
             device: self.device,
             totals: Totals::of(&self.endpoint.counters(), secure),
             rejected: status::rejected(secure, self.udp.from_port_zero()),
+            log_lines_lost: crate::log::lost_lines(),
         }
     }
 
