@@ -27,6 +27,7 @@ use super::config::{DaemonConfig, HostPort, Listen};
 use super::resolve::Resolver;
 use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System, routes};
+use crate::log::{Admitted, LineLimit};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{READ_ROOM, Tun};
@@ -99,6 +100,8 @@ pub(super) struct PacketLoop {
     ignoring: u32,
     attentive: u32,
     device: DeviceCounters,
+    /// The limit of lines about packets that the device refused.
+    refusals: LineLimit,
     /// The device's current MTU in bytes.
     mtu: u32,
     /// The number of datagrams that were rejected for an alarming reason at the last check, and the
@@ -186,6 +189,7 @@ impl PacketLoop {
             ignoring: 0,
             attentive: 0,
             device: DeviceCounters::default(),
+            refusals: LineLimit::default(),
             mtu,
             rejected: (0, now),
             measured: now,
@@ -201,7 +205,7 @@ impl PacketLoop {
         let error = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("the packet thread panicked; the message is on stderr".to_owned()),
+            Err(_) => Some("the packet thread panicked; the log has the message".to_owned()),
         };
         let snapshot = catch_unwind(AssertUnwindSafe(|| self.snapshot())).ok();
         // The device must be gone before the threads that wait for this thread's end are notified.
@@ -354,15 +358,17 @@ impl PacketLoop {
             }
             self.has_delivered = true;
             self.device.packets_out += self.delivered.len() as u64;
-            let (batch, device, tun) = (&self.delivered, &mut self.device, &self.tun);
+            let (batch, device, tun, refusals) = (&self.delivered, &mut self.device, &self.tun, &mut self.refusals);
             self.joiner.join(batch.iter().map(|one| (one.meta.flow, inner_packet(one))));
             self.joiner.each(
                 |index| batch.get(index).map_or(&[], inner_packet),
                 |parts| {
                     device.writes += 1;
                     if let Err(error) = tun.write_parts(parts) {
-                        tracing::debug!(%error, "the device refused a packet");
                         device.write_errors += 1;
+                        if let Some(Admitted { left_out }) = refusals.admit() {
+                            tracing::debug!(%error, left_out, "the device refused a packet");
+                        }
                     }
                 },
             );

@@ -16,6 +16,7 @@ mod tests;
 pub use batch::DatagramBatch;
 pub use receive::ReceiveBuffers;
 
+use crate::log::{Admitted, LineLimit};
 use batch::BatchHeader;
 use local_addresses::LocalAddresses;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -56,6 +57,8 @@ pub struct Udp {
     /// Which address of this host each peer has called; None for a socket at one address.
     locals: Option<LocalAddresses>,
     counters: UdpCounters,
+    /// The limit of lines about datagrams that the kernel refused.
+    refusals: LineLimit,
     from_port_zero: u64,
 }
 
@@ -134,6 +137,7 @@ impl Udp {
             lacks_gso: false,
             locals: listen.ip().is_unspecified().then(LocalAddresses::default),
             counters: UdpCounters::default(),
+            refusals: LineLimit::default(),
             from_port_zero: 0,
         })
     }
@@ -297,8 +301,10 @@ impl Udp {
             }
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.counters.too_large += count,
             Err(error) => {
-                tracing::debug!(%to, %error, "a datagram could not be sent");
                 self.counters.refused += count;
+                if let Some(Admitted { left_out }) = self.refusals.admit() {
+                    tracing::debug!(%to, %error, left_out, "a datagram could not be sent");
+                }
             }
         }
     }

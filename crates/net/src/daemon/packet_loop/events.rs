@@ -1,27 +1,53 @@
 //! The endpoint's events: logs each event, and updates what the daemon knows about the peer.
 
-use super::{PacketLoop, PeerState};
+use super::PacketLoop;
+use crate::log::{Admitted, LineLimit};
 use ripstop_proto::endpoint::EndpointEvent;
 use ripstop_proto::inner::early_acks::Connection;
 use ripstop_proto::secure::{PeerId, PresharedMismatch};
 
+/// A kind of line that a peer can cause. Each kind has a limit of its own for each peer.
+#[derive(Clone, Copy, Debug)]
+enum Line {
+    Connected,
+    Unreachable,
+    Reachable,
+    Address,
+    Silent,
+    Heard,
+    Closed,
+    FalseReport,
+    Mtu,
+    ConnectionReset,
+    PresharedMismatch,
+    BlocksIgnored,
+}
+
+/// The limits of one peer's lines, one for each [`Line`].
+#[derive(Debug, Default)]
+pub(super) struct LineLimits([LineLimit; Line::BlocksIgnored as usize + 1]);
+
+impl LineLimits {
+    fn admit(&mut self, line: Line) -> Option<Admitted> {
+        self.0.get_mut(line as usize)?.admit()
+    }
+}
+
 impl PacketLoop {
     /// Logs the event and acts on it.
     pub(super) fn handle_event(&mut self, event: EndpointEvent) {
+        self.log_event(event);
         let now = self.shared.worker.now();
         match event {
             EndpointEvent::Connected { peer, again } => {
-                let name = named(&self.peers, peer);
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.connected = Some(now);
                     peer.restarts += u64::from(again);
                     (peer.silent, peer.unreachable) = (false, false);
                 }
                 self.schedule_lookup(peer.index(), None);
-                tracing::info!(peer = %name, again, "connected");
             }
-            EndpointEvent::Unreachable { peer, silent_for } => {
-                tracing::warn!(peer = %named(&self.peers, peer), silent_for = ?silent_for, "peer unreachable; handshakes continue");
+            EndpointEvent::Unreachable { peer, .. } => {
                 let address = self.endpoint.peer_status(peer).and_then(|status| status.endpoint);
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     (peer.unreachable, peer.last_address) = (true, address);
@@ -30,56 +56,86 @@ impl PacketLoop {
                 self.schedule_lookup(peer.index(), Some(now));
             }
             EndpointEvent::Reachable { peer } => {
-                tracing::info!(peer = %named(&self.peers, peer), "peer reachable again");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.unreachable = false;
                 }
                 self.schedule_lookup(peer.index(), None);
             }
-            EndpointEvent::Roamed { peer, from: None, to } => {
-                tracing::info!(peer = %named(&self.peers, peer), at = %to, "learned the peer's address");
-            }
-            EndpointEvent::Roamed { peer, from: Some(from), to } => {
-                tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
-            }
-            event @ (EndpointEvent::ConnectionReset { .. }
-            | EndpointEvent::PresharedMismatch { .. }
-            | EndpointEvent::BlocksIgnored { .. }) => warn_of(event, &self.peers),
             EndpointEvent::Silent { peer } => {
-                // Random loss alone sometimes causes such a silence. If the silence lasts, the peer becomes
-                // unreachable, which is logged as a warning.
-                tracing::debug!(peer = %named(&self.peers, peer), "the peer reports no datagrams");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;
                 }
                 self.forget_local_address(peer);
             }
             EndpointEvent::Heard { peer } => {
-                tracing::debug!(peer = %named(&self.peers, peer), "the peer reports datagrams again");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = false;
                 }
             }
-            EndpointEvent::Closed { peer } => {
-                tracing::info!(peer = %named(&self.peers, peer), "peer closed the session");
+            EndpointEvent::Closed { peer } | EndpointEvent::FalseReport { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.connected = None;
                 }
-            }
-            EndpointEvent::FalseReport { peer } => {
-                let name = named(&self.peers, peer);
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.connected = None;
-                }
-                tracing::warn!(peer = %name, "session ended: the peer acknowledged datagrams that were never sent");
             }
             EndpointEvent::Mtu { peer, inner_mtu } => {
-                tracing::info!(peer = %named(&self.peers, peer), inner_mtu, "MTU to the peer");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.mtu = Some(inner_mtu);
                 }
                 self.update_device_mtu();
             }
+            EndpointEvent::Roamed { .. }
+            | EndpointEvent::ConnectionReset { .. }
+            | EndpointEvent::PresharedMismatch { .. }
+            | EndpointEvent::BlocksIgnored { .. } => {}
+        }
+    }
+
+    /// Logs the event, unless too many lines of this kind came from the peer.
+    fn log_event(&mut self, event: EndpointEvent) {
+        let (line, id) = line_of(&event);
+        // A peer that was removed has no name and no limit.
+        let Some(state) = self.peers.get_mut(id.index()) else { return };
+        let Some(Admitted { left_out }) = state.lines.admit(line) else { return };
+        let peer = &state.name;
+        match event {
+            EndpointEvent::Connected { again, .. } => tracing::info!(%peer, again, left_out, "connected"),
+            EndpointEvent::Unreachable { silent_for, .. } => {
+                tracing::warn!(%peer, ?silent_for, left_out, "peer unreachable; handshakes continue");
+            }
+            EndpointEvent::Reachable { .. } => tracing::info!(%peer, left_out, "peer reachable again"),
+            EndpointEvent::Roamed { from: None, to, .. } => {
+                tracing::info!(%peer, at = %to, left_out, "learned the peer's address");
+            }
+            EndpointEvent::Roamed { from: Some(from), to, .. } => {
+                tracing::info!(%peer, %from, %to, left_out, "peer changed its address");
+            }
+            // Random loss alone sometimes causes such a silence. If the silence lasts, the peer becomes
+            // unreachable, which is logged as a warning.
+            EndpointEvent::Silent { .. } => tracing::debug!(%peer, left_out, "the peer reports no datagrams"),
+            EndpointEvent::Heard { .. } => tracing::debug!(%peer, left_out, "the peer reports datagrams again"),
+            EndpointEvent::Closed { .. } => tracing::info!(%peer, left_out, "peer closed the session"),
+            EndpointEvent::FalseReport { .. } => tracing::warn!(
+                %peer,
+                left_out,
+                "session ended: the peer acknowledged datagrams that were never sent"
+            ),
+            EndpointEvent::Mtu { inner_mtu, .. } => tracing::info!(%peer, inner_mtu, left_out, "MTU to the peer"),
+            EndpointEvent::ConnectionReset { connection: Connection { local, remote }, .. } => tracing::warn!(
+                %peer,
+                %local,
+                %remote,
+                left_out,
+                "TCP connection reset: data that `acks = \"seen\"` had acknowledged could not be delivered"
+            ),
+            EndpointEvent::PresharedMismatch { mismatch, .. } => {
+                let problem = problem_of(mismatch);
+                tracing::warn!(%peer, left_out, "no connection: {problem}; set the same `preshared-key` on both hosts");
+            }
+            EndpointEvent::BlocksIgnored { .. } => tracing::warn!(
+                %peer,
+                left_out,
+                "the peer receives no repairs of `code = \"block\"`, so no loss is recovered: update the peer, or write `code = \"window\"`"
+            ),
         }
     }
 
@@ -92,34 +148,22 @@ impl PacketLoop {
     }
 }
 
-/// Warns of a fault that needs a change by the operator, or that a user has noticed.
-fn warn_of(event: EndpointEvent, peers: &[PeerState]) {
-    match event {
-        EndpointEvent::ConnectionReset { peer, connection: Connection { local, remote } } => {
-            tracing::warn!(
-                peer = %named(peers, peer),
-                %local,
-                %remote,
-                "TCP connection reset: data that `acks = \"seen\"` had acknowledged could not be delivered"
-            );
-        }
-        EndpointEvent::PresharedMismatch { peer, mismatch } => {
-            let peer = named(peers, peer);
-            tracing::warn!(%peer, "no connection: {}; set the same `preshared-key` on both hosts", problem_of(mismatch));
-        }
-        EndpointEvent::BlocksIgnored { peer } => {
-            tracing::warn!(
-                peer = %named(peers, peer),
-                "the peer receives no repairs of `code = \"block\"`, so no loss is recovered: update the peer, or write `code = \"window\"`"
-            );
-        }
-        _ => {}
+/// The kind of the line that reports the event, and the peer.
+fn line_of(event: &EndpointEvent) -> (Line, PeerId) {
+    match *event {
+        EndpointEvent::Connected { peer, .. } => (Line::Connected, peer),
+        EndpointEvent::Unreachable { peer, .. } => (Line::Unreachable, peer),
+        EndpointEvent::Reachable { peer } => (Line::Reachable, peer),
+        EndpointEvent::Roamed { peer, .. } => (Line::Address, peer),
+        EndpointEvent::Silent { peer } => (Line::Silent, peer),
+        EndpointEvent::Heard { peer } => (Line::Heard, peer),
+        EndpointEvent::Closed { peer } => (Line::Closed, peer),
+        EndpointEvent::FalseReport { peer } => (Line::FalseReport, peer),
+        EndpointEvent::Mtu { peer, .. } => (Line::Mtu, peer),
+        EndpointEvent::ConnectionReset { peer, .. } => (Line::ConnectionReset, peer),
+        EndpointEvent::PresharedMismatch { peer, .. } => (Line::PresharedMismatch, peer),
+        EndpointEvent::BlocksIgnored { peer } => (Line::BlocksIgnored, peer),
     }
-}
-
-/// The name of a peer in the log. A peer that was removed has none.
-fn named(peers: &[PeerState], id: PeerId) -> String {
-    peers.get(id.index()).map_or_else(String::new, |peer| peer.name.clone())
 }
 
 /// What is wrong with the two ends' pre-shared keys.

@@ -1,5 +1,6 @@
 //! What the daemon knows about a peer in addition to the endpoint's state.
 
+use super::events::LineLimits;
 use super::meter::Meter;
 use crate::daemon::config::{HostPort, PeerSettings};
 use crate::daemon::resolve::{self, Answer};
@@ -15,6 +16,8 @@ pub(super) struct PeerState {
     /// Whether the peer was removed by a new configuration. The position of a peer in the list is that of its
     /// [`PeerId`], so a removed peer stays in the list.
     pub(super) removed: bool,
+    /// The limits of the log lines that the peer can cause.
+    pub(super) lines: LineLimits,
     /// The rates of inner packets to and from the peer.
     pub(super) meter: Meter,
     /// The configured endpoint: a host name or an address. None for a peer without a configured endpoint.
@@ -41,6 +44,7 @@ impl PeerState {
             public: settings.public,
             name: settings.name.clone(),
             removed: false,
+            lines: LineLimits::default(),
             meter: Meter::new(now),
             configured: None,
             last_address: None,
