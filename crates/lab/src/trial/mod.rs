@@ -85,7 +85,8 @@ pub struct Measured {
     pub bulk_bytes: (u64, u64),
     /// Payload bytes of requests delivered in the measured interval.
     pub request_bytes: u64,
-    /// IP bytes offered to the link in the data direction in the measured interval.
+    /// IP bytes offered to the link in the data direction in an interval of the same length that begins and ends earlier
+    /// by the link's delay. Bytes that are offered then arrive in the measured interval, unless they wait in a queue.
     pub offered_bytes: u64,
     /// Time from the start until 100 kB of the bulk traffic were delivered. None if less was
     /// delivered.
@@ -148,9 +149,14 @@ impl Trial {
                 progress(trial_world.world.now().since(Time::ZERO));
             }
         };
+        let delay = self.links[0].delay.duration();
+        run_to(&mut trial_world, self.from.saturating_sub(delay));
+        let offered = trial_world.link().offered_bytes;
         run_to(&mut trial_world, self.from);
         trial_world.forget_delays();
-        let (useful, offered) = (trial_world.useful(), trial_world.link().offered_bytes);
+        let useful = trial_world.useful();
+        run_to(&mut trial_world, self.until.saturating_sub(delay).max(self.from));
+        let offered_then = trial_world.link().offered_bytes;
         run_to(&mut trial_world, self.until);
         let (useful_then, link) = (trial_world.useful(), *trial_world.link());
         let (retransmits, tunnel) = (trial_world.retransmits(), trial_world.tunnel());
@@ -169,7 +175,7 @@ impl Trial {
         Ok(Measured {
             bulk_bytes: (useful_then.0 - useful.0, useful_then.0),
             request_bytes: useful_then.1 - useful.1,
-            offered_bytes: link.offered_bytes - offered,
+            offered_bytes: offered_then - offered,
             first_100kb,
             first_1mb,
             complete: complete.map(since_start),

@@ -77,7 +77,8 @@ pub struct Mark {
     pub bulk: u64,
     /// Bytes of requests received.
     pub requests: u64,
-    /// IP bytes offered to the link in the data direction.
+    /// IP bytes that had been offered to the link in the data direction one delay of the link before `at`: without
+    /// queues, the bytes that had arrived at `at` or were lost.
     pub offered: u64,
 }
 
@@ -168,17 +169,14 @@ impl TransferSetup {
         let start = bulk.start_time();
         let requests =
             Requests::start(&testbed.route, schedule, Beginning::At(start), length).map_err(carriage.failed())?;
-        let mark = || Mark {
-            at: start.elapsed(),
-            bulk: bulk.received(),
-            requests: requests.received(),
-            offered: testbed.snapshot().left_to_right.link.offered_bytes,
-        };
         let stage = || Stage::Bulk { mean_bps: 8.0 * bulk.received() as f64 / start.elapsed().as_secs_f64().max(1e-3) };
-        watcher.wait(start + self.from, &stage, &|| false);
-        let first = mark();
-        watcher.wait(start + length, &stage, &|| false);
-        let last = mark();
+        let mark = |at: Duration| {
+            watcher.wait(start + at.saturating_sub(self.path.forth.delay.duration()), &stage, &|| false);
+            let offered = testbed.snapshot().left_to_right.link.offered_bytes;
+            watcher.wait(start + at, &stage, &|| false);
+            Mark { at: start.elapsed(), bulk: bulk.received(), requests: requests.received(), offered }
+        };
+        let (first, last) = (mark(self.from), mark(length));
         // The bulk stream continues while the last replies arrive, so the last requests meet the
         // same load as the earlier requests.
         watcher.wait(Instant::now() + self.grace(), &stage, &|| requests.is_settled(self.grace()));

@@ -88,8 +88,9 @@ pub(crate) struct TunnelFacts {
 pub(crate) struct BulkFacts {
     /// Goodput in the measured interval.
     pub(crate) goodput_bps: f64,
-    /// IP bytes offered to the link in the data direction, divided by application bytes received, in the measured
-    /// interval. Null if no application bytes were received.
+    /// IP bytes offered to the link in the data direction, divided by application bytes received. The bytes are received
+    /// in the measured interval, and offered in this interval moved back by the link's delay. Null if no application
+    /// bytes were received.
     pub(crate) sent_per_useful: Option<f64>,
     /// Goodput in the whole run, including the connection's start.
     pub(crate) goodput_whole_run_bps: f64,
