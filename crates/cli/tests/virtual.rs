@@ -24,6 +24,19 @@ fn contenders(report: &Value) -> Vec<(String, Value)> {
     all.map(|c| (c["name"].as_str().unwrap().to_owned(), c.clone())).collect()
 }
 
+/// A long path, where a sender with many losses keeps about a second of data waiting for lost packets.
+#[test]
+fn a_figure_below_the_headers_is_explained() {
+    const LONG: [&str; 8] =
+        ["demo", "--virtual", "--rate=10Mbit/s", "--rtt=550ms", "--loss=2%", "--burst=3", "--contenders=bbr", "--json"];
+    let report = json(&run(&[&LONG[..], &["--runs=5"]].concat()));
+    let sent = report["contenders"][0]["sent_per_useful"].as_f64().unwrap();
+    let notes = report["notes"].as_array().unwrap();
+    let explained = notes.iter().any(|note| note.as_str().unwrap().contains("headers alone need 1.036"));
+    assert!(explained && sent < 1.036, "{report}");
+    assert!(report["verdict"]["sentence"].as_str().unwrap().contains("bbr ran alone"), "{report}");
+}
+
 #[test]
 fn the_result_has_its_shape_and_all_take_part() {
     let report = json(&with(&["--json", "--requests=40"]));

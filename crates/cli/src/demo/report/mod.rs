@@ -16,6 +16,9 @@ use ripstop_sim::engine::{DelayStatistic, Statistic};
 use serde::Serialize;
 use std::time::Duration;
 
+/// The least bytes that a TCP sends for each byte of data: 1500 bytes of IP for 1448 bytes of data.
+const HEADERS: f64 = 1500.0 / 1448.0;
+
 /// The whole result.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
@@ -261,6 +264,13 @@ impl Report {
                 contender.name,
                 output::time(wire.late_p99_s.unwrap_or(0.0)),
                 wire.emulator_dropped_packets
+            ));
+        }
+        if let Some(sent) = contender.bulk.sent_per_useful.filter(|sent| *sent < HEADERS) {
+            self.notes.push(format!(
+                "{}: sent/useful is {sent:.3}, and headers alone need {HEADERS:.3}: more bytes were delivered in the measured \
+                 interval than arrived in it. They had arrived before, and waited for a lost packet",
+                contender.name
             ));
         }
         self.contenders.push(contender);
