@@ -4,6 +4,7 @@ use super::routes::IpPrefix;
 use crate::inner::early_acks::{Connection, EarlyAckCounts};
 use crate::secure::{self, PeerId, PresharedKey, PresharedMismatch, PublicKey};
 use crate::session::tunnel::{Status, TunnelConfig};
+use ripstop_base::Time;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
@@ -154,7 +155,8 @@ pub enum EndpointEvent {
         /// The peer.
         peer: PeerId,
     },
-    /// The peer ended the session.
+    /// The peer ended the session. Packets wait for the next one. If the peer's address is configured, this end calls the
+    /// peer.
     Closed {
         /// The peer.
         peer: PeerId,
@@ -237,6 +239,10 @@ pub struct EndpointCounters {
     pub shrunk: u64,
     /// Sessions ended because the peer acknowledged a datagram that was never sent.
     pub false_reports: u64,
+    /// Peers asked for a sign of life, because they were not heard for too long.
+    pub peers_asked: u64,
+    /// Sessions forgotten, because a peer whose address is not configured was unreachable for too long.
+    pub peers_given_up: u64,
 }
 
 /// The state of one peer.
@@ -244,13 +250,15 @@ pub struct EndpointCounters {
 pub struct PeerStatus {
     /// The peer's address; None if the address is not known yet.
     pub endpoint: Option<SocketAddr>,
-    /// The state of the tunnel session; None before the first handshake is complete.
+    /// When the last authentic datagram of the peer came; None before the first.
+    pub last_heard: Option<Time>,
+    /// The state of the tunnel session; None before the first handshake is complete, and after the peer has closed.
     pub tunnel: Option<Status>,
     /// The largest inner packet, bytes.
     pub inner_mtu: u32,
     /// How many sessions have begun.
     pub sessions: u64,
-    /// Inner packets that wait for the first session.
+    /// Inner packets that wait for a session.
     pub waiting: usize,
     /// Inner packets that were dropped because too many waited for the first session
     /// ([`EndpointConfig::waiting_packets`]).

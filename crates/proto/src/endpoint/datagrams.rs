@@ -6,6 +6,7 @@ use crate::secure::{PeerId, SecureTransmit};
 use crate::session::Reception;
 use crate::session::Transmit;
 use crate::session::tunnel::PathPacket;
+use crate::wire::handshake::{COOKIE_REPLY, INITIATION, RESPONSE};
 use crate::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
 use ripstop_base::Time;
 use std::net::SocketAddr;
@@ -66,10 +67,10 @@ impl Endpoint {
     pub(super) fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
         let path = get(&mut self.paths, peer)?;
         // Without a usable key, no packet may be taken from the tunnel, because the packet could
-        // not be sealed.
-        if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
-            if path.has_work() || path.keepalive_due().is_some_and(|at| at <= now) {
-                self.secure.connect(now, peer);
+        // not be sealed. A peer that has closed the session would not receive it.
+        if !path.has_session() || path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
+            if path.wants_session(now) {
+                self.connect(now, peer);
             }
             return None;
         }
@@ -115,4 +116,9 @@ impl Endpoint {
         self.counters.datagrams_sent += 1;
         Some(Outgoing { to, len, ect: false })
     }
+}
+
+/// Whether the datagram is part of a handshake.
+pub(super) fn is_handshake(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|kind| [INITIATION, RESPONSE, COOKIE_REPLY].contains(kind))
 }

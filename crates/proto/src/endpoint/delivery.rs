@@ -80,10 +80,15 @@ impl Endpoint {
         while let Some(delivered) = path.poll_deliver(now, is_allowed, &mut self.counters.wrong_source) {
             self.delivered.push_back((peer, delivered));
         }
+        let was_closed = path.closed.is_some();
         path.take_events(now, &mut self.events);
+        let has_closed = path.closed.is_some() && !was_closed;
         if path.end_false_session() {
             self.counters.false_reports += 1;
             self.secure.forget(peer);
+        }
+        if has_closed {
+            self.peer_closed(now, peer);
         }
         self.account(peer);
         self.reschedule(now, peer);

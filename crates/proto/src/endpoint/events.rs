@@ -3,6 +3,7 @@
 use super::{Endpoint, EndpointEvent, get};
 use crate::secure::{PeerId, SecureEvent};
 use crate::session::tunnel::PathPacket;
+use crate::wire::handshake::keepalive_of;
 use ripstop_base::Time;
 use std::net::SocketAddr;
 
@@ -12,13 +13,25 @@ impl Endpoint {
     pub(super) fn handle_secure_events(&mut self, now: Time) {
         while let Some(event) = self.secure.poll_event() {
             match event {
-                SecureEvent::Established { peer, epoch, peer_mtu, .. } => {
+                SecureEvent::Established { peer, epoch, peer_mtu, peer_capabilities, .. } => {
                     let family = self.secure.endpoint(peer);
+                    if get(&mut self.paths, peer).is_some_and(|path| path.epoch != Some(epoch)) {
+                        self.release_held(now, peer);
+                    }
                     let Some(path) = get(&mut self.paths, peer) else { continue };
+                    if path.has_closed(epoch) {
+                        self.begin_anew(now, peer);
+                        continue;
+                    }
+                    path.liveness.announced(keepalive_of(peer_capabilities));
+                    path.liveness.heard(now, false);
                     let mut entropy = [0; 8];
                     self.entropy.fill(&mut entropy);
                     let entropy = u64::from_le_bytes(entropy);
                     path.established(now, epoch, peer_mtu, family, entropy, &self.config, &mut self.events);
+                    if self.closing {
+                        path.close();
+                    }
                     self.mark_ready(peer);
                 }
                 SecureEvent::Unreachable { peer, silent_for } => {

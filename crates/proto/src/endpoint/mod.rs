@@ -28,7 +28,9 @@ mod budget;
 mod config;
 mod datagrams;
 mod delivery;
+mod ending;
 mod events;
+mod liveness;
 mod mtu;
 mod path_packets;
 mod peer_path;
@@ -47,6 +49,7 @@ use crate::session::Reception;
 use crate::session::tunnel::Delivered;
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
+use datagrams::is_handshake;
 use peer_path::PeerPath;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -87,6 +90,8 @@ pub struct Endpoint {
     work: WorkBudget,
     /// How many data datagrams were sent since the last handshake datagram.
     since_reply: u32,
+    /// Whether this end closes: it begins no new sessions.
+    closing: bool,
     /// See [`Endpoint::take_active_paths`].
     active: Option<ActivePaths>,
     counters: EndpointCounters,
@@ -122,6 +127,7 @@ impl Endpoint {
             delivered: VecDeque::new(),
             events: VecDeque::new(),
             since_reply: 0,
+            closing: false,
             active: None,
             counters: EndpointCounters::default(),
         }
@@ -149,9 +155,13 @@ impl Endpoint {
         if self.paths.len() <= id.index() {
             self.paths.resize_with(id.index() + 1, || None);
         }
-        self.paths[id.index()] = Some(Box::new(PeerPath::new(id, now, peer.keepalive, self.config.acks)));
+        let mut path = Box::new(PeerPath::new(id, now, self.config.acks));
+        path.liveness.keepalive = peer.keepalive;
+        path.calls = peer.endpoint.is_some();
+        self.paths[id.index()] = Some(path);
+        self.secure.set_keepalive(id, peer.keepalive);
         if peer.endpoint.is_some() {
-            self.secure.connect(now, id);
+            self.connect(now, id);
         }
         self.reschedule(now, id);
         Ok(id)
@@ -181,12 +191,18 @@ impl Endpoint {
         }
     }
 
-    /// Sets the interval of a peer's keep-alives.
+    /// Sets the interval of a peer's keep-alives. A handshake tells the peer about a change.
     pub fn set_keepalive(&mut self, now: Time, peer: PeerId, keepalive: Option<Duration>) {
-        if let Some(path) = get(&mut self.paths, peer) {
-            path.set_keepalive(keepalive);
-            self.reschedule(now, peer);
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        if std::mem::replace(&mut path.liveness.keepalive, keepalive) == keepalive {
+            return;
         }
+        let has_session = path.has_session();
+        self.secure.set_keepalive(peer, keepalive);
+        if has_session {
+            self.connect(now, peer);
+        }
+        self.reschedule(now, peer);
     }
 
     /// Sets the key that this end shares with a peer, for later handshakes.
@@ -201,8 +217,10 @@ impl Endpoint {
             return;
         }
         self.address_changed(now, peer, &endpoint);
-        if self.secure.epoch(now, peer).is_none() {
-            self.secure.connect(now, peer);
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        path.calls = true;
+        if path.closed.is_some() || self.secure.epoch(now, peer).is_none() {
+            self.connect(now, peer);
         }
     }
 
@@ -252,8 +270,8 @@ impl Endpoint {
             }
         }
         if !path.handle_inner(now, symbol, &self.config) {
-            // There is no session yet. The packet waits, and a handshake starts.
-            self.secure.connect(now, peer);
+            // There is no session. The packet waits, and a handshake starts.
+            self.connect(now, peer);
         }
         self.account(peer);
         self.mark_ready(peer);
@@ -264,11 +282,18 @@ impl Endpoint {
         self.now = now;
         let bytes = datagram.len() as u32 + ip_udp_len(&from);
         self.counters.datagrams_received += 1;
+        if self.closing && is_handshake(datagram) {
+            // A session that begins now would end at once.
+            return;
+        }
         match self.secure.handle_datagram(now, from, datagram) {
             Incoming::Transport { peer, epoch, number, kind, body } => {
                 // The datagram may be the first under new keys. So the session for these keys
                 // starts first, and then takes the datagram.
                 self.handle_secure_events(now);
+                if let Some(path) = get(&mut self.paths, peer) {
+                    path.liveness.heard(now, kind.carries_packets());
+                }
                 self.handle_body(now, from, peer, epoch, number, kind, &datagram[body], bytes, reception);
                 self.handle_secure_events(now);
                 self.account(peer);
@@ -278,7 +303,8 @@ impl Endpoint {
                 self.handle_secure_events(now);
                 self.mark_ready(peer);
             }
-            Incoming::Rejected(_) => {}
+            // A handshake that is refused may still be reported.
+            Incoming::Rejected(_) => self.handle_secure_events(now),
         }
     }
 
@@ -298,8 +324,10 @@ impl Endpoint {
             path.handle_timeout(now);
             path.charge(now, &mut self.work);
             if path.wants_handshake(now) {
-                self.secure.connect(now, peer);
+                self.connect(now, peer);
             }
+            self.check_liveness(now, peer);
+            self.forget_closed(now, peer);
             self.mark_ready(peer);
         }
     }
@@ -337,8 +365,9 @@ impl Endpoint {
                 }
             }
         }
-        let reply = self.secure.poll_reply()?;
-        self.send_handshake(now, &reply, buffer)
+        // A peer that had nothing to send may have started a handshake just now.
+        let handshake = self.secure.poll_transmit()?;
+        self.send_handshake(now, &handshake, buffer)
     }
 
     /// The next event. [`Endpoint::poll_deliver`] collects the events, so call it first.
@@ -361,7 +390,8 @@ impl Endpoint {
 
     /// The number of packets in the send queue to a peer. None if there is no session.
     pub fn backlog_packets(&self, peer: PeerId) -> Option<usize> {
-        Some(self.paths.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
+        let path = self.paths.get(peer.index())?.as_deref().filter(|path| path.has_session())?;
+        Some(path.tunnel.as_ref()?.backlog_packets())
     }
 
     /// Bytes of source symbols sent to a peer in the current session. None if there is no session.
@@ -389,18 +419,6 @@ impl Endpoint {
         self.secure.counters()
     }
 
-    /// Ends all sessions. The next calls of [`Endpoint::poll_transmit`] return the datagrams that
-    /// announce the end to the peers.
-    pub fn close(&mut self) {
-        let peers: Vec<PeerId> = self.peers().collect();
-        for peer in peers {
-            if let Some(path) = get(&mut self.paths, peer) {
-                path.close();
-            }
-            self.mark_ready(peer);
-        }
-    }
-
     fn mark_ready(&mut self, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         path.is_collected = false;
@@ -416,7 +434,8 @@ impl Endpoint {
     fn reschedule(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         let reachable = path.has_path_packet() || self.secure.endpoint(peer).is_some();
-        let usable = reachable && path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
+        let usable =
+            reachable && path.has_session() && path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
         let wanted = if usable { path.poll_timeout() } else { path.poll_timeout_without_key(now) };
         if wanted != path.timer {
             if let Some(at) = path.timer {

@@ -4,6 +4,7 @@
 
 use super::budget::PeerWork;
 use super::config::{Acks, EndpointConfig, EndpointEvent, PeerStatus};
+use super::liveness::Liveness;
 use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use crate::inner::early_acks::EarlyAcks;
@@ -46,26 +47,32 @@ pub(super) struct PeerPath {
     pub(super) is_collected: bool,
     /// The time under which the peer is in the endpoint's table of timers.
     pub(super) timer: Option<Time>,
-    /// Packets that wait for the first session.
-    waiting: VecDeque<Symbol>,
-    mtu: Option<MtuSearch>,
+    /// Packets that wait for a session.
+    pub(super) waiting: VecDeque<Symbol>,
+    pub(super) mtu: Option<MtuSearch>,
     /// None: acknowledgements are end to end.
     pub(super) early_acks: Option<Box<EarlyAcks>>,
     /// The largest inner packet that the peer accepts, bytes. 0 before the first session.
     peer_mtu: u32,
-    keepalive: Option<Duration>,
+    pub(super) liveness: Liveness,
+    /// Whether the peer's address is configured, so that this end calls the peer.
+    pub(super) calls: bool,
+    /// When the peer closed the session. None: there is a session, or none has begun.
+    pub(super) closed: Option<Time>,
+    /// The epoch of a session that the peer has closed, and that was forgotten.
+    pub(super) ended: Option<u64>,
     /// Whether a datagram must be sent because new keys are in use: the peer uses the keys only
     /// after the first datagram under them. If no other datagram is to be sent, a probe is sent.
-    greet: bool,
+    pub(super) greet: bool,
     /// When the last datagram was sent.
-    last_sent: Time,
+    pub(super) last_sent: Time,
     /// When this end last started a handshake because the peer was silent.
     last_handshake: Option<Time>,
     /// When the first handshake message was sent, and whether no other message has followed. If
     /// none has followed, the time until the answer is a round-trip time.
     handshake_sent: Option<(Time, bool)>,
     /// Whether the session must end, because the peer has sent a false report.
-    must_end: bool,
+    pub(super) must_end: bool,
     /// How many sessions have begun.
     sessions: u64,
     waited_in_vain: u64,
@@ -82,7 +89,7 @@ pub(super) struct PeerPath {
 }
 
 impl PeerPath {
-    pub(super) fn new(id: PeerId, now: Time, keepalive: Option<Duration>, acks: Acks) -> PeerPath {
+    pub(super) fn new(id: PeerId, now: Time, acks: Acks) -> PeerPath {
         PeerPath {
             id,
             epoch: None,
@@ -94,7 +101,10 @@ impl PeerPath {
             mtu: None,
             early_acks: (acks == Acks::Seen).then(Box::default),
             peer_mtu: 0,
-            keepalive,
+            liveness: Liveness::default(),
+            calls: false,
+            closed: None,
+            ended: None,
             greet: false,
             last_sent: now,
             last_handshake: None,
@@ -148,13 +158,11 @@ impl PeerPath {
             tunnel.initial_rtt = Some(rtt.max(Duration::from_micros(100)));
         }
         self.mtu = Some(MtuSearch::new(now, tunnel.path_mtu));
-        let again = self.tunnel.is_some();
+        let again = self.sessions > 0;
         if let Some(mut old) = self.tunnel.take() {
-            self.lost_in_restarts += old.outstanding() as u64;
-            // Packets that had not been sent go into the new session.
-            let queued = old.take_waiting();
-            queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
+            self.keep_waiting(&mut old);
         }
+        self.closed = None;
         let mut fresh = Tunnel::new(now, tunnel, entropy);
         if let Some(early) = &mut self.early_acks {
             // What the old session has not delivered is older than what waits.
@@ -170,6 +178,13 @@ impl PeerPath {
         self.work.restart();
         self.epoch = Some(epoch);
         self.sessions += 1;
+    }
+
+    /// Keeps the packets of an old session that had not been sent: they go into the next session.
+    pub(super) fn keep_waiting(&mut self, old: &mut Tunnel<Symbol>) {
+        self.lost_in_restarts += old.outstanding() as u64;
+        let queued = old.take_waiting();
+        queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
     }
 
     /// The largest datagram that the settings of the tunnel and the peer's MTU allow, bytes.
@@ -206,7 +221,7 @@ impl PeerPath {
         {
             return true;
         }
-        if let Some(tunnel) = &mut self.tunnel {
+        if let (Some(tunnel), None) = (&mut self.tunnel, self.closed) {
             tunnel.handle_inner(now, symbol);
             return true;
         }
@@ -257,8 +272,8 @@ impl PeerPath {
     }
 
     /// Passes what the tunnel has given up to the early acknowledgements, and their packets to the tunnel.
-    fn tell_early_acks(&mut self, now: Time) {
-        let (Some(early), Some(tunnel)) = (&mut self.early_acks, &mut self.tunnel) else { return };
+    pub(super) fn tell_early_acks(&mut self, now: Time) {
+        let (Some(early), Some(tunnel), None) = (&mut self.early_acks, &mut self.tunnel, self.closed) else { return };
         early.given_up(tunnel.window_base());
         while let Some(symbol) = early.poll_remote() {
             tunnel.handle_inner(now, symbol);
@@ -298,19 +313,11 @@ impl PeerPath {
         Some(Delivered { payload, meta })
     }
 
-    /// Ends the session, and resets the connections with data that was acknowledged early and is not delivered.
-    pub(super) fn close(&mut self) {
-        if let Some(early) = &mut self.early_acks {
-            early.close();
-        }
-        self.tell_early_acks(self.last_sent);
+    /// Sends an empty probe soon. The peer reports it.
+    pub(super) fn request_probe(&mut self) {
         if let Some(tunnel) = &mut self.tunnel {
-            tunnel.close();
+            tunnel.request_probe(0);
         }
-    }
-
-    pub(super) fn set_keepalive(&mut self, keepalive: Option<Duration>) {
-        self.keepalive = keepalive;
     }
 
     /// Whether a packet about the path waits to be sent.
@@ -319,11 +326,13 @@ impl PeerPath {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        if let Some(tunnel) = &mut self.tunnel {
+        let tunnel = self.tunnel.as_mut().filter(|_| self.closed.is_none());
+        let srtt = tunnel.map(|tunnel| {
             tunnel.handle_timeout(now);
-        }
+            tunnel.srtt()
+        });
         if let Some(early) = &mut self.early_acks {
-            early.handle_timeout(now, self.tunnel.as_ref().map(Tunnel::srtt));
+            early.handle_timeout(now, srtt);
         }
         self.tell_early_acks(now);
     }
@@ -359,10 +368,16 @@ impl PeerPath {
         let Some(tunnel) = &mut self.tunnel else { return };
         let peer = self.id;
         while let Some(event) = tunnel.poll_event() {
+            if self.closed.is_some() {
+                continue;
+            }
             events.push_back(match event {
                 TunnelEvent::Silent => EndpointEvent::Silent { peer },
                 TunnelEvent::Heard => EndpointEvent::Heard { peer },
-                TunnelEvent::Closed => EndpointEvent::Closed { peer },
+                TunnelEvent::Closed => {
+                    self.closed = Some(now);
+                    EndpointEvent::Closed { peer }
+                }
                 TunnelEvent::BlocksIgnored => EndpointEvent::BlocksIgnored { peer },
                 TunnelEvent::LargeLost => {
                     if let Some(mtu) = &mut self.mtu {
@@ -404,17 +419,6 @@ impl PeerPath {
         }
     }
 
-    /// Ends the session if it must end. Returns whether it has ended. What waited in its send queue is
-    /// dropped.
-    pub(super) fn end_false_session(&mut self) -> bool {
-        let ends = std::mem::take(&mut self.must_end);
-        if ends {
-            (self.tunnel, self.epoch, self.mtu) = (None, None, None);
-            self.greet = false;
-        }
-        ends
-    }
-
     /// Whether the peer has been silent for so long that a new handshake is due. A silent peer may
     /// have restarted and lost the keys.
     pub(super) fn wants_handshake(&mut self, now: Time) -> bool {
@@ -425,16 +429,13 @@ impl PeerPath {
         due
     }
 
-    /// Whether there is something to send.
-    pub(super) fn has_work(&self) -> bool {
-        !self.waiting.is_empty() || self.tunnel.as_ref().is_some_and(|tunnel| !tunnel.is_idle())
-    }
-
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let tunnel = self.tunnel.as_ref()?;
         let probe = self.mtu.as_ref().and_then(MtuSearch::next_probe);
         let early = self.early_acks.as_ref().and_then(|early| early.poll_timeout());
-        [tunnel.poll_timeout(), probe, early, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
+        let (session, liveness) = (tunnel.poll_timeout(), self.liveness.next_due());
+        let due = [session, probe, early, self.keepalive_due(), self.handshake_due(), liveness];
+        due.into_iter().flatten().min()
     }
 
     /// Whether an ICMP message about a packet that is too long may be sent. If so, counts it.
@@ -442,11 +443,12 @@ impl PeerPath {
         self.answers.take(now, 1.0)
     }
 
-    /// The next time-out while there is no usable key: the next keep-alive or handshake.
+    /// The next time-out while there is no usable key, or the peer has closed the session.
     pub(super) fn poll_timeout_without_key(&self, now: Time) -> Option<Time> {
         let keepalive = self.keepalive_due().filter(|at| *at > now);
         let early = self.early_acks.as_ref().and_then(|early| early.poll_timeout()).filter(|at| *at > now);
-        [keepalive, early, self.handshake_due()].into_iter().flatten().min()
+        let liveness = self.liveness.next_due().filter(|_| self.has_session());
+        [keepalive, early, self.handshake_due(), liveness, self.forget_due()].into_iter().flatten().min()
     }
 
     /// The largest inner packet, bytes.
@@ -457,7 +459,8 @@ impl PeerPath {
     pub(super) fn status(&self, endpoint: Option<SocketAddr>, config: &EndpointConfig) -> PeerStatus {
         PeerStatus {
             endpoint,
-            tunnel: self.tunnel.as_ref().map(Tunnel::status),
+            last_heard: self.liveness.last_heard(),
+            tunnel: self.tunnel.as_ref().filter(|_| self.closed.is_none()).map(Tunnel::status),
             inner_mtu: self.inner_mtu(config),
             sessions: self.sessions,
             waiting: self.waiting.len(),
@@ -473,12 +476,12 @@ impl PeerPath {
 
     /// When the next keep-alive is due.
     pub(super) fn keepalive_due(&self) -> Option<Time> {
-        self.keepalive.map(|every| self.last_sent + every)
+        self.liveness.keepalive.map(|every| self.last_sent + every)
     }
 
     /// When the next handshake is due because the peer is silent. None if the peer is not silent.
     fn handshake_due(&self) -> Option<Time> {
-        let tunnel = self.tunnel.as_ref()?;
+        let tunnel = self.tunnel.as_ref().filter(|_| self.closed.is_none())?;
         let since = tunnel.silent_since()?;
         let at = since + silence_limit(tunnel.srtt());
         Some(self.last_handshake.map_or(at, |last| at.max(last + HANDSHAKE_PAUSE)))

@@ -23,8 +23,8 @@ pub struct SecureConfig {
     /// The largest inner packet that this end accepts, bytes. The handshake announces this value to
     /// the peer.
     pub inner_mtu: u16,
-    /// The extensions that this end understands, as bits. The handshake announces this value to the
-    /// peer. No bit is defined yet.
+    /// The extensions that this end understands, as bits. The handshake announces the lower 16 bits to the peer. The upper
+    /// 16 bits announce keep-alives ([`super::Peers::set_keepalive`]).
     pub capabilities: u32,
     /// The wall clock (UTC since 1970) at the time zero of the caller's clock. Initiations carry this
     /// time, so that a peer refuses recorded initiations also after a restart of either end. Only
@@ -137,7 +137,8 @@ pub enum SecureEvent {
         suite: Suite,
         /// The largest inner packet that the peer accepts, bytes.
         peer_mtu: u16,
-        /// The extensions that the peer understands.
+        /// The extensions that the peer understands, and the interval of its keep-alives
+        /// ([`keepalive_of`](crate::wire::handshake::keepalive_of)).
         peer_capabilities: u32,
     },
     /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event is

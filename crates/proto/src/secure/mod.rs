@@ -65,6 +65,7 @@ mod answering;
 mod config;
 mod entropy;
 mod index;
+mod keepalive;
 mod key;
 mod load;
 mod mac;

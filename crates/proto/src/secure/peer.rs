@@ -37,6 +37,8 @@ pub(crate) struct Peer {
     pub(crate) macs: MacKeys,
     /// The key that both ends share in addition to their static keys.
     pub(crate) preshared: Option<PresharedKey>,
+    /// The interval of this end's keep-alives to the peer, which the handshakes announce.
+    pub(crate) keepalive: Option<Duration>,
     /// The last mismatch of the pre-shared keys that was reported since the last session.
     pub(crate) mismatch: Option<PresharedMismatch>,
     /// Whether an initiation is queued.
@@ -222,6 +224,7 @@ impl Peer {
             public,
             macs: MacKeys::of(&public),
             preshared: None,
+            keepalive: None,
             mismatch: None,
             initiation_due: false,
             endpoint,

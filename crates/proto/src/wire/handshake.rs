@@ -8,6 +8,7 @@
 //! `mac` of [`crate::secure`] describes them and the *cookie* that mac2 needs.
 
 use super::bytes::{Malformed, Reader, Writer};
+use std::time::Duration;
 
 /// The version of the protocol.
 pub const VERSION: u8 = 2;
@@ -177,14 +178,26 @@ pub struct Hello {
     pub next_number: u64,
     /// The largest inner packet that the sender of the message accepts, bytes.
     pub inner_mtu: u16,
-    /// One bit for each extension that the sender understands. No extension is defined yet: ends
-    /// send 0 and ignore all bits.
+    /// What the sender supports and does. The upper 16 bits are the interval of the sender's keep-alives in seconds; see
+    /// [`keepalive_of`]. Each of the lower 16 bits stands for an extension. An end ignores bits that it does not know.
     pub capabilities: u32,
     /// The order of initiations. In an initiation: larger than in all earlier initiations of this
     /// sender to this peer, also across restarts if the sender's wall clock is right. In a
     /// response: the stamp of the answered initiation. If the initiation is refused because the
     /// responder has received a larger stamp, the response carries that larger stamp.
     pub stamp: u64,
+}
+
+/// The bits of [`Hello::capabilities`] that announce keep-alives in this interval. Parts of a second are rounded up. An
+/// interval above 65 535 s is announced as 65 535 s.
+pub fn keepalive_bits(interval: Option<Duration>) -> u32 {
+    interval.map_or(0, |interval| (interval.as_secs_f64().ceil() as u32).clamp(1, 0xffff) << 16)
+}
+
+/// The interval of the keep-alives that these [`Hello::capabilities`] announce. None: no keep-alives.
+pub fn keepalive_of(capabilities: u32) -> Option<Duration> {
+    let seconds = capabilities >> 16;
+    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
 }
 
 impl Hello {

@@ -51,6 +51,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether such datagrams carry inner packets, or combinations of them.
+    pub fn carries_packets(self) -> bool {
+        matches!(self, Kind::Source | Kind::RepairBySeed | Kind::RepairExplicit | Kind::RepairOfBlock)
+    }
+
     /// The kind with the type byte `byte`.
     ///
     /// # Errors

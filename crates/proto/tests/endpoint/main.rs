@@ -1,7 +1,9 @@
 //! Whole endpoints in virtual time: roaming, floods, jumps of the clock, and peers that lie.
 
 mod classes;
+mod ending;
 mod liar;
+mod liveness;
 #[path = "../common/network.rs"]
 mod network;
 mod silent;
@@ -201,7 +203,10 @@ fn delivery_goes_on_while_the_socket_is_blocked() {
         }
     }
     assert!(world.ends[1].delivered >= before + 50, "{} packets", world.ends[1].delivered - before);
+    // Without reports, end 0 cannot empty its send queue.
     world.ends[0].endpoint.close();
+    world.run(ms(200), None);
+    world.ends[0].endpoint.close_now();
     world.run(ms(200), None);
     assert!(world.ends[1].events.contains(&EndpointEvent::Closed { peer: PEER }));
 }

@@ -15,14 +15,20 @@ use std::time::Duration;
 const CLOSING: Duration = Duration::from_millis(200);
 
 impl PacketLoop {
-    /// Ends all sessions. Goes on to send until nothing is queued, for at most [`CLOSING`]. The device is not read any more.
+    /// Ends all sessions. Goes on to send until nothing is queued, for at most [`CLOSING`]. Then the peers are told about the
+    /// end. The device is not read any more.
     pub(super) fn close(&mut self) -> io::Result<()> {
         let end = self.shared.worker.now() + CLOSING;
         self.endpoint.close();
         loop {
             self.drain();
             let now = self.shared.worker.now();
-            if now >= end || !self.has_queued() {
+            if !self.has_queued() {
+                return Ok(());
+            }
+            if now >= end {
+                self.endpoint.close_now();
+                self.drain();
                 return Ok(());
             }
             self.wait_for_socket(end)?;

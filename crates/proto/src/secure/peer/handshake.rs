@@ -4,7 +4,7 @@ use super::{Peer, Pending};
 use crate::secure::config::{PresharedMismatch, SecureEvent};
 use crate::secure::mac::{COOKIE_LIFE, Cookie};
 use crate::secure::peers::Shared;
-use crate::wire::handshake::Hello;
+use crate::wire::handshake::{Hello, keepalive_bits};
 use ripstop_base::Time;
 
 /// The largest number of pending handshakes of a peer. In a pending handshake, this end has
@@ -66,7 +66,7 @@ impl Peer {
             peer_instance: instance.or(known.map(|epoch| epoch.instance)).unwrap_or_default(),
             next_number: known.map_or(0, |epoch| epoch.next),
             inner_mtu: shared.config.inner_mtu,
-            capabilities: shared.config.capabilities,
+            capabilities: shared.config.capabilities & 0xffff | keepalive_bits(self.keepalive),
             stamp,
         }
     }

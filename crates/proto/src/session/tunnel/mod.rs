@@ -64,6 +64,7 @@ pub use blocks::BlockCounts;
 pub(crate) use bounds::REPORT_WORK;
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
 pub use config::{BlockLength, BlockSettings, Code, RateMode, TunnelConfig};
+use event::Closing;
 pub use event::{PathPacket, TunnelEvent};
 pub use ingress::QueueDrops;
 pub use inner::{InnerPacket, Meta, Order};
@@ -141,8 +142,8 @@ pub struct Tunnel<P: InnerPacket> {
     requested_probe: Option<u16>,
     /// Requested packets about the path that have not been sent yet.
     path_packets: VecDeque<PathPacket>,
-    /// Whether the peer must be told that the session ends.
-    close: bool,
+    /// How the session ends at this end.
+    closing: Closing,
     /// Whether the peer has ended the session.
     closed: bool,
     events: VecDeque<TunnelEvent>,
@@ -203,7 +204,7 @@ impl<P: InnerPacket> Tunnel<P> {
             seed: seed.stream("coefficients").next_u64() as u16,
             requested_probe: None,
             path_packets: VecDeque::new(),
-            close: false,
+            closing: Closing::default(),
             closed: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
@@ -222,12 +223,6 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The probe is the next packet that [`Session::poll_transmit`] returns.
     pub fn request_probe(&mut self, padding: u16) {
         self.requested_probe = Some(padding);
-    }
-
-    /// Ends the session. A later [`Session::poll_transmit`] returns the packet that tells the peer
-    /// about the end.
-    pub fn close(&mut self) {
-        self.close = true;
     }
 
     /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes. Symbols that no longer fit a
@@ -422,7 +417,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         if let Some(feedback) = self.receiver.report(now) {
             return Some(self.send(now, Content::Feedback, Packet::Feedback(Box::new(feedback))));
         }
-        if std::mem::take(&mut self.close) {
+        if self.closing.take_copy(self.ingress.is_empty()) {
             return Some(self.send(now, Content::Feedback, Packet::Close));
         }
         if self.announcement_due() {
