@@ -7,6 +7,7 @@ use super::redundancy::ClassRedundancy;
 use super::status::{DaemonPeerStatus, DaemonStatus, SessionStatus};
 use crate::os::udp::UdpCounters;
 use std::fmt::{Display, Write};
+use std::time::SystemTime;
 
 /// Renders `status` as a metrics page.
 pub fn render(status: &DaemonStatus) -> String {
@@ -48,12 +49,19 @@ const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 12] = [
         p.early_acks.resets as f64
     }),
 ];
-const PEER_GAUGES: [Figure<DaemonPeerStatus>; 7] = [
-    ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
+const PEER_GAUGES: [Figure<DaemonPeerStatus>; 8] = [
+    ("connected", "1 when there is a session and the peer is not unreachable", |p| f64::from(u8::from(p.connected))),
     ("silent", "1 when datagrams were sent, and the peer has not reported them for a while", |p| {
         f64::from(u8::from(p.silent))
     }),
-    ("unreachable", "1 when the peer has not answered for a long time", |p| f64::from(u8::from(p.unreachable))),
+    ("unreachable", "1 when the peer has not answered, or was not heard although it should be", |p| {
+        f64::from(u8::from(p.unreachable))
+    }),
+    (
+        "last_heard_timestamp_seconds",
+        "Time of the last authentic datagram of the peer (Unix time); NaN before it",
+        |p| p.last_heard_s.map_or(f64::NAN, unix_time_before),
+    ),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
     ("sending_bits_per_second", "Recent rate of inner packets to the peer", |p| p.sending_bps),
     ("receiving_bits_per_second", "Recent rate of inner packets from the peer", |p| p.receiving_bps),
@@ -223,6 +231,8 @@ impl Page {
             ("stamps_named_total", "Recorded handshakes refused and answered", totals.stamps_named),
             ("stamps_corrected_total", "Handshakes repeated with a larger stamp", totals.stamps_corrected),
             ("preshared_mismatches_total", "Handshakes with different pre-shared keys", totals.preshared_mismatches),
+            ("peers_asked_total", "Peers asked for a sign of life, because they were not heard", totals.peers_asked),
+            ("peers_given_up_total", "Sessions with unreachable peers forgotten", totals.peers_given_up),
         ];
         self.counters(&counters);
         self.head("log_lines_lost_total", "Log lines lost: standard error was full, closed or too slow", "counter");
@@ -300,6 +310,12 @@ impl Page {
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.text, "ripstop_{name}{labels} {value}");
     }
+}
+
+/// The Unix time `age` seconds ago, to a tenth of a second: each page computes it anew, and the value should not change.
+fn unix_time_before(age: f64) -> f64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    (10.0 * (now - age)).round() / 10.0
 }
 
 fn escaped(value: &str) -> String {

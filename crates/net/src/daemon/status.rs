@@ -138,6 +138,10 @@ pub struct Totals {
     pub stamps_corrected: u64,
     /// Handshakes that failed because the hosts do not have the same pre-shared key.
     pub preshared_mismatches: u64,
+    /// Peers asked for a sign of life, because they were not heard for too long.
+    pub peers_asked: u64,
+    /// Sessions forgotten, because a peer without a configured endpoint was unreachable for too long.
+    pub peers_given_up: u64,
 }
 
 /// The status of one peer.
@@ -149,13 +153,16 @@ pub struct DaemonPeerStatus {
     pub public_key: String,
     /// The peer's address; null while it is not known.
     pub endpoint: Option<String>,
-    /// Whether there is a session that the peer has not closed.
+    /// Whether there is a session that the peer has not closed, and the peer is not unreachable.
     pub connected: bool,
-    /// Age of the session; null without a session.
+    /// Age of the session; null while `connected` is false.
     pub connected_s: Option<f64>,
-    /// Whether datagrams were sent to the peer, and the peer has not reported them for a while.
+    /// Time since the last authentic datagram of the peer; null before the first.
+    pub last_heard_s: Option<f64>,
+    /// Whether datagrams were sent to the peer, and the peer has not reported them for a while. False while `connected` is
+    /// false.
     pub silent: bool,
-    /// Whether the peer has not answered for a long time. Handshakes are still repeated.
+    /// Whether the peer has not answered handshakes, or was not heard although it should be.
     pub unreachable: bool,
     /// Sessions with the peer so far.
     pub sessions: u64,
@@ -187,7 +194,7 @@ pub struct DaemonPeerStatus {
     pub shrunk: u64,
     /// Early acknowledgements. All figures are 0 without `acks = "seen"`.
     pub early_acks: EarlyAcksStatus,
-    /// The session; null without a session.
+    /// The session; null without a session. While the peer is unreachable, these are the last figures of the old session.
     pub session: Option<SessionStatus>,
 }
 
@@ -461,6 +468,8 @@ impl Totals {
             stamps_named: secure.stamps_named,
             stamps_corrected: secure.stamps_corrected,
             preshared_mismatches: secure.preshared_mismatches,
+            peers_asked: endpoint.peers_asked,
+            peers_given_up: endpoint.peers_given_up,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! and an emulated link between them. Every wait is for a condition and has a limit; no test asserts a
 //! duration.
 
+mod alerts;
 mod codes;
 #[path = "../common/mod.rs"]
 mod common;
@@ -9,6 +10,7 @@ mod early_acks;
 mod hostile;
 mod hosts;
 mod inside;
+mod liveness;
 mod mtu;
 mod peers;
 mod recovery;

@@ -37,13 +37,15 @@ impl PacketLoop {
 
     fn peer(&self, peer: &PeerState, now: Time) -> DaemonPeerStatus {
         let (sending_bps, receiving_bps) = peer.meter.rates(now, self.sent_bytes(peer), peer.received.1);
+        let connected = peer.connected.filter(|_| !peer.unreachable);
         let mut status = DaemonPeerStatus {
             name: peer.name.clone(),
             public_key: peer.public.to_string(),
             endpoint: None,
-            connected: peer.connected.is_some(),
-            connected_s: peer.connected.map(|since| now.since(since).as_secs_f64()),
-            silent: peer.silent,
+            connected: connected.is_some(),
+            connected_s: connected.map(|since| now.since(since).as_secs_f64()),
+            last_heard_s: None,
+            silent: peer.silent && connected.is_some(),
             unreachable: peer.unreachable,
             sessions: 0,
             restarts: peer.restarts,
@@ -64,6 +66,7 @@ impl PacketLoop {
         };
         if let Some(known) = self.endpoint.peer_status(peer.id) {
             status.take(&known);
+            status.last_heard_s = known.last_heard.map(|at| now.since(at).as_secs_f64());
         }
         status
     }
