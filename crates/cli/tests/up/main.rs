@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod log;
+mod rejected;
 mod site;
 
 use common::{json, ripstop, run, schema, stderr, stdout, with_namespaces};

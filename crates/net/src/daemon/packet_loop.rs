@@ -35,6 +35,7 @@ use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
 use device::{device_mtu, open_device};
 use moderation::Moderation;
 use peer_state::PeerState;
+use rejected::RejectedLog;
 pub(super) use reload::needs_restart;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -104,9 +105,7 @@ pub(super) struct PacketLoop {
     refusals: LineLimit,
     /// The device's current MTU in bytes.
     mtu: u32,
-    /// The number of datagrams that were rejected for an alarming reason at the last check, and the
-    /// time of that check.
-    rejected: (u64, Time),
+    rejected: RejectedLog,
     /// When the peers' meters were last read.
     measured: Time,
 }
@@ -191,7 +190,7 @@ impl PacketLoop {
             device: DeviceCounters::default(),
             refusals: LineLimit::default(),
             mtu,
-            rejected: (0, now),
+            rejected: RejectedLog::new(now),
             measured: now,
         })
     }

@@ -187,6 +187,8 @@ pub enum EndpointEvent {
         peer: PeerId,
         /// How the keys differ.
         mismatch: PresharedMismatch,
+        /// The source address of the message that shows it.
+        from: SocketAddr,
     },
     /// The size of the largest inner packet to the peer has changed.
     Mtu {

@@ -48,8 +48,8 @@ impl Endpoint {
                     }
                     self.mark_ready(peer);
                 }
-                SecureEvent::PresharedMismatch { peer, mismatch } => {
-                    self.events.push_back(EndpointEvent::PresharedMismatch { peer, mismatch });
+                SecureEvent::PresharedMismatch { peer, mismatch, from } => {
+                    self.events.push_back(EndpointEvent::PresharedMismatch { peer, mismatch, from });
                 }
             }
         }

@@ -375,6 +375,11 @@ impl Endpoint {
         self.events.pop_front()
     }
 
+    /// The next rejected datagram that an operator should know of. Few are kept: [`Endpoint::secure_counters`] has all.
+    pub fn poll_rejection(&mut self) -> Option<secure::Rejection> {
+        self.secure.poll_rejection()
+    }
+
     /// When to call [`Endpoint::handle_timeout`] if no other input comes first. The result is right
     /// only after all outputs were taken.
     pub fn poll_timeout(&self) -> Option<Time> {

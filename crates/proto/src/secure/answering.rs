@@ -43,7 +43,7 @@ impl Peers {
         let peer = get(&mut self.peers, id).ok_or(Rejected::UnknownPeer(opened.peer))?;
         if preshared != peer.preshared.is_some() {
             let mismatch = if preshared { PresharedMismatch::OnlyPeer } else { PresharedMismatch::OnlyThisEnd };
-            peer.note_mismatch(mismatch, shared);
+            peer.note_mismatch(mismatch, from, shared);
             return Err(Rejected::Preshared);
         }
         if opened.hello.stamp <= peer.newest {

@@ -180,6 +180,8 @@ pub enum SecureEvent {
         peer: PeerId,
         /// How the keys differ.
         mismatch: PresharedMismatch,
+        /// The source address of the message that shows it.
+        from: SocketAddr,
     },
 }
 
@@ -293,6 +295,28 @@ impl Rejected {
         "unsolicited",
         "preshared",
     ];
+
+    /// Whether an operator should know of the datagram. Datagrams of former sessions, copies and late answers are normal
+    /// after a restart, and on paths that duplicate. [`SecureEvent::PresharedMismatch`] reports the pre-shared keys.
+    pub fn is_alarming(&self) -> bool {
+        match self {
+            Rejected::NoSession
+            | Rejected::Replayed(_)
+            | Rejected::TooOld(_)
+            | Rejected::Expired
+            | Rejected::HandshakeReplayed
+            | Rejected::Unsolicited
+            | Rejected::Preshared => false,
+            Rejected::Malformed(_)
+            | Rejected::Forged
+            | Rejected::Suite(_)
+            | Rejected::Mac1
+            | Rejected::CookieDemanded
+            | Rejected::AddressLimit
+            | Rejected::HandshakeForged
+            | Rejected::UnknownPeer(_) => true,
+        }
+    }
 
     /// The reason's position in [`Rejected::NAMES`].
     pub fn index(&self) -> usize {

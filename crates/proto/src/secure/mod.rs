@@ -73,6 +73,7 @@ mod noise;
 mod paths;
 mod peer;
 mod peers;
+mod rejections;
 mod replay;
 mod replies;
 #[cfg(test)]
@@ -88,6 +89,7 @@ pub use config::{
 pub use entropy::Entropy;
 pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};
 pub use peers::Peers;
+pub use rejections::Rejection;
 pub use replay::{REPLAY_WINDOW, ReplayWindow, Seen};
 
 /// Identifies a peer within a [`Peers`]. The identifier of a removed peer is not used again.

@@ -8,6 +8,7 @@ use super::key::{PresharedKey, PrivateKey, PublicKey};
 use super::load::{LoadGate, PeerAddresses};
 use super::mac::{CookieJar, MacKeys, mac1_of};
 use super::peer::{Attempt, Peer, Retry, Session, seal};
+use super::rejections::{Rejection, Rejections};
 use super::replies::Replies;
 use super::{PeerId, noise};
 use crate::wire::handshake::{
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     /// The peers to which an initiation is due. Each peer is in the list at most once.
     initiations: VecDeque<PeerId>,
     pub(super) replies: Replies,
+    pub(super) rejections: Rejections,
     pub(crate) events: VecDeque<SecureEvent>,
     pub(crate) counters: SecureCounters,
 }
@@ -89,6 +91,7 @@ impl Peers {
             timers: BTreeSet::new(),
             initiations: VecDeque::new(),
             replies,
+            rejections: Rejections::default(),
             events: VecDeque::new(),
             counters: SecureCounters::default(),
         };
@@ -246,6 +249,8 @@ impl Peers {
         };
         result.unwrap_or_else(|reason| {
             self.shared.counters.rejected[reason.index()] += 1;
+            let is_handshake = datagram.first().is_some_and(|kind| [INITIATION, RESPONSE, COOKIE_REPLY].contains(kind));
+            self.shared.rejections.push(Rejection { from, reason, is_handshake });
             Incoming::Rejected(reason)
         })
     }
@@ -331,7 +336,7 @@ impl Peers {
         let attempt = &mut peer.attempts[at];
         let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| {
             if peer.preshared.is_some() {
-                peer.note_mismatch(PresharedMismatch::Differ, shared);
+                peer.note_mismatch(PresharedMismatch::Differ, from, shared);
             }
             Rejected::HandshakeForged
         })?;

@@ -338,7 +338,7 @@ fn a_preshared_key_must_be_the_same() {
             world.run(secs(20), Some(ms(100)));
             assert_eq!(world.is_open(), mismatch.is_none());
             if let Some((end, mismatch)) = mismatch {
-                let event = SecureEvent::PresharedMismatch { peer: FIRST, mismatch };
+                let event = SecureEvent::PresharedMismatch { peer: FIRST, mismatch, from: address(1 - end as u16) };
                 assert_eq!(world.ends[end].events.iter().filter(|e| **e == event).count(), 1, "{mismatch:?}");
                 assert!(world.ends[end].peers.counters().preshared_mismatches > 1);
                 // The keys are corrected.

@@ -42,6 +42,7 @@ impl PacketLoop {
             EndpointEvent::Connected { peer, again } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.connected = Some(now);
+                    peer.has_met = true;
                     peer.restarts += u64::from(again);
                     (peer.silent, peer.unreachable) = (false, false);
                 }
@@ -99,8 +100,18 @@ impl PacketLoop {
         let peer = &state.name;
         match event {
             EndpointEvent::Connected { again, .. } => tracing::info!(%peer, again, left_out, "connected"),
-            EndpointEvent::Unreachable { silent_for, .. } => {
+            EndpointEvent::Unreachable { silent_for, .. } if state.has_met => {
                 tracing::warn!(%peer, ?silent_for, left_out, "peer unreachable; handshakes continue");
+            }
+            EndpointEvent::Unreachable { silent_for, .. } => {
+                let (own_key, preshared) = (self.endpoint.public(), preshared_advice(state.has_preshared));
+                tracing::warn!(
+                    %peer,
+                    ?silent_for,
+                    left_out,
+                    "peer unreachable: no answer to any handshake, which continue; check its address and port, the firewalls on the way, that \
+                     its daemon runs, that its configuration has this host's public key {own_key}, and that {preshared}"
+                );
             }
             EndpointEvent::Reachable { .. } => tracing::info!(%peer, left_out, "peer reachable again"),
             EndpointEvent::Roamed { from: None, to, .. } => {
@@ -127,9 +138,9 @@ impl PacketLoop {
                 left_out,
                 "TCP connection reset: data that `acks = \"seen\"` had acknowledged could not be delivered"
             ),
-            EndpointEvent::PresharedMismatch { mismatch, .. } => {
+            EndpointEvent::PresharedMismatch { mismatch, from, .. } => {
                 let problem = problem_of(mismatch);
-                tracing::warn!(%peer, left_out, "no connection: {problem}; set the same `preshared-key` on both hosts");
+                tracing::warn!(%peer, %from, left_out, "no connection: {problem}; set the same `preshared-key` on both hosts");
             }
             EndpointEvent::BlocksIgnored { .. } => tracing::warn!(
                 %peer,
@@ -163,6 +174,14 @@ fn line_of(event: &EndpointEvent) -> (Line, PeerId) {
         EndpointEvent::ConnectionReset { peer, .. } => (Line::ConnectionReset, peer),
         EndpointEvent::PresharedMismatch { peer, .. } => (Line::PresharedMismatch, peer),
         EndpointEvent::BlocksIgnored { peer } => (Line::BlocksIgnored, peer),
+    }
+}
+
+/// What must be so of the pre-shared keys, as far as this host knows.
+fn preshared_advice(has_preshared: bool) -> &'static str {
+    match has_preshared {
+        true => "it has the same `preshared-key` for this host",
+        false => "it has no `preshared-key` for this host, because this host has none for it",
     }
 }
 

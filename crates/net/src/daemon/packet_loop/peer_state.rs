@@ -28,6 +28,10 @@ pub(super) struct PeerState {
     pub(super) next_lookup: Option<Time>,
     /// When the session began; None: there is no session.
     pub(super) connected: Option<Time>,
+    /// Whether a session with the peer has begun since the start of the daemon.
+    pub(super) has_met: bool,
+    /// Whether this host has a pre-shared key for the peer.
+    pub(super) has_preshared: bool,
     pub(super) silent: bool,
     pub(super) unreachable: bool,
     pub(super) restarts: u64,
@@ -50,6 +54,8 @@ impl PeerState {
             last_address: None,
             next_lookup: None,
             connected: None,
+            has_met: false,
+            has_preshared: settings.preshared.is_some(),
             silent: false,
             unreachable: false,
             restarts: 0,

@@ -63,6 +63,7 @@ impl PacketLoop {
         peer.name.clone_from(&settings.name);
         self.endpoint.set_keepalive(now, peer.id, settings.keepalive);
         if !is_same(before.and_then(|peer| peer.preshared.as_ref()), settings.preshared.as_ref()) {
+            peer.has_preshared = settings.preshared.is_some();
             self.endpoint.set_preshared(peer.id, settings.preshared.clone());
         }
         if before.is_some_and(|peer| peer.endpoint == settings.endpoint) {

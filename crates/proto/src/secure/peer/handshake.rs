@@ -6,6 +6,7 @@ use crate::secure::mac::{COOKIE_LIFE, Cookie};
 use crate::secure::peers::Shared;
 use crate::wire::handshake::{Hello, keepalive_bits};
 use ripstop_base::Time;
+use std::net::SocketAddr;
 
 /// The largest number of pending handshakes of a peer. In a pending handshake, this end has
 /// answered the peer's initiation, and waits for the first datagram under the new keys. The limit
@@ -82,10 +83,10 @@ impl Peer {
     }
 
     /// Reports that the pre-shared keys do not match, once until the next session.
-    pub(crate) fn note_mismatch(&mut self, mismatch: PresharedMismatch, shared: &mut Shared) {
+    pub(crate) fn note_mismatch(&mut self, mismatch: PresharedMismatch, from: SocketAddr, shared: &mut Shared) {
         shared.counters.preshared_mismatches += 1;
         if self.mismatch.replace(mismatch) != Some(mismatch) {
-            shared.events.push_back(SecureEvent::PresharedMismatch { peer: self.id, mismatch });
+            shared.events.push_back(SecureEvent::PresharedMismatch { peer: self.id, mismatch, from });
         }
     }
 
