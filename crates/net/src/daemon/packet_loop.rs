@@ -21,6 +21,7 @@ mod peer_state;
 mod rejected;
 mod reload;
 mod snapshot;
+mod spare_ports;
 mod waiting;
 
 use super::config::{DaemonConfig, HostPort, Listen};
@@ -42,6 +43,7 @@ use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::secure::SecureConfig;
 use ripstop_proto::session::tunnel::{Delivered, Order};
+use spare_ports::SparePorts;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
@@ -78,6 +80,7 @@ pub(super) struct PacketLoop {
     endpoint: Endpoint,
     tun: Tun,
     udp: Udp,
+    spare_ports: SparePorts,
     batch: DatagramBatch,
     /// Whether the kernel had no room for `batch`. Sending continues when the socket is writable.
     blocked: bool,
@@ -172,6 +175,7 @@ impl PacketLoop {
             endpoint,
             tun,
             udp,
+            spare_ports: SparePorts::new().map_err(DaemonError::system("making an epoll instance"))?,
             batch: DatagramBatch::default(),
             blocked: false,
             receive_buffers: ReceiveBuffers::default(),
@@ -234,6 +238,7 @@ impl PacketLoop {
                 more |= self.read_device(now)?;
             }
             self.resolve_names(now);
+            self.change_ports(now);
             self.warn_of_rejected(now);
             self.measure(now);
             self.reload(now);
@@ -251,9 +256,20 @@ impl PacketLoop {
 
     /// Reads datagrams from peers. Returns whether there may be more.
     fn read_datagrams(&mut self) -> io::Result<bool> {
+        let mut more = false;
+        for at in 0..=self.spare_ports.sockets().count() {
+            more |= self.read_socket(at)?;
+        }
+        Ok(more)
+    }
+
+    /// Reads datagrams from the socket at the listening port (0), or from the spare port number `at`, counted from 1.
+    /// Returns whether there may be more.
+    fn read_socket(&mut self, at: usize) -> io::Result<bool> {
         for _ in 0..MAX_READS {
             let (now, endpoint) = (self.shared.worker.now(), &mut self.endpoint);
-            let result = self.udp.receive(&mut self.receive_buffers, |from, datagram, reception| {
+            let Some(udp) = std::iter::once(&mut self.udp).chain(self.spare_ports.sockets()).nth(at) else { break };
+            let result = udp.receive(&mut self.receive_buffers, |from, datagram, reception| {
                 let before = authentic(endpoint);
                 endpoint.handle_datagram(now, from, datagram, reception);
                 authentic(endpoint) != before
@@ -322,17 +338,17 @@ impl PacketLoop {
     }
 
     fn transmit(&mut self) {
-        self.blocked = self.blocked && self.udp.send(&mut self.batch) == SendOutcome::Blocked;
+        self.blocked = self.blocked && self.send_batch() == SendOutcome::Blocked;
         let mut now = self.shared.worker.now();
         while !self.blocked {
             let Some(out) = self.endpoint.poll_transmit(now, self.batch.room()) else { break };
             if !self.batch.push(out.to, out.len, out.ect, self.udp.segments()) {
-                self.blocked = self.udp.send(&mut self.batch) == SendOutcome::Blocked;
+                self.blocked = self.send_batch() == SendOutcome::Blocked;
                 now = self.shared.worker.now();
             }
         }
         while !self.blocked && !self.batch.is_empty() {
-            self.blocked = self.udp.send(&mut self.batch) == SendOutcome::Blocked;
+            self.blocked = self.send_batch() == SendOutcome::Blocked;
         }
     }
 

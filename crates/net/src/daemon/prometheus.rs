@@ -27,11 +27,12 @@ struct Page {
 type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
 /// Counters of every peer.
-const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 12] = [
+const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 13] = [
     ("inner_received_packets_total", "Inner packets from the peer", |p| p.inner_received as f64),
     ("inner_received_bytes_total", "Bytes of inner packets from the peer", |p| p.inner_received_bytes as f64),
     ("sessions_total", "Sessions started", |p| p.sessions as f64),
     ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
+    ("port_changes_total", "Changes of the source port, because the peer did not answer", |p| p.port_changes as f64),
     ("waited_in_vain_total", "Packets dropped because no session came in time", |p| p.waited_in_vain as f64),
     ("work_bytes_total", "Work of the session: bytes that were combined", |p| p.work_bytes as f64),
     ("over_work_total", "Repairs and reports dropped because the peer was above its share of the work", |p| {

@@ -159,6 +159,10 @@ pub struct DaemonPeerStatus {
     pub connected_s: Option<f64>,
     /// Time since the last authentic datagram of the peer; null before the first.
     pub last_heard_s: Option<f64>,
+    /// UDP port from which this host sends to the peer, if it is not the port that the daemon listens on; otherwise null.
+    pub source_port: Option<u16>,
+    /// How many times this host changed this port, because the peer did not answer.
+    pub port_changes: u64,
     /// Whether datagrams were sent to the peer, and the peer has not reported them for a while. False while `connected` is
     /// false.
     pub silent: bool,

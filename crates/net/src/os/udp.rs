@@ -25,6 +25,7 @@ use ripstop_proto::session::Reception;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
 
@@ -90,6 +91,27 @@ pub struct UdpCounters {
     /// Datagrams whose control data did not fit, so that the kernel cut it off (MSG_CTRUNC). A mark CE may be missing. The
     /// counter stays 0 unless the kernel gives data that was not asked for.
     pub control_truncated: u64,
+}
+
+impl Add for UdpCounters {
+    type Output = UdpCounters;
+
+    fn add(self, other: UdpCounters) -> UdpCounters {
+        UdpCounters {
+            send_calls: self.send_calls + other.send_calls,
+            sent: self.sent + other.sent,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            segmented: self.segmented + other.segmented,
+            too_large: self.too_large + other.too_large,
+            refused: self.refused + other.refused,
+            receive_calls: self.receive_calls + other.receive_calls,
+            received: self.received + other.received,
+            received_bytes: self.received_bytes + other.received_bytes,
+            coalesced: self.coalesced + other.coalesced,
+            stamped: self.stamped + other.stamped,
+            control_truncated: self.control_truncated + other.control_truncated,
+        }
+    }
 }
 
 /// What a call received.

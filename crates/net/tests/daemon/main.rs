@@ -16,4 +16,5 @@ mod peers;
 mod recovery;
 mod settings;
 mod status_server;
+mod stuck_nat;
 mod traffic;

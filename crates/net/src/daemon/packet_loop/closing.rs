@@ -50,8 +50,8 @@ impl PacketLoop {
     /// Waits until the socket is ready, or a time-out is due, at most until `end`.
     fn wait_for_socket(&self, end: Time) -> io::Result<()> {
         let due = self.endpoint.poll_timeout().map_or(end, |at| at.min(end)).since(self.shared.worker.now());
-        let wanted = if self.blocked { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
-        let mut files = [PollFd::new(self.udp.as_fd(), wanted)];
+        let spare = PollFd::new(self.spare_ports.as_fd(), PollFlags::POLLIN);
+        let mut files = [PollFd::new(self.udp.as_fd(), self.wanted()), spare];
         match ppoll(&mut files, wait(false, self.blocked, Some(due)).map(TimeSpec::from), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
             Err(errno) => Err(errno.into()),

@@ -46,6 +46,7 @@ impl PacketLoop {
                     peer.restarts += u64::from(again);
                     (peer.silent, peer.unreachable) = (false, false);
                 }
+                self.keep_port(peer);
                 self.schedule_lookup(peer.index(), None);
             }
             EndpointEvent::Unreachable { peer, .. } => {
@@ -54,12 +55,14 @@ impl PacketLoop {
                     (peer.unreachable, peer.last_address) = (true, address);
                 }
                 self.forget_local_address(peer);
+                self.peer_unreachable(now, peer);
                 self.schedule_lookup(peer.index(), Some(now));
             }
             EndpointEvent::Reachable { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.unreachable = false;
                 }
+                self.keep_port(peer);
                 self.schedule_lookup(peer.index(), None);
             }
             EndpointEvent::Silent { peer } => {
@@ -84,8 +87,8 @@ impl PacketLoop {
                 }
                 self.update_device_mtu();
             }
-            EndpointEvent::Roamed { .. }
-            | EndpointEvent::ConnectionReset { .. }
+            EndpointEvent::Roamed { peer, .. } => self.use_listening_port(peer),
+            EndpointEvent::ConnectionReset { .. }
             | EndpointEvent::PresharedMismatch { .. }
             | EndpointEvent::BlocksIgnored { .. } => {}
         }

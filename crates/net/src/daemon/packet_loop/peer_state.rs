@@ -28,6 +28,8 @@ pub(super) struct PeerState {
     pub(super) next_lookup: Option<Time>,
     /// When the session began; None: there is no session.
     pub(super) connected: Option<Time>,
+    /// How many times this host changed its source port because the peer did not answer.
+    pub(super) port_changes: u64,
     /// Whether a session with the peer has begun since the start of the daemon.
     pub(super) has_met: bool,
     /// Whether this host has a pre-shared key for the peer.
@@ -54,6 +56,7 @@ impl PeerState {
             last_address: None,
             next_lookup: None,
             connected: None,
+            port_changes: 0,
             has_met: false,
             has_preshared: settings.preshared.is_some(),
             silent: false,

@@ -11,13 +11,16 @@ impl PacketLoop {
     /// Takes over the peers of a new configuration, if there is one. Sessions with peers that stay go on.
     pub(super) fn reload(&mut self, now: Time) {
         let Some(config) = self.shared.new_config() else { return };
+        let mut removed = Vec::new();
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
             if !config.peers.iter().any(|settings| settings.public == peer.public) {
                 peer.remove();
                 self.endpoint.remove_peer(peer.id);
+                removed.push(peer.id);
                 tracing::info!(peer = %peer.name, "peer removed");
             }
         }
+        removed.into_iter().for_each(|peer| self.use_listening_port(peer));
         for settings in &config.peers {
             let known = self.peers.iter().position(|peer| !peer.removed && peer.public == settings.public);
             match known {

@@ -27,7 +27,7 @@ impl PacketLoop {
                 memory_bytes: self.endpoint.memory() as u64,
             },
             peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
-            udp: self.udp.counters(),
+            udp: self.spare_ports.counters(self.udp.counters()),
             device: self.device,
             totals: Totals::of(&self.endpoint.counters(), secure),
             rejected: status::rejected(secure, self.udp.from_port_zero()),
@@ -45,6 +45,8 @@ impl PacketLoop {
             connected: connected.is_some(),
             connected_s: connected.map(|since| now.since(since).as_secs_f64()),
             last_heard_s: None,
+            source_port: None,
+            port_changes: peer.port_changes,
             silent: peer.silent && connected.is_some(),
             unreachable: peer.unreachable,
             sessions: 0,
@@ -66,6 +68,7 @@ impl PacketLoop {
         };
         if let Some(known) = self.endpoint.peer_status(peer.id) {
             status.take(&known);
+            status.source_port = known.endpoint.and_then(|to| self.spare_ports.port_of(peer.id, to));
             status.last_heard_s = known.last_heard.map(|at| now.since(at).as_secs_f64());
         }
         status

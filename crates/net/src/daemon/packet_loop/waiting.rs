@@ -23,31 +23,30 @@ impl PacketLoop {
         let now = self.shared.worker.now();
         let endpoint = &mut self.endpoint;
         let pause = self.moderation.pause(now, || endpoint.take_active_paths()).filter(|_| !more && !self.blocked);
-        let wanted = match self.blocked {
-            true => PollFlags::POLLIN | PollFlags::POLLOUT,
-            false => PollFlags::POLLIN,
-        };
+        let wanted = self.wanted();
         let mut files = [
             PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
             PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.udp.as_fd(), wanted),
+            PollFd::new(self.spare_ports.as_fd(), PollFlags::POLLIN),
         ];
         let watches_device = self.ignoring == 0 || self.attentive > 0;
         let (watched, wait) = match pause {
             // A pause ignores the socket, and time-outs may be late by the length of the pause.
             Some(pause) => (if watches_device { 2 } else { 1 }, Some(pause)),
-            None => (3, self.wait(now, more)),
+            None => (4, self.wait(now, more)),
         };
         match ppoll(&mut files[..watched], wait.map(TimeSpec::from), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let [wakeup, device, socket] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
+        let [wakeup, device, socket, spare] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
         if !wakeup.is_empty() {
             self.shared.worker.clear_wakeup();
         }
         if pause.is_none() {
-            return Ok(Readable { device: !device.is_empty(), socket: socket.intersects(!PollFlags::POLLOUT) });
+            let socket = socket.intersects(!PollFlags::POLLOUT) || !spare.is_empty();
+            return Ok(Readable { device: !device.is_empty(), socket });
         }
         self.pauses += 1;
         let readable = Readable { device: !watches_device || !device.is_empty(), socket: true };
@@ -59,8 +58,18 @@ impl PacketLoop {
     /// How long to wait for the next event; None: wait until a descriptor is readable.
     fn wait(&self, now: Time, more: bool) -> Option<Duration> {
         let lookup = self.lookups.first().map(|(at, _)| *at);
-        let due = [self.endpoint.poll_timeout(), lookup].into_iter().flatten().min();
+        let due = [self.endpoint.poll_timeout(), lookup, self.spare_ports.next_due()].into_iter().flatten().min();
+        let due = if self.spare_ports.blocked { Some(now) } else { due };
         wait(more, self.blocked, due.map(|at| at.since(now)))
+    }
+
+    /// What to wait for at the socket of the listening port. A blocked spare port is tried again after
+    /// [`MIN_BLOCKED_WAIT`] at the latest.
+    pub(super) fn wanted(&self) -> PollFlags {
+        match self.blocked && !self.spare_ports.blocked {
+            true => PollFlags::POLLIN | PollFlags::POLLOUT,
+            false => PollFlags::POLLIN,
+        }
     }
 }
 

@@ -43,6 +43,11 @@ impl DatagramBatch {
         &mut self.buffer[self.filled..]
     }
 
+    /// The destination of the collected datagrams. None if no datagram is collected.
+    pub fn destination(&self) -> Option<SocketAddr> {
+        self.common.map(|common| common.to)
+    }
+
     /// Whether no datagram is collected.
     pub fn is_empty(&self) -> bool {
         self.common.is_none()
