@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod early_acks;
 mod log;
 mod rejected;
 mod site;

@@ -21,6 +21,7 @@
 //! - A segment that finds no room in the store is carried, but not acknowledged early.
 
 mod flow;
+mod orphans;
 mod segment;
 mod store;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use flow::Connection;
 use crate::wire::symbol::unframe;
 use crate::wire::{Feedback, Gap};
 use flow::{Flow, FromLocal, FromRemote, State};
+use orphans::Orphans;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use segment::{RST, SYN, Segment, set_acknowledgement};
@@ -94,6 +96,7 @@ struct Pending {
 #[derive(Debug)]
 pub struct EarlyAcks {
     flows: BTreeMap<Connection, Flow>,
+    orphans: Orphans,
     /// Connections and their generations in the order of eviction: the least recently used ones first (second chance).
     order: VecDeque<(Connection, u64)>,
     generation: u64,
@@ -120,6 +123,7 @@ impl Default for EarlyAcks {
     fn default() -> EarlyAcks {
         EarlyAcks {
             flows: BTreeMap::new(),
+            orphans: Orphans::default(),
             order: VecDeque::new(),
             generation: 0,
             pending: VecDeque::new(),
@@ -145,9 +149,13 @@ impl EarlyAcks {
         let connection = Connection { local: segment.source, remote: segment.destination };
         if segment.has(RST) {
             self.remove(&connection);
+            self.orphans.remove(&connection);
             return true;
         }
-        let Some(flow) = self.flow(connection, &segment, true) else { return true };
+        let Some(flow) = self.flow(connection, &segment, true) else {
+            self.orphans.take_local(connection, &segment);
+            return true;
+        };
         if flow.state == State::Reset {
             let answer = flow.rst_for_local(&segment);
             self.to_local.extend(answer);
@@ -246,7 +254,15 @@ impl EarlyAcks {
             return true;
         }
         let wait = self.wait;
-        let Some(flow) = self.flow(connection, &segment, false) else { return true };
+        let Some(flow) = self.flow(connection, &segment, false) else {
+            if let Some([local, remote]) = self.orphans.take_remote(connection, &segment) {
+                self.to_local.extend(local);
+                self.to_remote.extend(remote);
+                self.reset.push_back(connection);
+                self.counts.resets += 1;
+            }
+            return true;
+        };
         if flow.state == State::Reset {
             let answer = flow.rst_for_remote(Some(&segment));
             self.to_remote.extend(answer);

@@ -5,6 +5,7 @@ use crate::session::tunnel::InnerPacket;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement, TransportHeader};
 
 mod hostile;
+mod orphans;
 mod repeats;
 mod stream;
 
