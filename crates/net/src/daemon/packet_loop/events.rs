@@ -112,7 +112,7 @@ impl PacketLoop {
                     %peer,
                     ?silent_for,
                     left_out,
-                    "peer unreachable: no answer to any handshake, which continue; check its address and port, the firewalls on the way, that \
+                    "peer unreachable; handshakes continue; no answer to any handshake so far: check its address and port, the firewalls on the way, that \
                      its daemon runs, that its configuration has this host's public key {own_key}, and that {preshared}"
                 );
             }
