@@ -180,9 +180,15 @@ fn received(packet: Datagram<Symbol>) -> Received<Datagram<Symbol>> {
     Received { packet, bytes, reception: Reception::default() }
 }
 
-/// A UDP packet of `len` bytes, as a symbol.
+/// A UDP packet of `len` bytes, as a symbol. Packets of odd flows are IPv6 packets if they are long enough, so they travel
+/// in pieces where the path's MTU is small.
 fn inner(len: usize, flow: u8) -> Symbol {
     let mut packet = vec![0; len];
+    if flow % 2 == 1 && len >= 48 {
+        (packet[0], packet[6], packet[7], packet[41]) = (0x60, 17, 64, flow);
+        packet[4..6].copy_from_slice(&(len as u16 - 40).to_be_bytes());
+        return Symbol::from_parts(&[&[0], &packet]);
+    }
     (packet[0], packet[8], packet[9], packet[21]) = (0x45, 64, 17, flow);
     packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     Symbol::from_parts(&[&[0], &packet])

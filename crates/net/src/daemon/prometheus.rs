@@ -69,10 +69,15 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 8] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 34] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 37] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
+    ("packets_cut_total", "Packets longer than the tunnel's MTU, sent in pieces", |s| s.packets_cut as f64),
+    ("packets_joined_total", "Packets joined from their pieces", |s| s.packets_joined as f64),
+    ("pieces_dropped_total", "Pieces dropped because another piece of their packet was given up", |s| {
+        s.pieces_dropped as f64
+    }),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
     ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
     ("queue_marked_total", "ECN-capable packets that the send queue marked instead of dropping them", |s| {

@@ -276,6 +276,12 @@ pub struct SessionStatus {
     pub numbers_skipped: u64,
     /// Source symbols sent.
     pub sources_sent: u64,
+    /// Inner packets that were longer than the tunnel's MTU and were sent in pieces.
+    pub packets_cut: u64,
+    /// Inner packets joined from their pieces.
+    pub packets_joined: u64,
+    /// Pieces dropped because another piece of their packet was given up.
+    pub pieces_dropped: u64,
     /// Datagrams lost on the way to the peer.
     pub datagrams_lost: u64,
     /// Datagrams declared lost that arrived later.
@@ -401,6 +407,9 @@ impl SessionStatus {
             bytes_sent: sent.bytes,
             numbers_skipped: sent.skipped,
             sources_sent: sent.sources,
+            packets_cut: sent.cut,
+            packets_joined: status.pieces.joined,
+            pieces_dropped: status.pieces.dropped,
             datagrams_lost: status.settled.1,
             datagrams_late: status.spurious,
             tail_probes: sent.tail_probes,

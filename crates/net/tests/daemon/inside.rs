@@ -1,14 +1,14 @@
 //! Traffic inside the tunnels: ICMP and UDP echoes, and TCP in both directions.
 
-use super::hosts::{Host, Pair, noise};
+use super::hosts::{Host, Pair, noise, until};
 use quinn_udp::UdpSocketState;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Limit of the wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -146,6 +146,90 @@ pub(crate) fn connected(pair: &Pair) -> (TcpStream, TcpStream) {
         stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     }
     (sender, receiver)
+}
+
+/// A TCP connection that sends data until it is dropped, at a rate that leaves room for others.
+pub(crate) struct Flow {
+    stop: Arc<AtomicBool>,
+    seen: Arc<Mutex<Seen>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What a receiver saw of a connection.
+struct Seen {
+    bytes: u64,
+    /// When the clock was started, or the last data came.
+    last: Instant,
+    longest_still: Duration,
+}
+
+impl Flow {
+    /// Connects `from` to the address of `to`, and begins to send.
+    pub(crate) fn new(from: &Host, to: &Host, address: IpAddr) -> Flow {
+        let listener = to.namespace.run(|| TcpListener::bind(SocketAddr::new(address, 0))).unwrap().unwrap();
+        let (address, source) = (listener.local_addr().unwrap(), from.namespace.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::new(Mutex::new(Seen { bytes: 0, last: Instant::now(), longest_still: Duration::ZERO }));
+        let (sends, receives, sees) = (stop.clone(), stop.clone(), seen.clone());
+        let sender = move || {
+            let mut stream = source.run(|| TcpStream::connect_timeout(&address, TIMEOUT)).unwrap().unwrap();
+            stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+            while !sends.load(Ordering::Relaxed) {
+                // A time-out says that the connection stands still, which the receiver sees.
+                let _ = stream.write(&[7; 8_000]);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        let receiver = move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            let mut buffer = [0; 65_536];
+            while !receives.load(Ordering::Relaxed) {
+                let got = stream.read(&mut buffer).unwrap_or(0);
+                sees.lock().unwrap().note(got);
+            }
+        };
+        Flow { stop, seen, threads: vec![std::thread::spawn(sender), std::thread::spawn(receiver)] }
+    }
+
+    /// Waits until `bytes` more bytes have arrived.
+    pub(crate) fn carry(&self, bytes: u64) {
+        let wanted = self.seen.lock().unwrap().bytes + bytes;
+        until("a connection carries data", || self.seen.lock().unwrap().bytes >= wanted);
+    }
+
+    /// Forgets how long the connection stood still before.
+    pub(crate) fn restart_clock(&self) {
+        let mut seen = self.seen.lock().unwrap();
+        (seen.last, seen.longest_still) = (Instant::now(), Duration::ZERO);
+    }
+
+    /// The longest time without data.
+    pub(crate) fn longest_still(&self) -> Duration {
+        let seen = self.seen.lock().unwrap();
+        seen.longest_still.max(seen.last.elapsed())
+    }
+}
+
+impl Seen {
+    fn note(&mut self, bytes: usize) {
+        if bytes > 0 {
+            let still = self.last.elapsed();
+            (self.last, self.longest_still) = (Instant::now(), self.longest_still.max(still));
+            self.bytes += bytes as u64;
+        }
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A receiver whose sender never connected waits for ever; the test has failed then.
+        if !std::thread::panicking() {
+            let results: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
+            assert!(results.iter().all(Result::is_ok), "a thread of a connection failed");
+        }
+    }
 }
 
 /// Sends all of `sent`, and receives at the same time. The received bytes must be `wanted`.

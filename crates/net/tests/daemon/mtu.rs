@@ -1,11 +1,12 @@
-//! Paths whose MTU differs from the configured MTU, and paths with an unusual MTU.
+//! Paths whose MTU differs from the configured MTU, paths whose MTU falls, and paths with an unusual MTU.
 
 use crate::common::with_namespaces;
-use crate::hosts::{Pair, perfect, until};
-use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp_uncut};
+use crate::hosts::{Host, Pair, link, lossy, perfect, until};
+use crate::inside::{Echo, Flow, exchange, ping, tcp_both_ways, udp_uncut};
 use ripstop_base::Bytes;
 use ripstop_link::LinkConfig;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// The path silently drops packets that are larger than its MTU.
 #[test]
@@ -68,10 +69,10 @@ fn a_large_mtu_is_used() {
     });
 }
 
-/// An MTU below the minimum of IPv6: TCP and IPv4 still work, and no packet exceeds the limit.
+/// An MTU below the minimum of IPv6: everything that IPv6 promises still works, and no datagram exceeds the limit.
 #[test]
-fn a_small_mtu_serves_what_it_can() {
-    with_namespaces("mtu::a_small_mtu_serves_what_it_can", || {
+fn a_small_mtu_serves_ipv6_in_pieces() {
+    with_namespaces("mtu::a_small_mtu_serves_ipv6_in_pieces", || {
         let pair = Pair::raise(&perfect(), 1500, "mtu = 1000");
         let (left, right) = (&pair.left.host, &pair.right.host);
         for end in pair.ends() {
@@ -83,11 +84,84 @@ fn a_small_mtu_serves_what_it_can() {
             ping(left, address, 800);
             tcp_both_ways(left, right, address, 200_000);
         }
-        let session = pair.left.session();
-        assert!(pair.left.status().totals.mss_clamped > 0 && session.queue_drops["too_long"] == 0, "{session:?}");
-        // Larger packets that are not TCP are dropped and counted.
+        assert!(pair.left.status().totals.mss_clamped > 0 && pair.left.session().packets_cut == 0);
+        let echo = Echo::at(right, right.v6());
+        let socket = udp_uncut(left, SocketAddr::new(left.v6(), 0));
+        exchange(&socket, &echo, 1280 - 48);
+        for end in pair.ends() {
+            let session = end.session();
+            assert_eq!((session.packets_cut, session.packets_joined, session.pieces_dropped), (1, 1, 0));
+            assert_eq!(session.queue_drops["too_long"], 0, "{session:?}");
+        }
+        // The sender of a larger packet over IPv4 learns the MTU.
         let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
         socket.send_to(&[0; 1_000], SocketAddr::new(right.v4(), 9)).unwrap();
         until("the packet is counted", || pair.left.session().queue_drops["too_long"] == 1);
     });
+}
+
+/// How long a connection may stand still after the path's MTU fell. The goal is 5 s; the rest allows for a busy machine.
+const STILL: Duration = Duration::from_secs(20);
+
+/// The path's MTU falls to 1300 bytes and then to 1280, without ICMP. Connections over IPv4 and IPv6, in both directions,
+/// established before and after, go on.
+#[test]
+fn connections_go_on_when_the_mtu_falls() {
+    with_namespaces("mtu::connections_go_on_when_the_mtu_falls", || {
+        for (name, loss, settings) in
+            [("without loss", 0.0, ""), ("acks", 0.0, "acks = \"seen\""), ("with loss", 0.1, "")]
+        {
+            let Pair { left, right, link: mut path } = Pair::raise(&narrow(loss, 1500), 1500, settings);
+            let (left, right) = (&left, &right);
+            let mut flows = four(&left.host, &right.host);
+            flows.iter().for_each(|flow| flow.carry(400_000));
+            for mtu in [1300, 1280] {
+                drop(path);
+                path = link(1, &left.host, &right.host, &narrow(loss, mtu), 1500);
+                flows.iter().for_each(Flow::restart_clock);
+                flows.extend(four(&left.host, &right.host));
+                flows.iter().for_each(|flow| flow.carry(200_000));
+                let still: Vec<Duration> = flows.iter().map(Flow::longest_still).collect();
+                println!("{name}, path MTU {mtu}: {still:.2?}");
+                assert!(still.iter().all(|still| *still < STILL), "{name}, {mtu}: {still:?}");
+            }
+            assert!([left, right].iter().all(|end| end.peer().mtu_bytes < 1300));
+        }
+    });
+}
+
+/// The path's MTU falls while the tunnel is idle. Then each host in turn sends, so that the other one knows nothing of the
+/// path's MTU.
+#[test]
+fn new_connections_work_when_the_mtu_fell_in_silence() {
+    with_namespaces("mtu::new_connections_work_when_the_mtu_fell_in_silence", || {
+        for (name, loss, mtu) in [("without loss", 0.0, 1300), ("with loss", 0.1, 1280)] {
+            let Pair { left, right, link: path } = Pair::raise(&narrow(loss, 1500), 1500, "");
+            until("the first probes have arrived", || {
+                [&left, &right].iter().all(|end| end.session().datagrams_received >= 3)
+            });
+            drop(path);
+            let _path = link(1, &left.host, &right.host, &narrow(loss, mtu), 1500);
+            for (from, to) in [(&right, &left), (&left, &right)] {
+                for address in to.host.inside() {
+                    let new: Vec<Flow> = (0..2).map(|_| Flow::new(&from.host, &to.host, address)).collect();
+                    new.iter().for_each(|flow| flow.carry(150_000));
+                    let still: Vec<Duration> = new.iter().map(Flow::longest_still).collect();
+                    println!("{name}, to {address}: {still:.2?}");
+                    assert!(still.iter().all(|still| *still < STILL), "{name}, to {address}: {still:?}");
+                }
+            }
+        }
+    });
+}
+
+/// A path that carries datagrams of up to `mtu` bytes, and says nothing of longer ones.
+fn narrow(loss: f64, mtu: u64) -> LinkConfig {
+    LinkConfig { mtu: Some(Bytes::new(mtu)), ..lossy(loss) }
+}
+
+/// A TCP connection for each direction and IP version.
+fn four(left: &Host, right: &Host) -> Vec<Flow> {
+    let to = |from: &Host, to: &Host| to.inside().map(|address| Flow::new(from, to, address));
+    [to(left, right), to(right, left)].into_iter().flatten().collect()
 }

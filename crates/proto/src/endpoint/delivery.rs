@@ -5,7 +5,7 @@
 //! other direction, and the packets would take memory.
 
 use super::{Endpoint, get};
-use crate::inner::Inner;
+use crate::inner::{Inner, clamp_mss};
 use crate::secure::PeerId;
 use crate::session::tunnel::{Delivered, InnerPacket};
 use ripstop_base::Time;
@@ -77,7 +77,11 @@ impl Endpoint {
             let source = Inner::parse(inner_packet(delivered)).map(|inner| inner.source);
             source.is_ok_and(|source| routes.find(source) == Some(peer))
         };
-        while let Some(delivered) = path.poll_deliver(now, is_allowed, &mut self.counters.wrong_source) {
+        let counters = &mut self.counters;
+        loop {
+            let clamped = self.config.clamp_mss.then_some(&mut counters.mss_clamped);
+            let delivered = path.poll_deliver(now, is_allowed, &mut counters.wrong_source, clamped);
+            let Some(delivered) = delivered else { break };
             self.delivered.push_back((peer, delivered));
         }
         let was_closed = path.closed.is_some();
@@ -108,6 +112,17 @@ pub(super) fn answer(message: &[u8]) -> Option<Delivered<Symbol>> {
     let payload = Symbol::from_parts(&[&[0], message]);
     let meta = payload.meta()?;
     Some(Delivered { payload, meta })
+}
+
+/// Reduces the MSS of the TCP SYN in `symbol`, so that segments fit inner packets of `mtu` bytes. Returns whether the packet
+/// was changed.
+pub(super) fn clamp_symbol(symbol: &mut Symbol, mtu: u32) -> bool {
+    let is_syn = |packet| Inner::parse(packet).is_ok_and(|inner| inner.is_syn());
+    let mut changed = false;
+    if symbol.as_slice().get(1..).is_some_and(is_syn) {
+        symbol.edit(|bytes| changed = clamp_mss(&mut bytes[1..], mtu.min(65_535) as u16));
+    }
+    changed
 }
 
 #[cfg(test)]

@@ -43,10 +43,10 @@ pub use config::{
 pub use delivery::{ActivePaths, inner_packet};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
-use crate::inner::{Inner, clamp_mss, too_big};
+use crate::inner::{IPV6_LEAST_MTU, Inner, clamp_mss, too_big};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
 use crate::session::Reception;
-use crate::session::tunnel::Delivered;
+use crate::session::tunnel::{Delivered, InnerPacket};
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
 use datagrams::is_handshake;
@@ -228,7 +228,8 @@ impl Endpoint {
     ///
     /// A TCP SYN whose MSS is too large for the tunnel is changed. The MTUs of peers differ. A packet
     /// that is too long for its peer is dropped, and its sender gets an ICMP message with the peer's
-    /// MTU ([`too_big`]). [`Endpoint::poll_deliver`] returns this message.
+    /// MTU ([`too_big`]). [`Endpoint::poll_deliver`] returns this message. An IPv6 packet of at most 1280
+    /// bytes is always carried, if need be in pieces: its sender makes no shorter packets.
     pub fn handle_inner(&mut self, now: Time, packet: &[u8]) {
         self.handle_inner_parts(now, &[packet]);
     }
@@ -260,10 +261,12 @@ impl Endpoint {
         if self.config.clamp_mss && is_syn {
             symbol.edit(|bytes| self.counters.mss_clamped += u64::from(clamp_mss(&mut bytes[1..], mtu)));
         }
-        if len > usize::from(mtu) {
+        if len > usize::from(mtu) && !symbol.must_be_carried() {
             self.counters.inner_too_long += 1;
+            let most = if destination.is_ipv6() { mtu.max(IPV6_LEAST_MTU) } else { mtu };
             if path.may_answer(now)
-                && let Some(answer) = too_big(&symbol.as_slice()[1..], mtu).and_then(|answer| delivery::answer(&answer))
+                && let Some(answer) =
+                    too_big(&symbol.as_slice()[1..], most).and_then(|answer| delivery::answer(&answer))
             {
                 self.counters.too_big_sent += 1;
                 self.delivered.push_back((peer, answer));

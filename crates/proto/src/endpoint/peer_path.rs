@@ -4,6 +4,7 @@
 
 use super::budget::PeerWork;
 use super::config::{Acks, EndpointConfig, EndpointEvent, PeerStatus};
+use super::delivery;
 use super::liveness::Liveness;
 use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
@@ -167,7 +168,7 @@ impl PeerPath {
         if let Some(early) = &mut self.early_acks {
             // What the old session has not delivered is older than what waits.
             early.new_session(now, fresh.srtt());
-            std::iter::from_fn(|| early.poll_remote()).for_each(|symbol| fresh.handle_inner(now, symbol));
+            std::iter::from_fn(|| early.poll_remote()).for_each(|symbol| fresh.handle_acknowledged(now, symbol));
         }
         for symbol in self.waiting.drain(..) {
             fresh.handle_inner(now, symbol);
@@ -276,17 +277,22 @@ impl PeerPath {
         let (Some(early), Some(tunnel), None) = (&mut self.early_acks, &mut self.tunnel, self.closed) else { return };
         early.given_up(tunnel.window_base());
         while let Some(symbol) = early.poll_remote() {
-            tunnel.handle_inner(now, symbol);
+            tunnel.handle_acknowledged(now, symbol);
         }
     }
 
     /// Removes and returns the next packet for the inside that came through the tunnel. May change it, or leave it out,
-    /// for `acks = "seen"`. `is_allowed` says whether the peer may send the packet; `refused` counts the others.
+    /// for `acks = "seen"`. `is_allowed` says whether the peer may send the packet; `refused` counts the others. `clamped`
+    /// counts the TCP SYNs whose MSS was reduced; None: no MSS is reduced.
+    ///
+    /// The peer reduces the MSS too, but it may not know how small the path to it is: the peer may have sent only small
+    /// packets so far, and the two directions of a path may have different MTUs.
     pub(super) fn poll_deliver(
         &mut self,
         now: Time,
         is_allowed: impl Fn(&Delivered<Symbol>) -> bool,
         refused: &mut u64,
+        mut clamped: Option<&mut u64>,
     ) -> Option<Delivered<Symbol>> {
         // What this end has made itself is older than what comes now, so acknowledgement numbers only grow.
         if let Some(delivered) = self.poll_local() {
@@ -296,6 +302,9 @@ impl PeerPath {
             if !is_allowed(&delivered) {
                 *refused += 1;
                 continue;
+            }
+            if let (Some(clamped), Some(tunnel)) = (&mut clamped, &self.tunnel) {
+                **clamped += u64::from(delivery::clamp_symbol(&mut delivered.payload, tunnel.inner_mtu()));
             }
             let Some(early) = &mut self.early_acks else { return Some(delivered) };
             if early.take_remote(now, &mut delivered.payload) {

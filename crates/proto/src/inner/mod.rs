@@ -181,6 +181,11 @@ pub fn packet_len(bytes: &[u8]) -> Result<usize, NotIp> {
     }
 }
 
+/// The longest IPv6 packet that every sender may expect to arrive, bytes: the minimum MTU of IPv6 (RFC 8200, section 5). A
+/// longer packet is answered with ICMPv6, which names no smaller MTU. With half the value, the tunnel loses the packets of
+/// kernels, which make no shorter ones. With double the value, the tunnel cuts packets whose senders would make shorter ones.
+pub const IPV6_LEAST_MTU: u16 = 1280;
+
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const TCP: u8 = 6;

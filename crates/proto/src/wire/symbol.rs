@@ -1,11 +1,14 @@
 //! Symbols, the units that repairs combine. A symbol is one byte with a [`Gap`] (the distance to
 //! the previous symbol of the same flow), then the inner packet. If the gap is exact, the distance
-//! follows in two bytes.
+//! follows in two bytes. A packet that is longer than the tunnel's MTU travels in several symbols; in
+//! each of them a [`Piece`] takes the place of the inner packet.
 //!
 //! When symbols of different lengths are combined, the shorter symbols are padded with zeros. A
-//! symbol needs no length field, because the IP header of the inner packet contains the length.
+//! symbol needs no length field, because the IP header of the inner packet, or the header of the
+//! piece, contains the length.
 
 use super::gap::Gap;
+use super::piece::{PIECE_HEADER, Piece};
 use crate::inner::{NotIp, packet_len};
 use thiserror::Error;
 
@@ -24,6 +27,9 @@ pub enum NotASymbol {
     /// The gap is exact, and the distance after the inner packet is missing or 0.
     #[error("an exact gap without a distance after the inner packet")]
     Distance,
+    /// The bytes after the gap have the form of a piece, and its header is impossible.
+    #[error("the header of a piece of a packet is impossible")]
+    Piece,
     /// The bytes after the gap are not an IP packet.
     #[error(transparent)]
     Packet(#[from] NotIp),
@@ -46,7 +52,7 @@ pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     Some(len)
 }
 
-/// Splits a symbol, which may be padded, into the gap and the inner packet. Wrongly decoded bytes
+/// Splits a symbol, which may be padded, into the gap and the inner packet, or the piece with its header. Wrongly decoded bytes
 /// hardly ever pass for a symbol: gap, IP version, lengths and zero padding must all be right.
 ///
 /// # Errors
@@ -56,7 +62,7 @@ pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
     if first > 15 {
         return Err(NotASymbol::Gap(first));
     }
-    let len = packet_len(rest)?;
+    let len = content_len(rest)?;
     let (inner, rest) =
         rest.split_at_checked(len).ok_or(NotASymbol::Packet(NotIp::Length { announced: len, present: rest.len() }))?;
     let trailer = rest.first_chunk().copied();
@@ -66,6 +72,14 @@ pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
         return Err(NotASymbol::Padding(len));
     }
     Ok((gap, inner))
+}
+
+/// The length of the inner packet, or of the piece with its header, at the front of `bytes`.
+fn content_len(bytes: &[u8]) -> Result<usize, NotASymbol> {
+    match bytes.first() {
+        Some(first) if Piece::is_piece(*first) => Ok(PIECE_HEADER + Piece::read(bytes)?.range().len()),
+        _ => Ok(packet_len(bytes)?),
+    }
 }
 
 #[cfg(test)]
@@ -106,5 +120,22 @@ mod tests {
         assert_eq!(unframe(&symbol[..n - 1]), Err(NotASymbol::Distance));
         symbol[23] = 1;
         assert_eq!(unframe(&symbol), Err(NotASymbol::Padding(20)));
+    }
+
+    #[test]
+    fn a_piece_takes_the_place_of_a_packet() {
+        let piece = Piece { flow: 9, index: 1, count: 2, total: 7 };
+        let content = [&piece.header()[..], &[1, 2, 3]].concat();
+        let mut symbol = [0; 32];
+        for gap in [Gap::ADJACENT, Gap::exact(300)] {
+            symbol.fill(0);
+            let n = frame(gap, &content, &mut symbol).unwrap();
+            for end in n..=32 {
+                assert_eq!(unframe(&symbol[..end]), Ok((gap, &content[..])));
+            }
+            assert!(unframe(&symbol[..n - 1]).is_err());
+        }
+        symbol[2] = 1;
+        assert_eq!(unframe(&symbol), Err(NotASymbol::Piece));
     }
 }

@@ -7,6 +7,7 @@ mod liveness;
 #[path = "../common/network.rs"]
 mod network;
 mod silent;
+mod small_path;
 mod world;
 
 use ripstop_base::Seed;

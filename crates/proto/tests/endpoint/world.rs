@@ -2,7 +2,7 @@
 
 pub(crate) use crate::network::{Flying, InFlight, ms, private, secs};
 use ripstop_base::{Seed, Stream, Time};
-use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig, inner_packet};
 use ripstop_proto::secure::PeerId;
 use ripstop_proto::session::Reception;
 use std::collections::VecDeque;
@@ -24,6 +24,8 @@ pub(crate) struct End {
     pub(crate) blocked: bool,
     /// Inner packets delivered.
     pub(crate) delivered: u64,
+    /// The last inner packet delivered.
+    pub(crate) last: Vec<u8>,
     pub(crate) events: Vec<EndpointEvent>,
 }
 
@@ -39,6 +41,10 @@ pub(crate) struct World {
     pub(crate) sent: Vec<Flying>,
     /// The share of datagrams that the network loses.
     pub(crate) loss: f64,
+    /// The network's MTU: longer datagrams are lost in silence.
+    pub(crate) mtu: usize,
+    /// Datagrams that the network lost at random, by end.
+    pub(crate) lost: [u64; 2],
     random: Stream,
 }
 
@@ -52,7 +58,7 @@ pub(crate) fn peer_config(seed: Seed, n: usize) -> PeerConfig {
         public: private(seed, 1 - n).public(),
         preshared: None,
         endpoint: (n == 0).then(|| address(1)),
-        allowed_ips: vec![format!("10.77.0.{}", 1 - n).parse().unwrap()],
+        allowed_ips: vec![format!("10.77.0.{}", 1 - n).parse().unwrap(), format!("fd77::{}", 1 - n).parse().unwrap()],
         keepalive: None,
     }
 }
@@ -79,6 +85,18 @@ pub(crate) fn inner_between(from: usize, to: usize, len: usize) -> Vec<u8> {
     packet
 }
 
+/// An IPv6 packet of `len` bytes with the header `header` after the IP header, from end `n` to the other end.
+pub(crate) fn inner_v6(n: usize, protocol: u8, header: &[u8], len: usize) -> Vec<u8> {
+    let mut packet = vec![0; len];
+    (packet[0], packet[6], packet[7]) = (0x60, protocol, 64);
+    packet[4..6].copy_from_slice(&(len as u16 - 40).to_be_bytes());
+    for (at, end) in [(8, n), (24, 1 - n)] {
+        (packet[at], packet[at + 1], packet[at + 15]) = (0xfd, 0x77, end as u8);
+    }
+    packet[40..40 + header.len()].copy_from_slice(header);
+    packet
+}
+
 impl World {
     /// Two endpoints that are connected.
     pub(crate) fn new(seed: Seed) -> World {
@@ -88,6 +106,7 @@ impl World {
             clock_ahead: Duration::ZERO,
             blocked: false,
             delivered: 0,
+            last: Vec::new(),
             events: Vec::new(),
         });
         let mut world = World {
@@ -98,6 +117,8 @@ impl World {
             turn: Duration::ZERO,
             sent: Vec::new(),
             loss: 0.0,
+            mtu: 1500,
+            lost: [0; 2],
             random: seed.stream("world"),
         };
         for n in 0..2 {
@@ -174,6 +195,10 @@ impl World {
                 let flying = Flying { from: end.address, to: out.to, bytes: buffer[..out.len].to_vec() };
                 self.sent.push(flying.clone());
                 if self.random.chance(self.loss) {
+                    self.lost[n] += 1;
+                    continue;
+                }
+                if out.len + 28 > self.mtu {
                     continue;
                 }
                 let arrival = self.now + DELAY;
@@ -181,8 +206,9 @@ impl World {
                 self.arrivals.push_back(arrival);
                 self.in_flight.add(Time::from_nanos(arrival.as_nanos().div_ceil(turn) * turn), flying);
             }
-            while end.endpoint.poll_deliver().is_some() {
+            while let Some((_, delivered)) = end.endpoint.poll_deliver() {
                 end.delivered += 1;
+                end.last = inner_packet(&delivered).to_vec();
             }
             while let Some(event) = end.endpoint.poll_event() {
                 end.events.push(event);

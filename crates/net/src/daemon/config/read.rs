@@ -3,8 +3,7 @@
 
 use super::file::{Classes, File, Interface, Peer, texts};
 use super::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU, PeerSettings,
-    StatusSocket,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings, StatusSocket,
 };
 use ipnet::IpNet;
 use ripstop_base::{Bytes, Place, Span};
@@ -85,12 +84,11 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
     let (at, interface) = (interface.span(), interface.get_ref());
     let private = reader.private_key(at.clone(), interface)?;
     let addresses = reader.addresses(at.clone(), &texts(interface.address.as_ref()))?;
-    let has_v6 = addresses.iter().any(|address| matches!(address, IpNet::V6(_)));
     let name = reader.name(interface.name.as_ref())?;
     let peers = reader.peers(&file.peer, &private.public(), &addresses)?;
     // The IP and UDP headers of a datagram have 48 bytes with IPv6 and 28 bytes with IPv4.
     let over_v6 = peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address()).any(|a| a.is_ipv6());
-    let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 }, has_v6)?;
+    let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 })?;
     let status = match &interface.status {
         Some(path) => StatusSocket::At(reader.beside(path.get_ref())),
         None => StatusSocket::Default(StatusSocket::default_path(&name)),
@@ -260,7 +258,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tunnel(&mut self, interface: &Interface, header: u32, has_v6: bool) -> Result<TunnelConfig, DaemonConfigError> {
+    fn tunnel(&mut self, interface: &Interface, header: u32) -> Result<TunnelConfig, DaemonConfigError> {
         let mut tunnel = TunnelConfig { header, ..TunnelConfig::default() };
         if let Some(mtu) = &interface.mtu {
             let overhead = tunnel.path_mtu - tunnel.inner_mtu();
@@ -279,13 +277,6 @@ impl Reader<'_> {
                     MIN_INNER_MTU + overhead
                 );
                 return Err(self.wrong("mtu", mtu, problem));
-            }
-            if inner < MIN_IPV6_MTU && has_v6 {
-                self.warnings.push(format!(
-                    "mtu: {value} leaves {inner} bytes for inner packets, but IPv6 needs {MIN_IPV6_MTU}: large IPv6 packets \
-                     other than TCP will be lost; write at least {}",
-                    MIN_IPV6_MTU + overhead
-                ));
             }
         }
         if let Some(rate) = self.optional("rate", interface.rate.as_ref(), str::parse)? {

@@ -5,9 +5,9 @@
 //! trait for IP packets.
 
 use super::class::Traffic;
-use crate::inner::{Inner, mark_congestion};
-use crate::wire::Gap;
+use crate::inner::{IPV6_LEAST_MTU, Inner, mark_congestion};
 use crate::wire::symbol::unframe;
+use crate::wire::{Gap, PIECE_HEADER, Piece};
 use ripstop_codes::{Payload, Symbol};
 
 /// What a tunnel knows about one inner packet.
@@ -58,6 +58,24 @@ pub trait InnerPacket: Payload {
     fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
         Some((self.meta()?, Traffic::default()))
     }
+    /// Whether the tunnel must carry the packet although it is longer than the tunnel's MTU: its sender makes no shorter
+    /// packets. The default is no.
+    fn must_be_carried(&self) -> bool {
+        false
+    }
+    /// The packet, of the flow `flow`, in pieces that fit symbols with at most `most` bytes after the gap. Empty: the
+    /// packet cannot be cut. The default cuts no packet.
+    fn cut(&self, _flow: u64, _most: u32) -> Vec<Self> {
+        Vec::new()
+    }
+    /// The header of the piece, if the symbol holds a piece of a packet. The default knows no pieces.
+    fn piece(&self) -> Option<Piece> {
+        None
+    }
+    /// The packet of which `pieces` are all pieces, in order. The default joins no pieces.
+    fn join(_pieces: &[Self]) -> Option<Self> {
+        None
+    }
     /// Marks the packet with Congestion Experienced if the packet is ECN-capable (RFC 3168). Returns
     /// whether the packet carries the mark. The default marks nothing.
     fn mark_congestion(&mut self) -> bool {
@@ -102,8 +120,12 @@ impl InnerPacket for Symbol {
 
     fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
         let (_, bytes) = unframe(self.as_slice()).ok()?;
-        let inner = Inner::parse(bytes).ok()?;
         let len = bytes.len() as u32;
+        if let Ok(piece) = Piece::read(bytes) {
+            let meta = Meta { flow: u64::from(piece.flow), order: Order::InOrder, len, ack: None };
+            return Some((meta, Traffic::default()));
+        }
+        let inner = Inner::parse(bytes).ok()?;
         Some(if inner.is_bare_ack() {
             let flow = inner.flow() ^ ACKNOWLEDGEMENTS;
             // The next acknowledgement makes up for a lost one, whatever the connection carries. So
@@ -114,6 +136,35 @@ impl InnerPacket for Symbol {
             let traffic = Traffic { dscp: inner.dscp(), protocol: inner.protocol, ports: inner.ports };
             (Meta { flow: inner.flow(), order, len, ack: None }, traffic)
         })
+    }
+
+    fn must_be_carried(&self) -> bool {
+        let is_v6 = self.as_slice().get(1).is_some_and(|first| first >> 4 == 6);
+        is_v6 && unframe(self.as_slice()).is_ok_and(|(_, bytes)| bytes.len() <= usize::from(IPV6_LEAST_MTU))
+    }
+
+    fn cut(&self, flow: u64, most: u32) -> Vec<Symbol> {
+        let Ok((_, bytes)) = unframe(self.as_slice()) else { return Vec::new() };
+        let Some(pieces) = Piece::plan(flow, bytes.len() as u32, most) else { return Vec::new() };
+        pieces
+            .map(|piece| {
+                let content = bytes.get(piece.range()).unwrap_or_default();
+                Symbol::from_parts(&[&[0], &piece.header(), content])
+            })
+            .collect()
+    }
+
+    fn piece(&self) -> Option<Piece> {
+        self.as_slice().get(1..).and_then(|bytes| Piece::read(bytes).ok())
+    }
+
+    fn join(pieces: &[Symbol]) -> Option<Symbol> {
+        let content = |symbol| unframe(Symbol::as_slice(symbol)).ok()?.1.get(PIECE_HEADER..);
+        let mut parts: Vec<&[u8]> = vec![&[0]];
+        for piece in pieces {
+            parts.push(content(piece)?);
+        }
+        Some(Symbol::from_parts(&parts))
     }
 
     fn mark_congestion(&mut self) -> bool {

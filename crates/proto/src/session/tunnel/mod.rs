@@ -46,6 +46,7 @@ mod inner;
 mod order;
 mod outcome;
 mod pacer;
+mod pieces;
 mod receive;
 mod received_numbers;
 mod recovery_wait;
@@ -69,6 +70,7 @@ pub use event::{PathPacket, TunnelEvent};
 pub use ingress::QueueDrops;
 pub use inner::{InnerPacket, Meta, Order};
 pub use order::{Delivered, OrderCounts};
+pub use pieces::PieceCounts;
 pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
 pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
@@ -81,7 +83,7 @@ use balance::Balance;
 use black_hole::BlackHole;
 use blocks::Blocks;
 use deadline::Deadline;
-use ingress::Ingress;
+use ingress::{Ingress, Queued};
 use pacer::Pacer;
 use receive::Receiver;
 use recovery_wait::RecoveryWait;
@@ -108,6 +110,8 @@ pub struct Tunnel<P: InnerPacket> {
     config: TunnelConfig,
     now: Time,
     ingress: Ingress<P>,
+    /// The rest of a packet that was cut, in pieces. They leave before the next packet of the ingress queue.
+    pieces: VecDeque<Queued<P>>,
     sources: Sources<P>,
     sent_history: SentHistory,
     skips: Skips,
@@ -179,6 +183,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let mut tunnel = Tunnel {
             now,
             ingress: Ingress::new(config.queue_bytes, config.path_mtu),
+            pieces: VecDeque::new(),
             sources: Sources::new(),
             sent_history: SentHistory::new(config.first_rtt()),
             skips: Skips::new(entropy),
@@ -226,14 +231,15 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes. Symbols that no longer fit a
-    /// datagram are given up, together with all earlier symbols. Packets in the ingress queue that no longer fit are dropped
-    /// and counted when their turn comes.
+    /// datagram are given up, together with all earlier symbols. Packets in the ingress queue that no longer fit are cut into
+    /// pieces when their turn comes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
         self.rate.set_packet(path_mtu);
         self.ingress.set_quantum(path_mtu);
         self.repairs.set_packet(path_mtu);
         self.black_hole.reset();
+        self.drop_long_pieces();
         if self.sources.give_up_longer(self.inner_mtu() + 1) {
             self.announce = true;
         }
@@ -313,7 +319,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Whether the ingress queue is empty and all symbols sent are decoded or given up.
     pub fn is_idle(&self) -> bool {
-        self.ingress.is_empty() && self.sources.len() == 0
+        self.ingress.is_empty() && self.pieces.is_empty() && self.sources.len() == 0
     }
 
     /// The state of the session, for people and metrics.
@@ -340,21 +346,10 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     type Delivered = Delivered<P>;
     type Event = TunnelEvent;
 
-    /// Takes an inner packet from the user. A malformed packet, or a packet longer than
-    /// [`Tunnel::inner_mtu`], is counted and dropped.
+    /// Takes an inner packet from the user. A malformed packet is counted and dropped. So is a packet longer than
+    /// [`Tunnel::inner_mtu`], unless its sender makes no shorter packets: then it travels in pieces.
     fn handle_inner(&mut self, now: Time, payload: P) {
-        let now = self.tick(now);
-        match payload.meta_and_traffic() {
-            None => self.counts.malformed += 1,
-            Some((meta, _)) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
-            Some((meta, traffic)) => {
-                self.counts.taken += 1;
-                let hint = self.config.classes.of(traffic);
-                let below = class::interactive_below(self.rate.view().bandwidth, hint, meta.order);
-                let class = self.ingress.push(now, payload, meta, below);
-                self.counts.hinted(hint, class);
-            }
-        }
+        self.take_inner(now, payload, false);
     }
 
     /// Takes an authenticated datagram of the peer. A duplicate is counted and dropped.

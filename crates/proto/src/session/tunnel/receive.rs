@@ -9,6 +9,7 @@ mod peer_losses;
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
+use super::pieces::{Joiner, PieceCounts};
 use super::received_numbers::ReceivedNumbers;
 use super::report_timer::{ReportTimer, Wanted};
 use crate::control::loss::Losses;
@@ -140,6 +141,7 @@ pub(super) struct Receiver<P: InnerPacket> {
     /// number of symbols after the lowest missing symbol.
     limit: u64,
     order: InOrder<P>,
+    joiner: Joiner<P>,
     reporter: ReportTimer,
     /// The reach: known symbols among the latest `reach` symbols are kept. See [`DEFAULT_REACH`].
     reach: u64,
@@ -185,6 +187,7 @@ impl<P: InnerPacket> Receiver<P> {
             end: 0,
             limit,
             order: InOrder::new(),
+            joiner: Joiner::new(),
             reporter: ReportTimer::new(),
             reach: DEFAULT_REACH,
             freed_to: 0,
@@ -354,7 +357,12 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Removes and returns the next packet for the user.
     pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
-        self.order.poll()
+        while let Some(symbol) = self.order.poll() {
+            if let Some(packet) = self.joiner.take(symbol) {
+                return Some(packet);
+            }
+        }
+        None
     }
 
     /// Bytes of all datagrams received so far.
@@ -366,6 +374,11 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
         let discarded = self.decoder.counters().discarded;
         (ReceiveCounts { discarded, ..self.counts }, self.order.counts())
+    }
+
+    /// What became of the pieces of packets so far.
+    pub(super) fn piece_counts(&self) -> PieceCounts {
+        self.joiner.counts()
     }
 
     /// One past the highest symbol known to exist.
@@ -397,10 +410,10 @@ impl<P: InnerPacket> Receiver<P> {
         self.decoder.counters().work_bytes
     }
 
-    /// Memory that the receiver holds, bytes: the decoder, and packets that wait to be delivered.
+    /// Memory that the receiver holds, bytes: the decoder, packets that wait to be delivered, and pieces of packets.
     /// Most packets that wait share their bytes with the decoder's history.
     pub(super) fn bytes(&self) -> usize {
-        self.decoder.bytes() + self.order.bytes()
+        self.decoder.bytes() + self.order.bytes() + self.joiner.bytes()
     }
 
     /// Frees memory: discards the stored repairs, and the known symbols that only a late repair
@@ -411,6 +424,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.decoder.keep_from(self.end);
         self.freed_to = self.freed_to.max(self.end);
         self.order.release_all();
+        self.joiner.clear();
     }
 
     /// Notes that a repair was dropped because the peer's packets have caused too much work. Makes the next exact

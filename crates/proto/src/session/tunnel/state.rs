@@ -94,7 +94,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Whether a datagram may be ready to leave as soon as the pacer allows it.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.ingress.is_empty() && self.window_open()
+        (!self.ingress.is_empty() || !self.pieces.is_empty()) && self.window_open()
             || self.repairs.may_be_due()
             || self.silence.tail == TailProbe::Due
     }

@@ -6,6 +6,7 @@ use super::class::{Class, Hint};
 use super::ingress::QueueDrops;
 use super::inner::InnerPacket;
 use super::order::OrderCounts;
+use super::pieces::PieceCounts;
 use super::receive::ReceiveCounts;
 use super::repair::RepairCounts;
 use crate::control::loss::Losses;
@@ -22,7 +23,9 @@ pub struct SendCounts {
     pub malformed: u64,
     /// Inner packets dropped because they were longer than the tunnel's MTU.
     pub too_long: u64,
-    /// Source symbols sent.
+    /// Inner packets that were longer than the tunnel's MTU and travelled in pieces.
+    pub cut: u64,
+    /// Source symbols sent. Each piece of a packet is one.
     pub sources: u64,
     /// Bytes of source symbols sent.
     pub source_bytes: u64,
@@ -160,6 +163,8 @@ pub struct Status {
     pub received: ReceiveCounts,
     /// Counts of in-order delivery.
     pub order: OrderCounts,
+    /// What became of the pieces of packets that were longer than the peer's tunnel MTU.
+    pub pieces: PieceCounts,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -210,5 +215,6 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
         blocks: tunnel.blocks.as_ref().map(|blocks| blocks.counts()),
         received,
         order,
+        pieces: tunnel.receiver.piece_counts(),
     }
 }

@@ -1,11 +1,12 @@
-//! Sending: numbers each datagram, records the datagram in the sent-packet history, and paces the
-//! datagrams.
+//! Sending: takes inner packets into the ingress queue, numbers each datagram, records the datagram in
+//! the sent-packet history, and paces the datagrams.
 
 use super::class::Class;
+use super::ingress::Queued;
 use super::repair::{PlannedRepair, Purpose};
 use super::sent_history::Content;
 use super::silence::TailProbe;
-use super::{InnerPacket, RateMode, Tunnel};
+use super::{InnerPacket, RateMode, Tunnel, class};
 use crate::session::Transmit;
 use crate::wire::symbol::PREFIX;
 use crate::wire::{Datagram, Packet};
@@ -13,6 +14,29 @@ use ripstop_base::Time;
 use ripstop_codes::window::Coding;
 
 impl<P: InnerPacket> Tunnel<P> {
+    /// Takes a packet that was acknowledged already, so its sender will not send it in shorter packets. If it is longer than
+    /// [`Tunnel::inner_mtu`], it travels in pieces.
+    pub fn handle_acknowledged(&mut self, now: Time, payload: P) {
+        self.take_inner(now, payload, true);
+    }
+
+    /// Takes an inner packet from the user. `promised`: the packet is carried although it is longer than the tunnel's MTU.
+    pub(super) fn take_inner(&mut self, now: Time, payload: P, promised: bool) {
+        let now = self.tick(now);
+        let most = self.inner_mtu();
+        match payload.meta_and_traffic() {
+            Some((meta, traffic)) if meta.len <= most || promised || payload.must_be_carried() => {
+                self.counts.taken += 1;
+                let hint = self.config.classes.of(traffic);
+                let below = class::interactive_below(self.rate.view().bandwidth, hint, meta.order);
+                let class = self.ingress.push(now, payload, meta, below);
+                self.counts.hinted(hint, class);
+            }
+            Some(_) => self.counts.too_long += 1,
+            None => self.counts.malformed += 1,
+        }
+    }
+
     /// Sends a probe with `padding` zero bytes.
     pub(super) fn send_probe(&mut self, now: Time, padding: u16) -> Transmit<Datagram<P>> {
         self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
@@ -24,12 +48,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.window_open() {
             return None;
         }
-        let mut queued = self.ingress.pop(now, self.deadline.in_queue(), P::mark_congestion)?;
-        // The path's MTU may have become smaller since the packet was queued.
-        while queued.meta.len > self.inner_mtu() {
-            self.counts.too_long += 1;
-            queued = self.ingress.pop(now, self.deadline.in_queue(), P::mark_congestion)?;
-        }
+        let queued = self.next_queued(now)?;
         let queued_class = queued.class;
         let interactive = queued_class == Class::Interactive;
         let longest = PREFIX + self.inner_mtu() as usize;
@@ -44,6 +63,23 @@ impl<P: InnerPacket> Tunnel<P> {
         self.counts.sources += 1;
         self.counts.source_bytes += payload.len() as u64;
         Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
+    }
+
+    /// The next packet of the ingress queue, or the next piece of a packet that is longer than the tunnel's MTU. The path's MTU
+    /// may have become smaller since the packet was queued.
+    fn next_queued(&mut self, now: Time) -> Option<Queued<P>> {
+        if let Some(piece) = self.pieces.pop_front() {
+            return Some(piece);
+        }
+        loop {
+            let queued = self.ingress.pop(now, self.deadline.in_queue(), P::mark_congestion)?;
+            if queued.meta.len <= self.inner_mtu() {
+                return Some(queued);
+            }
+            if let Some(first) = self.cut(queued) {
+                return Some(first);
+            }
+        }
     }
 
     /// Makes and sends the repair of `plan`. `None`: a member of the repair has left the coding
