@@ -190,12 +190,15 @@ pub enum EndpointEvent {
         /// The source address of the message that shows it.
         from: SocketAddr,
     },
-    /// The size of the largest inner packet to the peer has changed.
+    /// The size of the largest inner packet to the peer has changed, or was proven for the first time.
     Mtu {
         /// The peer.
         peer: PeerId,
         /// The new size, bytes.
         inner_mtu: u32,
+        /// Whether the search for the path's MTU has found this size. If not, a session begins with the size that the
+        /// settings of both ends allow.
+        is_found: bool,
     },
 }
 

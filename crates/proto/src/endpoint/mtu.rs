@@ -67,6 +67,8 @@ pub(super) struct MtuSearch {
     carried: u32,
     /// When the next probe is due.
     next_probe: Time,
+    /// Whether a result of the search was announced.
+    is_announced: bool,
 }
 
 impl MtuSearch {
@@ -82,7 +84,18 @@ impl MtuSearch {
             lost: 0,
             carried: 0,
             next_probe: now,
+            is_announced: false,
         }
+    }
+
+    /// Whether the size in use is proven, and no result of the search was announced.
+    pub(super) fn is_first_proof(&self) -> bool {
+        self.confirmed && !self.is_announced
+    }
+
+    /// Notes that the size in use is announced as a result of the search.
+    pub(super) fn note_announced(&mut self) {
+        self.is_announced = true;
     }
 
     /// The size in use, bytes.

@@ -173,7 +173,7 @@ impl PeerPath {
         for symbol in self.waiting.drain(..) {
             fresh.handle_inner(now, symbol);
         }
-        events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: fresh.inner_mtu() });
+        events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: fresh.inner_mtu(), is_found: false });
         events.push_back(EndpointEvent::Connected { peer: self.id, again });
         self.tunnel = Some(fresh);
         self.work.restart();
@@ -210,7 +210,7 @@ impl PeerPath {
         let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.header() != header) else { return };
         tunnel.set_header(header);
         tunnel.set_path_mtu(path_mtu);
-        events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: tunnel.inner_mtu() });
+        events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: tunnel.inner_mtu(), is_found: false });
         self.mtu = Some(MtuSearch::new(now, path_mtu));
     }
 
@@ -410,11 +410,16 @@ impl PeerPath {
                 TunnelEvent::Probe { padding, received } => {
                     let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
                     let Some(mtu) = &mut self.mtu else { continue };
-                    if padding == 0 || !mtu.settled(now, padding + overhead, received, tunnel.take_arrivals()) {
+                    if padding == 0 {
                         continue;
                     }
-                    tunnel.set_path_mtu(mtu.current());
-                    EndpointEvent::Mtu { peer, inner_mtu: tunnel.inner_mtu() }
+                    if mtu.settled(now, padding + overhead, received, tunnel.take_arrivals()) {
+                        tunnel.set_path_mtu(mtu.current());
+                    } else if !mtu.is_first_proof() {
+                        continue;
+                    }
+                    mtu.note_announced();
+                    EndpointEvent::Mtu { peer, inner_mtu: tunnel.inner_mtu(), is_found: true }
                 }
             });
         }

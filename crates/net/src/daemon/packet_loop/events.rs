@@ -81,7 +81,7 @@ impl PacketLoop {
                     peer.connected = None;
                 }
             }
-            EndpointEvent::Mtu { peer, inner_mtu } => {
+            EndpointEvent::Mtu { peer, inner_mtu, .. } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.mtu = Some(inner_mtu);
                 }
@@ -133,7 +133,13 @@ impl PacketLoop {
                 left_out,
                 "session ended: the peer acknowledged datagrams that were never sent"
             ),
-            EndpointEvent::Mtu { inner_mtu, .. } => tracing::info!(%peer, inner_mtu, left_out, "MTU to the peer"),
+            EndpointEvent::Mtu { inner_mtu, is_found: true, .. } => {
+                tracing::info!(%peer, inner_mtu, left_out, "MTU to the peer");
+            }
+            // The size that the settings allow, which the path may not carry.
+            EndpointEvent::Mtu { inner_mtu, is_found: false, .. } => {
+                tracing::debug!(%peer, inner_mtu, left_out, "the search for the MTU begins");
+            }
             EndpointEvent::ConnectionReset { connection: Connection { local, remote }, .. } => tracing::warn!(
                 %peer,
                 %local,
