@@ -69,7 +69,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 8] = [
     ("memory_bytes", "Memory that the session holds because of packets", |p| p.memory_bytes as f64),
 ];
 /// Counters of every session. They start at zero with each new session.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 37] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 38] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -79,6 +79,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 37] = [
         s.pieces_dropped as f64
     }),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
+    ("too_large_datagrams_total", "Datagrams that were longer than the path carries", |s| s.datagrams_too_large as f64),
     ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
     ("queue_marked_total", "ECN-capable packets that the send queue marked instead of dropping them", |s| {
         s.queue_marked as f64

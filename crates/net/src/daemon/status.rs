@@ -284,6 +284,8 @@ pub struct SessionStatus {
     pub pieces_dropped: u64,
     /// Datagrams lost on the way to the peer.
     pub datagrams_lost: u64,
+    /// Datagrams to the peer that were longer than the path carries. They do not count as losses of the path.
+    pub datagrams_too_large: u64,
     /// Datagrams declared lost that arrived later.
     pub datagrams_late: u64,
     /// Probes sent because the peer did not report the last datagrams within a little more than a
@@ -389,7 +391,7 @@ impl SessionStatus {
             bandwidth_bps: 8.0 * status.path.bandwidth,
             pacing_rate_bps: 8.0 * status.pacing_rate,
             path_queue_s: status.path.queue,
-            loss_to_peer: status.loss,
+            loss_to_peer: status.measured_loss,
             loss_from_peer: ratio(absent, absent + received.sources),
             delays_accepted: status.path.delays_accepted,
             clock_jumps: status.path.clock_jumps,
@@ -410,7 +412,8 @@ impl SessionStatus {
             packets_cut: sent.cut,
             packets_joined: status.pieces.joined,
             pieces_dropped: status.pieces.dropped,
-            datagrams_lost: status.settled.1,
+            datagrams_lost: status.lost,
+            datagrams_too_large: status.too_large,
             datagrams_late: status.spurious,
             tail_probes: sent.tail_probes,
             silences: sent.silences,

@@ -41,6 +41,9 @@ fn found(pair: &Pair, inner: u32) {
         let status = end.status();
         assert_eq!(status.interface.mtu_bytes, inner);
         assert!(status.device.mtu_changes > 0);
+        // The probes that the path does not carry are no losses.
+        let session = end.session();
+        assert!(session.loss_to_peer < 0.005 && session.datagrams_too_large >= 3, "{session:?}");
     }
     let echo = Echo::at(right, right.v4());
     let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));

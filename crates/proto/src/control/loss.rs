@@ -212,6 +212,15 @@ impl LossEstimator {
         measured + self.ignorance() * (self.presumed.share - measured).max(0.0)
     }
 
+    /// The share of packets lost, 0 to 1, without a guess and without the other direction: during the first 60 packets the share
+    /// lost so far, then [`LossEstimator::expected`].
+    pub fn measured(&self) -> f64 {
+        match self.ignorance() {
+            0.0 => self.expected(),
+            _ => self.lost as f64 / self.packets.max(1) as f64,
+        }
+    }
+
     /// The expected share of packets lost, and the expected mean length of a run of losses.
     ///
     /// Until 4 runs have been observed, the length is the larger of the observed and the presumed

@@ -124,6 +124,29 @@ fn a_wait_in_the_host_is_no_delay_of_the_path() {
     assert_eq!(quick, (true, true), "without waits {before:?}, with waits {after:?}");
 }
 
+/// End 0 sends much, and end 1 sends mostly reports.
+#[test]
+fn lost_reports_are_counted() {
+    let mut world = World::new(Seed::new(12));
+    world.loss = 0.1;
+    for k in 0..5_000 {
+        world.ends[0].endpoint.handle_inner(world.now, &inner(0, 1000));
+        if k % 10 == 0 {
+            world.ends[1].endpoint.handle_inner(world.now, &inner(1, 100));
+        }
+        world.run(ms(4), None);
+    }
+    let lost = world.lost;
+    world.loss = 0.0;
+    world.run(secs(2), TRAFFIC);
+    for (n, lost) in lost.into_iter().enumerate() {
+        let status = world.ends[n].endpoint.peer_status(PEER).unwrap().tunnel.unwrap();
+        let counted = status.lost - status.spurious;
+        println!("end {n}: {counted} of {lost} losses are counted, {} of them not of reports", status.settled.1);
+        assert!(lost.abs_diff(counted) * 50 <= lost, "end {n}: {counted} of {lost}");
+    }
+}
+
 #[test]
 fn the_mtu_follows_the_address_family() {
     let mut world = World::new(Seed::new(7));

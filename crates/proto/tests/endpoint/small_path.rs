@@ -72,3 +72,53 @@ fn the_receiver_reduces_the_mss_by_what_it_knows_of_the_path() {
         assert_eq!(counts, [0, clamped]);
     }
 }
+
+/// Probes of sizes that the path does not carry are no losses of the path, for both ends.
+#[test]
+fn probes_of_the_mtu_are_no_losses() {
+    let mut world = World::with_mtu(Seed::new(23), 1280);
+    let check = |world: &World, too_large: std::ops::RangeInclusive<u64>| {
+        for status in [0, 1].map(|n| status(world, n)) {
+            assert!(status.measured_loss < 0.005 && status.losses_from_peer.share < 0.005, "{status:?}");
+            assert_eq!((status.mean_burst, status.losses_from_peer.burst, status.settled.1), (1.0, 1.0, 0));
+            assert!(too_large.contains(&status.too_large), "{}", status.too_large);
+        }
+    };
+    // The search for 1500 bytes, and the first one for 1340.
+    world.run(secs(20), None);
+    check(&world, 6..=6);
+    let found = |event: &EndpointEvent| match event {
+        EndpointEvent::Mtu { inner_mtu, is_found, .. } => Some((*inner_mtu, *is_found)),
+        _ => None,
+    };
+    for end in &world.ends {
+        let found: Vec<_> = end.events.iter().filter_map(found).collect();
+        assert_eq!(found, [(1436, false), (1216, true)]);
+    }
+    // The search goes on upwards every minute.
+    world.run(secs(300), TRAFFIC);
+    check(&world, 15..=30);
+}
+
+/// The path's MTU falls under traffic that fills the datagrams. The losses until the search ends are forgotten, but for
+/// the random ones.
+#[test]
+fn losses_of_a_path_that_shrinks_are_forgotten() {
+    for (seed, loss) in [(24, 0.0), (25, 0.2)] {
+        let mut world = World::new(Seed::new(seed));
+        world.loss = loss;
+        world.run(secs(20), Some((ms(4), 1400)));
+        let measured = |world: &World| {
+            [0, 1].map(|n| status(world, n)).map(|status| [status.measured_loss, status.losses_from_peer.share])
+        };
+        let before = measured(&world);
+        world.mtu = 1280;
+        world.run(secs(4), Some((ms(4), 1400)));
+        let shrunk = [0, 1].map(|n| status(&world, n).too_large);
+        assert!(shrunk.iter().all(|count| *count > 20), "{shrunk:?}");
+        world.run(secs(2), Some((ms(4), 1000)));
+        for (before, after) in before.as_flattened().iter().zip(measured(&world).as_flattened()) {
+            assert!((before - loss).abs() < 0.1 && (after - loss).abs() < 0.1, "{loss}: {before} {after}");
+        }
+    }
+}

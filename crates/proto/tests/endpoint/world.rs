@@ -100,6 +100,11 @@ pub(crate) fn inner_v6(n: usize, protocol: u8, header: &[u8], len: usize) -> Vec
 impl World {
     /// Two endpoints that are connected.
     pub(crate) fn new(seed: Seed) -> World {
+        World::with_mtu(seed, 1500)
+    }
+
+    /// Two endpoints that are connected by a network with this MTU.
+    pub(crate) fn with_mtu(seed: Seed, mtu: usize) -> World {
         let ends = [0, 1].map(|n| End {
             endpoint: endpoint(seed, n, 0, &EndpointConfig::default()),
             address: address(n as u8),
@@ -117,7 +122,7 @@ impl World {
             turn: Duration::ZERO,
             sent: Vec::new(),
             loss: 0.0,
-            mtu: 1500,
+            mtu,
             lost: [0; 2],
             random: seed.stream("world"),
         };

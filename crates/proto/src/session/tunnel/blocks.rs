@@ -188,7 +188,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The next repair of a block, if one is due and the code is a block code.
     pub(super) fn send_block_repair(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         let flush = self.block_flush();
-        let losses = Losses { share: self.loss.proactive(now), ..self.loss.losses() };
+        let losses = Losses { share: self.loss.get().proactive(now), ..self.loss.get().losses() };
         let packets = HEADROOM * self.rate.view().bandwidth / f64::from(self.config.path_mtu);
         let rtt = self.sent_history.srtt();
         let blocks = self.blocks.as_mut()?;

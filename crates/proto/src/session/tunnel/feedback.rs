@@ -44,22 +44,22 @@ impl<P: InnerPacket> Tunnel<P> {
             self.events.push_back(TunnelEvent::Heard);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let (events, blocks) = (&mut self.events, &mut self.blocks);
+        let (events, blocks, too_large) = (&mut self.events, &mut self.blocks, &mut self.too_large);
         let (loss, hole, mtu) = (&mut self.loss, &mut self.black_hole, self.config.path_mtu);
         let mut evidence = Evidence::None;
         let mut report = self.sent_history.take(
             now,
             waited,
             feedback,
-            |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks),
+            |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks, too_large),
             |lost, bytes| {
-                loss.settle(now, lost);
+                loss.settle(now, lost, bytes);
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );
         self.take_evidence(evidence);
         report.report_every = self.announced.report_every;
-        report.losses = self.loss.losses();
+        report.losses = self.loss.get().losses();
         report.losses_back = self.receiver.recent_losses();
         self.rate.on_report(&report);
         self.balance.update(now, self.counts.bytes, self.receiver.received_bytes(), self.sent_history.srtt());
@@ -90,7 +90,7 @@ impl<P: InnerPacket> Tunnel<P> {
             // repetitions.
             let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
             let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
-            let losses = Losses { share: self.loss.proactive(now), ..path.losses };
+            let losses = Losses { share: self.loss.get().proactive(now), ..path.losses };
             self.receiver.set_repeats(report_repeats(losses, affordable));
         }
     }

@@ -46,6 +46,7 @@ mod inner;
 mod order;
 mod outcome;
 mod pacer;
+mod path_losses;
 mod pieces;
 mod receive;
 mod received_numbers;
@@ -58,6 +59,7 @@ mod skips;
 mod sources;
 mod state;
 mod status;
+mod too_large;
 mod transmit;
 
 pub use black_hole::Arrivals;
@@ -75,7 +77,6 @@ pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
 pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
 
-use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, Packet, ReportedTotals, Window, WireContext};
@@ -85,6 +86,7 @@ use blocks::Blocks;
 use deadline::Deadline;
 use ingress::{Ingress, Queued};
 use pacer::Pacer;
+use path_losses::PathLosses;
 use receive::Receiver;
 use recovery_wait::RecoveryWait;
 use repair::Repairs;
@@ -95,6 +97,7 @@ use skips::Skips;
 use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
+use too_large::TooLarge;
 
 /// When a time-out is handled this late, this end was suspended. Then the round trips under way are not measured. With half
 /// the value, a busy host may miss the samples of a slow path. With double the value, a suspension of 2 s makes the round-trip
@@ -120,7 +123,8 @@ pub struct Tunnel<P: InnerPacket> {
     blocks: Option<Blocks<P>>,
     rate: RateControl,
     pacer: Pacer,
-    loss: LossEstimator,
+    loss: PathLosses,
+    too_large: TooLarge,
     black_hole: BlackHole,
     receiver: Receiver<P>,
     silence: Silence,
@@ -194,7 +198,8 @@ impl<P: InnerPacket> Tunnel<P> {
             },
             rate,
             pacer: Pacer::new(now),
-            loss: LossEstimator::default(),
+            loss: PathLosses::default(),
+            too_large: TooLarge::default(),
             black_hole: BlackHole::default(),
             receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
             silence: Silence::new(now),
@@ -234,6 +239,9 @@ impl<P: InnerPacket> Tunnel<P> {
     /// datagram are given up, together with all earlier symbols. Packets in the ingress queue that no longer fit are cut into
     /// pieces when their turn comes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
+        if path_mtu < self.config.path_mtu {
+            self.too_large.add(self.loss.shrink_to(self.now, path_mtu));
+        }
         self.config.path_mtu = path_mtu;
         self.rate.set_packet(path_mtu);
         self.ingress.set_quantum(path_mtu);
@@ -376,7 +384,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             }
             Packet::Feedback(feedback) => self.on_feedback(now, reception.waited, number, &feedback),
             Packet::Window(window) => self.receiver.window(now, &window),
-            Packet::Probe { .. } | Packet::Challenge { .. } | Packet::Answer { .. } => {}
+            Packet::Probe { padding } => self.receiver.note_probe(padding),
+            Packet::Challenge { .. } | Packet::Answer { .. } => {}
             Packet::Close => self.note_closed(),
         }
     }
@@ -408,6 +417,10 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             // An empty probe follows. If only small datagrams arrive, its report tells that the padded probe is lost.
             self.requested_probe = (padding > 0).then_some(0);
             return Some(self.send_probe(now, padding));
+        }
+        if let Some(number) = self.too_large.notice() {
+            let padding = TooLarge::padding(number);
+            return Some(self.send(now, Content::TooLarge(number), Packet::Probe { padding }));
         }
         if let Some(feedback) = self.receiver.report(now) {
             return Some(self.send(now, Content::Feedback, Packet::Feedback(Box::new(feedback))));

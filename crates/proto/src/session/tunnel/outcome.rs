@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::repair::Repairs;
 use super::sent_history::{Content, Outcome};
 use super::sources::Sources;
+use super::too_large::TooLarge;
 use super::{InnerPacket, Tunnel, TunnelEvent};
 use std::collections::VecDeque;
 
@@ -19,6 +20,7 @@ pub(super) fn apply_outcome<P: InnerPacket>(
     announce: &mut bool,
     events: &mut VecDeque<TunnelEvent>,
     blocks: &mut Option<Blocks<P>>,
+    too_large: &mut TooLarge,
 ) {
     match outcome {
         Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
@@ -30,10 +32,18 @@ pub(super) fn apply_outcome<P: InnerPacket>(
         Outcome::Received(Content::BlockRepair) => events.extend(Tunnel::<P>::note_block_fate(blocks, true)),
         Outcome::Lost(Content::BlockRepair) => events.extend(Tunnel::<P>::note_block_fate(blocks, false)),
         Outcome::Lost(Content::Window) => *announce = true,
-        Outcome::Received(Content::Probe(padding)) => {
+        Outcome::Received(Content::Probe(padding) | Content::LargerProbe(padding)) => {
             events.push_back(TunnelEvent::Probe { padding, received: true });
         }
         Outcome::Lost(Content::Probe(padding)) => events.push_back(TunnelEvent::Probe { padding, received: false }),
+        Outcome::Lost(Content::LargerProbe(padding)) => {
+            too_large.add(1);
+            events.push_back(TunnelEvent::Probe { padding, received: false });
+        }
+        Outcome::Received(Content::TooLarge(number)) | Outcome::Late(Content::TooLarge(number)) => {
+            too_large.settled(number, true);
+        }
+        Outcome::Lost(Content::TooLarge(number)) => too_large.settled(number, false),
         _ => {}
     }
 }

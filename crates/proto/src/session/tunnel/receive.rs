@@ -12,6 +12,7 @@ use super::order::{Delivered, InOrder, OrderCounts};
 use super::pieces::{Joiner, PieceCounts};
 use super::received_numbers::ReceivedNumbers;
 use super::report_timer::{ReportTimer, Wanted};
+use super::too_large::PeersTooLarge;
 use crate::control::loss::Losses;
 use crate::session::Reception;
 use crate::wire::{Feedback, Gap, Window};
@@ -131,6 +132,8 @@ pub struct ReceiveCounts {
 pub(super) struct Receiver<P: InnerPacket> {
     numbers: ReceivedNumbers,
     peer_losses: PeerLosses,
+    /// The peer's datagrams that its path was too small for. They do not count as lost.
+    too_large: PeersTooLarge,
     received_bytes: u64,
     decoder: Decoder<P>,
     /// Symbols before `end` that are not received, not recovered and not given up.
@@ -166,6 +169,7 @@ impl<P: InnerPacket> Receiver<P> {
         Receiver {
             numbers: ReceivedNumbers::new(),
             peer_losses: PeerLosses::default(),
+            too_large: PeersTooLarge::default(),
             received_bytes: 0,
             // Each stored repair makes one of its missing symbols seen: the pivot. With the highest
             // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for these
@@ -386,11 +390,24 @@ impl<P: InnerPacket> Receiver<P> {
         self.end
     }
 
+    /// Takes a probe of the peer, which may tell how many datagrams were too large for the peer's path.
+    pub(super) fn note_probe(&mut self, padding: u16) {
+        self.too_large.take(padding);
+    }
+
     /// Three counts over the datagram numbers up to the largest one received: numbers that have not
-    /// arrived so far, all numbers, and runs of skipped numbers.
+    /// arrived so far, all numbers, and runs of skipped numbers. Datagrams that were too large for the peer's path do
+    /// not count, and the runs lose the same share.
     pub(super) fn losses(&self) -> (u64, u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
-        (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)
+        let absent = sent.saturating_sub(self.counts.datagrams);
+        let too_large = self.too_large.total().min(absent);
+        if too_large == 0 {
+            return (absent, sent, self.numbers.gaps);
+        }
+        let (lost, gaps) = (absent - too_large, u128::from(self.numbers.gaps));
+        let runs = gaps * u128::from(lost) / u128::from(absent);
+        (lost, sent - too_large, runs as u64)
     }
 
     /// The recent losses of the peer's direction.

@@ -39,6 +39,11 @@ pub(super) enum Content {
     Window,
     /// A probe with this number of padding bytes.
     Probe(u32),
+    /// A probe with this number of padding bytes that is longer than the path's MTU in use. Its loss says nothing about other
+    /// datagrams.
+    LargerProbe(u32),
+    /// A probe that tells the peer this number of datagrams that the path was too small for (see `too_large.rs`).
+    TooLarge(u64),
     /// A report, the end of the session, a challenge or an answer. Such a datagram does not ask for a
     /// report.
     Feedback,
@@ -50,7 +55,7 @@ impl Content {
     /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs, the tunnel waits until
     /// the symbols are decoded instead.
     fn asks(self) -> bool {
-        matches!(self, Content::Window | Content::Probe(_))
+        matches!(self, Content::Window | Content::Probe(_) | Content::LargerProbe(_) | Content::TooLarge(_))
     }
 }
 
@@ -154,8 +159,10 @@ pub(super) struct SentHistory {
     unanswered: Option<Time>,
     /// Number of datagrams declared lost that arrived after all.
     spurious: u64,
-    /// Datagrams declared lost.
+    /// Datagrams declared lost, reports included.
     lost: u64,
+    /// Reports declared lost that arrived after all.
+    late_reports: u64,
     /// The number of the last datagram after which nothing waited to be sent. Until this datagram is acknowledged, rate
     /// samples may show less than the path can carry.
     limited: Option<u64>,
@@ -187,6 +194,7 @@ impl SentHistory {
             unanswered: None,
             spurious: 0,
             lost: 0,
+            late_reports: 0,
             limited: None,
             resumed: Time::ZERO,
         }
@@ -289,7 +297,7 @@ impl SentHistory {
             if record.fate == Fate::Unknown {
                 record.fate = Fate::Lost;
                 if record.content != Content::Feedback {
-                    self.lost += 1;
+                    self.lost += u64::from(!matches!(record.content, Content::LargerProbe(_)));
                     outcome(Outcome::Lost(record.content));
                 }
             }
@@ -351,9 +359,10 @@ impl SentHistory {
         self.srtt.is_some()
     }
 
-    /// Two counts: datagrams declared lost, and datagrams declared lost that arrived after all.
+    /// Two counts: datagrams declared lost, and datagrams declared lost that arrived after all. Reports and ends of sessions are
+    /// counted too; probes above the path's MTU in use are not.
     pub(super) fn losses(&self) -> (u64, u64) {
-        (self.lost, self.spurious)
+        (self.lost, self.spurious + self.late_reports)
     }
 
     /// The datagrams in `numbers` that are in the history and are not known to have arrived. A report repeats the
@@ -391,7 +400,9 @@ impl SentHistory {
             }
             Fate::Lost => {
                 record.fate = Fate::Received;
-                if record.content != Content::Feedback {
+                if record.content == Content::Feedback {
+                    self.late_reports += 1;
+                } else {
                     self.spurious += 1;
                     report.spurious += 1;
                     outcome(Outcome::Late(record.content));
@@ -418,13 +429,16 @@ impl SentHistory {
             }
             if record.fate == Fate::Unknown {
                 record.fate = Fate::Lost;
+                let counts = !matches!(record.content, Content::LargerProbe(_));
+                self.lost += u64::from(counts);
                 if record.content != Content::Feedback {
                     self.in_flight -= u64::from(record.bytes);
                     self.asking -= u32::from(record.content.asks());
-                    self.lost += 1;
-                    let class = &mut report.settled[record.gain as usize];
-                    class.packets += 1;
-                    class.lost += 1;
+                    if counts {
+                        let class = &mut report.settled[record.gain as usize];
+                        class.packets += 1;
+                        class.lost += 1;
+                    }
                     outcome(Outcome::Lost(record.content));
                 }
             }
@@ -432,14 +446,14 @@ impl SentHistory {
     }
 
     /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown. The fates of reports
-    /// are not passed on. A report of unknown fate is skipped if the report left before the datagram in `largest`.
+    /// and of probes of larger sizes are not passed on. A report of unknown fate is skipped if the report left before the datagram in `largest`.
     fn settle(&mut self, mut settle: impl FnMut(bool, u32)) {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
             match (record.fate, record.content) {
                 (Fate::Unknown, Content::Feedback) if self.largest.is_some_and(|l| l.sent > record.sent) => {}
                 (Fate::Unknown, _) => break,
-                (_, Content::Feedback | Content::Skipped) => {}
+                (_, Content::Feedback | Content::Skipped | Content::LargerProbe(_)) => {}
                 (fate, _) => settle(fate == Fate::Lost, record.bytes),
             }
             self.settled_to = self.settled_to.max(self.first) + 1;

@@ -154,13 +154,13 @@ impl<P: InnerPacket> Tunnel<P> {
         self.counts.silences += 1;
         self.silence.batches += 1;
         self.silence.last = self.now;
-        self.silence.due = silence_probes(self.loss.losses());
+        self.silence.due = silence_probes(self.loss.get().losses());
     }
 
     /// Declares every datagram in flight lost. `begins`: a silence begins, so the path carried datagrams until now.
     fn give_up_in_flight(&mut self, begins: bool) {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let (events, blocks) = (&mut self.events, &mut self.blocks);
+        let (events, blocks, too_large) = (&mut self.events, &mut self.blocks, &mut self.too_large);
         let (loss, now) = (&mut self.loss, self.now);
         let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
         let (mut evidence, mut may_count) = (Evidence::None, begins);
@@ -168,11 +168,11 @@ impl<P: InnerPacket> Tunnel<P> {
             |outcome| match outcome {
                 // On a path that carries nothing, a lost probe says nothing about the MTU. The path may have failed
                 // before the second probe.
-                Outcome::Lost(Content::Probe(1..)) if !std::mem::take(&mut may_count) => {}
-                outcome => apply_outcome(outcome, sources, repairs, announce, events, blocks),
+                Outcome::Lost(Content::Probe(1..) | Content::LargerProbe(_)) if !std::mem::take(&mut may_count) => {}
+                outcome => apply_outcome(outcome, sources, repairs, announce, events, blocks, too_large),
             },
             |lost, bytes| {
-                loss.settle(now, lost);
+                loss.settle(now, lost, bytes);
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );

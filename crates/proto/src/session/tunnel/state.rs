@@ -60,7 +60,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     pub(super) fn path(&self, now: Time) -> PathView {
-        let ((losses, proactive, sparse), view) = (self.loss.all(now), self.rate.view());
+        let ((losses, proactive, sparse), view) = (self.loss.get().all(now), self.rate.view());
         let carried = (view.bandwidth * self.sent_history.srtt().as_secs_f64()).max(1.0);
         PathView {
             losses,

@@ -127,8 +127,12 @@ pub struct Status {
     pub in_flight: u64,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// Estimated share of datagrams to the peer that are lost, from all causes.
+    /// Estimated share of datagrams to the peer that are lost, from all causes. At the beginning of a session it is a guess.
     pub loss: f64,
+    /// The same from what was measured alone ([`LossEstimator::measured`](crate::control::loss::LossEstimator::measured)).
+    pub measured_loss: f64,
+    /// Datagrams to the peer that were lost because they were longer than the path carries. They do not count as losses.
+    pub too_large: u64,
     /// Estimated mean length of a run of losses to the peer, packets.
     pub mean_burst: f64,
     /// Bulk packets to the peer.
@@ -139,6 +143,8 @@ pub struct Status {
     pub losses_from_peer: Losses,
     /// Two counts of datagrams to the peer: datagrams whose fate is known, and lost datagrams.
     pub settled: (u64, u64),
+    /// Datagrams declared lost, reports included. The number never falls.
+    pub lost: u64,
     /// Datagrams declared lost that arrived after all.
     pub spurious: u64,
     /// Number of packets, and number of bytes, in the ingress queue.
@@ -171,7 +177,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The recent loss of the direction that loses more, a share from 0 to 1. It covers what this end sent and what the
     /// peer sent.
     pub fn highest_loss(&self) -> f64 {
-        self.loss.expected().max(self.receiver.recent_losses().share)
+        self.loss.get().expected().max(self.receiver.recent_losses().share)
     }
 }
 
@@ -179,7 +185,7 @@ impl<P: InnerPacket> Tunnel<P> {
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
     let path = tunnel.path(tunnel.now);
-    let measured = (tunnel.loss.proactive(tunnel.now), tunnel.loss.proactive_interactive(tunnel.now).share);
+    let measured = (tunnel.loss.get().proactive(tunnel.now), tunnel.loss.get().proactive_interactive(tunnel.now).share);
     let [bulk, interactive] = tunnel.repairs.explain(tunnel.now, &path, measured);
     let (counts, repairs) = (tunnel.counts, tunnel.repairs.counts());
     Status {
@@ -188,8 +194,10 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
         window: tunnel.rate.window(),
         in_flight: tunnel.sent_history.in_flight(),
         srtt: tunnel.sent_history.srtt(),
-        loss: tunnel.loss.expected(),
-        mean_burst: tunnel.loss.mean_burst(),
+        loss: tunnel.loss.get().expected(),
+        measured_loss: tunnel.loss.get().measured(),
+        too_large: tunnel.too_large.total(),
+        mean_burst: tunnel.loss.get().mean_burst(),
         bulk: ClassStatus {
             counts: counts.bulk,
             explanation: bulk,
@@ -203,7 +211,8 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
             over_budget: repairs.over_budget_interactive,
         },
         losses_from_peer: tunnel.receiver.recent_losses(),
-        settled: tunnel.loss.totals(),
+        settled: tunnel.loss.get().totals(),
+        lost: tunnel.sent_history.losses().0,
         spurious: tunnel.sent_history.losses().1,
         backlog: tunnel.ingress.backlog(),
         outstanding: (tunnel.sources.len(), tunnel.sources.lost_count()),

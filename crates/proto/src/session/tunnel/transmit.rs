@@ -9,7 +9,7 @@ use super::silence::TailProbe;
 use super::{InnerPacket, RateMode, Tunnel, class};
 use crate::session::Transmit;
 use crate::wire::symbol::PREFIX;
-use crate::wire::{Datagram, Packet};
+use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN};
 use ripstop_base::Time;
 use ripstop_codes::window::Coding;
 
@@ -39,7 +39,10 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Sends a probe with `padding` zero bytes.
     pub(super) fn send_probe(&mut self, now: Time, padding: u16) -> Transmit<Datagram<P>> {
-        self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
+        let bytes = self.config.header + (HEADER_LEN + TAG_LEN) as u32 + u32::from(padding);
+        let is_larger = bytes > self.config.path_mtu;
+        let content = if is_larger { Content::LargerProbe } else { Content::Probe }(u32::from(padding));
+        self.send(now, content, Packet::Probe { padding })
     }
 
     /// Sends the next packet of the ingress queue as a source symbol. `None`: the queue is empty or

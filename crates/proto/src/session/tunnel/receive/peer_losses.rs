@@ -25,12 +25,13 @@ pub(super) struct PeerLosses {
 impl PeerLosses {
     /// Takes the totals since the session began: datagrams that have not arrived, datagrams sent, and runs of losses.
     ///
-    /// A datagram that arrives late lowers the first total, so reordering counts as a loss for a short time only.
+    /// A datagram that arrives late lowers the first total, so reordering counts as a loss for a short time only. All totals
+    /// fall when the peer tells that datagrams were too large for its path.
     pub(super) fn update(&mut self, lost: u64, sent: u64, runs: u64) {
         let since = |now: u64, then: u64| now as f64 - then as f64;
-        self.sent += since(sent, self.totals.1);
+        self.sent = (self.sent + since(sent, self.totals.1)).max(0.0);
         self.lost = (self.lost + since(lost, self.totals.0)).max(0.0);
-        self.runs += since(runs, self.totals.2);
+        self.runs = (self.runs + since(runs, self.totals.2)).max(0.0);
         self.totals = (lost, sent, runs);
         if self.sent > MEMORY {
             let keep = MEMORY / self.sent;
