@@ -11,6 +11,7 @@ mod hostile;
 mod hosts;
 mod inside;
 mod liveness;
+mod log_table;
 mod mtu;
 mod peers;
 mod recovery;
