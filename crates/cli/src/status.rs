@@ -188,6 +188,29 @@ fn table(status: &DaemonStatus) -> String {
     if !dropped.is_empty() {
         text.push_str(&format!("\ndatagrams dropped on arrival: {}\n", dropped.join(", ")));
     }
+    text.push_str(&restored(status));
+    text
+}
+
+/// What other programs have changed on the device. Empty if they have changed nothing.
+fn restored(status: &DaemonStatus) -> String {
+    let device = &status.device;
+    let counts = [
+        ("created again", device.recreated),
+        ("brought up", device.brought_up),
+        ("MTUs", device.mtu_restored),
+        ("addresses", device.addresses_restored),
+        ("routes", device.routes_restored),
+    ];
+    let words: Vec<String> =
+        counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{what} {count}")).collect();
+    let mut text = String::new();
+    if !words.is_empty() {
+        text.push_str(&format!("\nrestored after changes of the device by other programs: {}\n", words.join(", ")));
+    }
+    if device.routes_refused > 0 {
+        text.push_str(&format!("\nprefixes without a route, see the log: {}\n", device.routes_refused));
+    }
     text
 }
 

@@ -5,7 +5,7 @@ use crate::output;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use nix::sys::signal::Signal;
-use ripstop_net::daemon::{Daemon, DaemonConfig};
+use ripstop_net::daemon::{Daemon, DaemonConfig, limit_wait};
 use ripstop_net::log::Log;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -74,6 +74,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     if flags.check {
         return check(flags, &config);
     }
+    limit_wait();
     // The signals are blocked before the daemon starts its threads, because the threads inherit the signal mask.
     let signals = Signals::block()?;
     let log = Log::new();

@@ -4,7 +4,8 @@
 //! One thread, the *packet thread*, moves the packets, and owns all state on the packets' path. So
 //! no packet waits for a lock. A second thread, the *status server*, answers requests for status
 //! and metrics. The answers come from snapshots that the packet thread takes between two turns of
-//! its loop. Each host name is resolved on a thread of its own.
+//! its loop. A third thread, the *keeper*, keeps the device and its routes as they are wanted. A few threads resolve host
+//! names.
 //!
 //! ```text
 //!   kernel -> TUN (GSO) -> Endpoint -> UDP (GSO, ECN) -> peer
@@ -13,11 +14,12 @@
 //!
 //! With GSO and GRO one system call moves many packets as one large segment.
 //!
-//! A daemon works in the network namespace of the thread that starts it. The device and its routes
-//! disappear when the process ends in any way. Only the status socket's file may remain; the next
-//! start replaces it.
+//! A daemon works in the network namespace of the thread that starts it. The device and the routes into it
+//! disappear when the process ends in any way. After a kill or an error, the guard routes ([`keeper`]) and the status
+//! socket's file remain; the next start replaces them.
 
 mod config;
+mod keeper;
 mod packet_loop;
 mod prometheus;
 mod redundancy;
@@ -32,6 +34,7 @@ pub use config::{
 };
 pub use prometheus::render as render_metrics;
 pub use redundancy::{ClassRedundancy, RedundancyFromPeer, RedundancyStatus, RedundancyToPeer};
+pub use resolve::limit_wait;
 pub use status::{
     DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, SessionStatus, Totals,
 };
@@ -40,6 +43,7 @@ use crate::os::netns::{Namespace, NetnsError};
 use crate::os::privileges;
 use crate::os::tun::TunError;
 use crate::worker::{Worker, wakeup};
+use keeper::Keeper;
 use nix::sys::eventfd::EventFd;
 use nix::unistd::User;
 use packet_loop::PacketLoop;
@@ -85,9 +89,9 @@ impl DaemonError {
 #[derive(Debug)]
 pub struct Daemon {
     shared: Arc<Shared>,
-    /// The current configuration, and the namespace of the device.
+    /// The current configuration.
     config: DaemonConfig,
-    namespace: Namespace,
+    keeper: Keeper,
     packet_loop: Option<JoinHandle<()>>,
     status_server: Option<StatusServer>,
 }
@@ -166,20 +170,21 @@ impl Daemon {
         // This call opens the port and the device. These steps fail most often, so they come before
         // the status server and the thread.
         let namespace = Namespace::current()?;
-        let packet_loop = PacketLoop::new(config, &namespace, shared.clone())?;
+        let (packet_loop, mut keeper) = PacketLoop::new(config, &namespace, shared.clone())?;
         let listeners = status_server::open(config, owner)?;
         prepared()?;
         let status_server = StatusServer::start(listeners, shared.clone())?;
+        keeper.start().map_err(DaemonError::system("starting a thread"))?;
         let thread = std::thread::Builder::new()
             .name("tunnel".into())
             .spawn(move || packet_loop.run())
             .map_err(DaemonError::system("starting a thread"))?;
         let config = config.clone();
-        Ok(Daemon { shared, config, namespace, packet_loop: Some(thread), status_server: Some(status_server) })
+        Ok(Daemon { shared, config, keeper, packet_loop: Some(thread), status_server: Some(status_server) })
     }
 
     /// Takes over the peers of a new configuration: adds, removes and changes peers. Sessions with
-    /// peers that stay go on. Returns the changed settings of `[interface]`, which need a restart.
+    /// peers that stay go on. Restores the device if another program has changed it. Returns the changed settings of `[interface]`, which need a restart.
     pub fn reload(&mut self, config: &DaemonConfig) -> Vec<&'static str> {
         let restart = packet_loop::needs_restart(&self.config, config);
         // The settings of the interface stay those of the start.
@@ -188,7 +193,7 @@ impl Daemon {
         self.shared.has_new_config.store(true, Ordering::Release);
         // The request wakes the packet thread, and waits until it has taken the configuration over.
         let _ = self.shared.worker.request();
-        routes::change(&self.config, &merged, &self.namespace);
+        self.keeper.settle();
         self.config = merged;
         restart
     }
@@ -223,6 +228,9 @@ impl Daemon {
         self.shared.worker.stop();
         if let Some(thread) = self.packet_loop.take() {
             let _ = thread.join();
+        }
+        if self.shared.error.get().is_some() {
+            self.keeper.leave_guards();
         }
         self.status_server = None;
     }

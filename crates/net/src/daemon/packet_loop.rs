@@ -25,22 +25,27 @@ mod spare_ports;
 mod waiting;
 
 use super::config::{DaemonConfig, HostPort, Listen};
+use super::keeper::{Keeper, KeeperShared};
 use super::resolve::Resolver;
+use super::routes::WantedRoutes;
 use super::status::DeviceCounters;
-use super::{DaemonError, Shared, System, routes};
+use super::{DaemonError, Shared, System};
 use crate::log::{Admitted, LineLimit};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{READ_ROOM, Tun};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
-use device::{device_mtu, open_device};
+pub(super) use device::open_device;
+use device::{all_candidates, device_mtu};
+use ipnet::IpNet;
+use lookups::LookupState;
 use moderation::Moderation;
 use peer_state::PeerState;
 use rejected::RejectedLog;
 pub(super) use reload::needs_restart;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
-use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, Routes, inner_packet};
 use ripstop_proto::secure::SecureConfig;
 use ripstop_proto::session::tunnel::{Delivered, Order};
 use spare_ports::SparePorts;
@@ -96,6 +101,7 @@ pub(super) struct PacketLoop {
     /// The times of the next look-ups, and the indices of the peers: all `next_lookup` of `peers`.
     lookups: BTreeSet<(Time, usize)>,
     resolver: Resolver,
+    lookup_state: LookupState,
     moderation: Moderation,
     /// Number of turns, and number of pauses between two turns.
     turns: u64,
@@ -106,9 +112,19 @@ pub(super) struct PacketLoop {
     device: DeviceCounters,
     /// The limit of lines about packets that the device refused.
     refusals: LineLimit,
-    /// The device's current MTU in bytes.
+    /// The device's wanted MTU in bytes.
     mtu: u32,
     rejected: RejectedLog,
+    /// Keeps the device and its routes as they are wanted.
+    keeper: Arc<KeeperShared>,
+    /// Whether the device was removed, and the keeper has not created it again yet.
+    device_gone: bool,
+    /// The routes into the device.
+    routes: WantedRoutes,
+    /// The prefixes among them whose routes the kernel refuses.
+    refused_routes: BTreeSet<IpNet>,
+    /// All prefixes that may be routed into the device.
+    candidates: Routes<()>,
     /// When the peers' meters were last read.
     measured: Time,
 }
@@ -127,8 +143,8 @@ impl PacketLoop {
         config: &DaemonConfig,
         namespace: &Namespace,
         shared: Arc<Shared>,
-    ) -> Result<PacketLoop, DaemonError> {
-        let udp = match config.listen {
+    ) -> Result<(PacketLoop, Keeper), DaemonError> {
+        let mut udp = match config.listen {
             Listen::Everywhere(port) => Udp::bind_any(port).map_err(DaemonError::system(format!(
                 "listening on UDP port {port} (to use another port, set `port` in [interface])"
             )))?,
@@ -140,7 +156,11 @@ impl PacketLoop {
         let tun = open_device(config, namespace, mtu)?;
         let joiner = Joiner::new(tun.offload().0, tun.offload().1);
         tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
-        routes::install(config, namespace, tun.name());
+        udp.ignore_device(tun.index());
+        let routes = WantedRoutes::of(config, &[]);
+        routes.warn_of_new(&WantedRoutes::default());
+        let keeper = Keeper::prepare(config, namespace, &tun, mtu, routes.clone(), shared.worker.wakeup().clone())
+            .map_err(DaemonError::system("reading the kernel's devices and routes"))?;
         let now = shared.worker.now();
         let secure = SecureConfig { wall_clock: wall_clock(now), ..SecureConfig::default() };
         let settings = EndpointConfig {
@@ -169,7 +189,7 @@ impl PacketLoop {
             warn_if_out_of_reach(&udp, &peer.name, address);
             peers.push(PeerState::new(id, peer, now));
         }
-        Ok(PacketLoop {
+        let mut packet_loop = PacketLoop {
             shared,
             config: config.clone(),
             endpoint,
@@ -186,6 +206,7 @@ impl PacketLoop {
             lookups: peers.iter().enumerate().filter_map(|(i, peer)| Some((peer.next_lookup?, i))).collect(),
             peers,
             resolver,
+            lookup_state: LookupState::default(),
             moderation: Moderation::new(now),
             turns: 0,
             pauses: 0,
@@ -195,8 +216,15 @@ impl PacketLoop {
             refusals: LineLimit::default(),
             mtu,
             rejected: RejectedLog::new(now),
+            keeper: keeper.shared().clone(),
+            device_gone: false,
+            routes,
+            refused_routes: BTreeSet::new(),
+            candidates: all_candidates(config),
             measured: now,
-        })
+        };
+        packet_loop.tell_inside();
+        Ok((packet_loop, keeper))
     }
 
     /// Moves packets until the daemon is stopped or an error occurs. Then publishes the last
@@ -237,6 +265,7 @@ impl PacketLoop {
             if readable.device {
                 more |= self.read_device(now)?;
             }
+            self.follow_device()?;
             self.resolve_names(now);
             self.change_ports(now);
             self.warn_of_rejected(now);
@@ -295,6 +324,9 @@ impl PacketLoop {
     fn read_device(&mut self, now: Time) -> io::Result<bool> {
         let mut unsent = 0;
         for _ in 0..MAX_READS {
+            if self.device_gone {
+                return Ok(false);
+            }
             let (endpoint, device) = (&mut self.endpoint, &mut self.device);
             let before = (device.packets_in, device.bytes_in);
             let result = self.tun.read_packets(&mut self.scratch, |parts| {
@@ -310,8 +342,7 @@ impl PacketLoop {
                 }
                 Err(error) => match (error.kind(), error.raw_os_error()) {
                     (io::ErrorKind::WouldBlock, _) => return Ok(false),
-                    // The device was removed.
-                    (_, Some(libc::EBADF | libc::EBADFD | libc::ENODEV)) => return Err(error),
+                    (_, Some(libc::EBADF | libc::EBADFD | libc::ENODEV)) => self.note_device_gone(),
                     // The device is down, or a segment could not be cut into packets. The next read
                     // may succeed.
                     _ => {

@@ -202,6 +202,15 @@ impl Page {
             ),
             ("device_out_bytes_total", "Bytes of the packets for the device", device.bytes_out),
             ("device_write_errors_total", "Writes that the kernel refused", device.write_errors),
+            ("device_brought_up_total", "Times that another program had taken the device down", device.brought_up),
+            ("device_mtu_restored_total", "Times that another program had changed the MTU", device.mtu_restored),
+            (
+                "device_addresses_restored_total",
+                "Addresses of the device that another program had removed",
+                device.addresses_restored,
+            ),
+            ("device_routes_restored_total", "Routes that another program had removed", device.routes_restored),
+            ("device_recreated_total", "Times that another program had removed the device", device.recreated),
             ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),
             ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),
             ("mss_clamped_total", "TCP SYNs whose MSS was reduced", totals.mss_clamped),
@@ -250,6 +259,8 @@ impl Page {
         }
         self.head("interface_mtu_bytes", "MTU of the interface", "gauge");
         self.line("interface_mtu_bytes", &[], status.interface.mtu_bytes);
+        self.head("device_routes_refused", "Prefixes without a route, because the kernel refuses it", "gauge");
+        self.line("device_routes_refused", &[], status.device.routes_refused);
         self.head("memory_bytes", "Memory that the sessions of all peers hold", "gauge");
         self.line("memory_bytes", &[], status.interface.memory_bytes);
         self.head("cpu_seconds_total", "CPU time of the packet thread", "counter");

@@ -1,18 +1,50 @@
-//! Name resolution, on separate threads: a look-up may take seconds.
+//! Name resolution, on a few threads: a look-up may take seconds.
 
 use super::config::HostPort;
 use nix::sys::eventfd::EventFd;
+use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The largest number of threads, which is the number of look-ups at the same time. While a name server is silent, each
+/// look-up takes 2 s ([`limit_wait`]), so the threads ask for 8 names a second. With half the value, it takes twice as long
+/// until 5000 names are resolved over a slow link. Double the value takes 16 more threads, each with a descriptor.
+const MOST_THREADS: usize = 16;
+/// How long a thread waits for the next look-up before it ends. The value has no effect on look-ups: half of it starts
+/// threads more often, and double the value keeps them for longer.
+const IDLE: Duration = Duration::from_secs(10);
+/// The options of the system's resolver: two questions to each name server, 1 s apart. By default, a silent name server
+/// blocks a look-up for 10 s. An answer may take up to 2 s, which is long enough for a satellite link. With half the
+/// value, slow links lose answers. Double the value delays the moment at which a name server that works again is noticed.
+const RESOLVER_OPTIONS: &str = "timeout:1 attempts:2";
 
 /// Resolves host names.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    /// The thread of a look-up writes to this descriptor when there is an answer.
+    pool: Arc<Pool>,
+    receiver: Receiver<Answer>,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Pool {
+    state: Mutex<PoolState>,
+    /// Notified when there is a question, or when the resolver is gone.
+    asked: Condvar,
+    /// A thread writes to this descriptor when there is an answer.
     wakeup: Arc<EventFd>,
     sender: Sender<Answer>,
-    receiver: Receiver<Answer>,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    questions: VecDeque<(usize, HostPort)>,
+    threads: usize,
+    /// How many of the threads wait for a question.
+    idle: usize,
+    is_closed: bool,
 }
 
 /// The result of a look-up.
@@ -29,24 +61,27 @@ pub(super) struct Answer {
 impl Resolver {
     pub(super) fn new(wakeup: Arc<EventFd>) -> Resolver {
         let (sender, receiver) = channel();
-        Resolver { wakeup, sender, receiver }
+        let pool = Pool { state: Mutex::default(), asked: Condvar::new(), wakeup, sender };
+        Resolver { pool: Arc::new(pool), receiver }
     }
 
-    /// Starts a look-up of a peer's address. [`Resolver::poll`] returns the answer later.
+    /// Asks for a peer's address. [`Resolver::poll`] returns the answer later.
     pub(super) fn ask(&self, peer: usize, name: &HostPort) {
-        let (wakeup, sender, asked) = (self.wakeup.clone(), self.sender.clone(), name.clone());
-        let thread = std::thread::Builder::new().name("resolver".into()).spawn(move || {
-            let addresses = (asked.host.as_str(), asked.port)
-                .to_socket_addrs()
-                .map(Iterator::collect)
-                .map_err(|error| error.to_string());
-            // The send fails only when the resolver is gone.
-            if sender.send(Answer { peer, name: asked, addresses }).is_ok() {
-                let _ = wakeup.write(1);
+        let mut state = self.pool.lock();
+        state.questions.push_back((peer, name.clone()));
+        if state.idle >= state.questions.len() || state.threads == MOST_THREADS {
+            self.pool.asked.notify_one();
+            return;
+        }
+        let pool = self.pool.clone();
+        match std::thread::Builder::new().name("resolver".into()).spawn(move || pool.work()) {
+            Ok(_) => state.threads += 1,
+            // The other threads answer.
+            Err(_) if state.threads > 0 => {}
+            Err(error) => {
+                let questions = std::mem::take(&mut state.questions);
+                questions.into_iter().for_each(|(peer, name)| self.pool.answer(peer, name, Err(error.to_string())));
             }
-        });
-        if let Err(error) = thread {
-            let _ = self.sender.send(Answer { peer, name: name.clone(), addresses: Err(error.to_string()) });
         }
     }
 
@@ -56,25 +91,106 @@ impl Resolver {
     }
 }
 
-/// Chooses one of a name's addresses. `in_vain` is an address that did not answer. If this address is in the list, the
-/// next address in the list is chosen. Otherwise the first address is chosen, because the system prefers it.
-pub(super) fn choose(addresses: &[SocketAddr], in_vain: Option<SocketAddr>) -> Option<SocketAddr> {
-    let last = addresses.iter().position(|address| Some(*address) == in_vain);
-    let next = last.map_or(0, |index| (index + 1) % addresses.len());
-    addresses.get(next).copied()
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        state.questions.clear();
+        state.is_closed = true;
+        self.pool.asked.notify_all();
+    }
+}
+
+impl Pool {
+    /// Answers questions until there is none for [`IDLE`].
+    fn work(&self) {
+        while let Some((peer, name)) = self.next() {
+            let addresses = (name.host.as_str(), name.port).to_socket_addrs();
+            let addresses = addresses.map(Iterator::collect).map_err(|error| error.to_string());
+            self.answer(peer, name, addresses);
+        }
+    }
+
+    fn next(&self) -> Option<(usize, HostPort)> {
+        let mut state = self.lock();
+        state.idle += 1;
+        let empty = |state: &mut PoolState| state.questions.is_empty() && !state.is_closed;
+        let waited = self.asked.wait_timeout_while(state, IDLE, empty);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.idle -= 1;
+        let question = state.questions.pop_front();
+        state.threads -= usize::from(question.is_none());
+        question
+    }
+
+    fn answer(&self, peer: usize, name: HostPort, addresses: Result<Vec<SocketAddr>, String>) {
+        // The send fails only when the resolver is gone.
+        if self.sender.send(Answer { peer, name, addresses }).is_ok() {
+            let _ = self.wakeup.write(1);
+        }
+    }
+
+    /// A poisoned lock is usable: no code that can panic runs under it.
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shortens the time for which a silent name server blocks a look-up of this process to [`RESOLVER_OPTIONS`], unless the
+/// environment has options of its own (`RES_OPTIONS`, resolv.conf(5)). Has an effect with glibc, and only while the process
+/// has a single thread.
+pub fn limit_wait() {
+    const VARIABLE: &str = "RES_OPTIONS";
+    let is_alone = std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1);
+    if is_alone && std::env::var_os(VARIABLE).is_none() {
+        #[allow(unsafe_code, reason = "the resolver of the C library reads its options from the environment only")]
+        // SAFETY: this process has a single thread, so no other thread reads the environment meanwhile.
+        unsafe {
+            std::env::set_var(VARIABLE, RESOLVER_OPTIONS);
+        }
+    }
+}
+
+/// A name's addresses in the order in which to try them. `in_vain` is an address that did not answer. If this address is
+/// in the list, the order begins with the next address in the list. Otherwise it begins with the first address, because
+/// the system prefers it.
+pub(super) fn in_turn(mut addresses: Vec<SocketAddr>, in_vain: Option<SocketAddr>) -> VecDeque<SocketAddr> {
+    if let Some(last) = addresses.iter().position(|address| Some(*address) == in_vain) {
+        addresses.rotate_left(last + 1);
+    }
+    addresses.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
 
     #[test]
     fn an_address_without_answer_is_followed_by_the_next() {
         let [a, b, c] = ["[2001:db8::1]:1", "192.0.2.1:1", "192.0.2.2:1"].map(|text| text.parse().unwrap());
-        assert_eq!(choose(&[a, b], None), Some(a));
-        assert_eq!(choose(&[a, b], Some(a)), Some(b));
-        assert_eq!(choose(&[a, b], Some(b)), Some(a));
-        assert_eq!(choose(&[a, b], Some(c)), Some(a));
-        assert_eq!((choose(&[a], Some(a)), choose(&[], Some(a))), (Some(a), None));
+        assert_eq!(in_turn(vec![a, b], None), [a, b]);
+        assert_eq!(in_turn(vec![a, b, c], Some(a)), [b, c, a]);
+        assert_eq!(in_turn(vec![a, b], Some(b)), [a, b]);
+        assert_eq!(in_turn(vec![a, b], Some(c)), [a, b]);
+        assert_eq!((in_turn(vec![a], Some(a)), in_turn(vec![], Some(a))), ([a].into(), VecDeque::new()));
+    }
+
+    #[test]
+    fn many_questions_share_few_threads() {
+        const QUESTIONS: usize = 500;
+        let wakeup = Arc::new(EventFd::new().unwrap());
+        let resolver = Resolver::new(wakeup.clone());
+        for peer in 0..QUESTIONS {
+            resolver.ask(peer, &HostPort { host: "127.0.0.1".to_owned(), port: 1 });
+            assert!(resolver.pool.lock().threads <= MOST_THREADS);
+        }
+        let mut answered = vec![false; QUESTIONS];
+        while answered.contains(&false) {
+            assert_eq!(poll(&mut [PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)], PollTimeout::MAX), Ok(1));
+            while let Some(answer) = resolver.poll() {
+                assert!(!std::mem::replace(&mut answered[answer.peer], true));
+            }
+        }
     }
 }

@@ -1,97 +1,107 @@
-//! Routes through the device to the networks behind the peers. The routes disappear with the
-//! device.
+//! Which prefixes this host routes into the device: the networks behind the peers, without those that may hold the
+//! address of a peer. [`super::keeper`] sets the routes.
 
 use super::config::DaemonConfig;
-use crate::os::ip::ip;
-use crate::os::netns::Namespace;
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// Adds a route for every prefix in the peers' `allowed_ips` that lies in no prefix of the device's
-/// own addresses. A prefix that contains the numeric `endpoint` of a peer gets no route. If a route is
-/// not set, the daemon logs this, and the operator must set the route.
-///
-/// If an `endpoint` is a host name, its address is not known yet. [`check`] logs a warning, if
-/// needed, when the name is resolved.
-pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
-    candidates(config).for_each(|candidate| candidate.add(namespace, device));
+/// The prefix length in bits below which a prefix counts as a default route while the endpoint of any peer is a host
+/// name: the name may resolve to an address inside the prefix, and the name server may lie there too. The largest private
+/// network, 10.0.0.0/8, is still routed. At half the value, `0.0.0.0/1` and `128.0.0.0/1` still count. At double the
+/// value, 10.0.0.0/8 would get no route.
+const DEFAULT_LIKE: u8 = 8;
+
+/// The routes into the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct WantedRoutes {
+    /// The prefixes in the peers' `allowed-ips` that need a route.
+    pub(super) routed: BTreeSet<IpNet>,
+    /// The prefixes of the device's addresses, each with the address. The kernel makes these routes with the addresses.
+    pub(super) connected: Vec<(IpNet, IpAddr)>,
+    /// The prefixes that get no route, each with the reason.
+    pub(super) left_out: Vec<LeftOut>,
 }
 
-/// Adds and removes routes when the configuration changes from `old` to `new`. The daemon does not touch a route that is
-/// wanted before and after, and warns only about prefixes that newly get no route.
-pub(super) fn change(old: &DaemonConfig, new: &DaemonConfig, namespace: &Namespace) {
-    for prefix in removed(old, new) {
-        // The operator may have removed the route already.
-        let _ = ip(namespace, &["route", "del", &prefix.to_string(), "dev", &old.name]);
-    }
-    added(old, new).for_each(|candidate| candidate.add(namespace, &old.name));
+/// A prefix that gets no route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// The name of the peer to whose `allowed-ips` the prefix belongs.
+    pub(super) peer: String,
+    pub(super) prefix: IpNet,
+    /// The address of a peer that lies inside the prefix. None: the endpoint of a peer is a host name, which may resolve
+    /// to such an address.
+    pub(super) host: Option<IpAddr>,
 }
 
-/// Warns when `host`, the resolved address of a peer, lies in a prefix of any peer's `allowed_ips`.
-pub(super) fn check(config: &DaemonConfig, host: IpAddr) {
-    let all = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
-    for prefix in all.filter(|prefix| prefix.contains(host)) {
-        tracing::warn!(%prefix, "a peer's address {host} lies inside a prefix that is routed through the tunnel: datagrams to the peer enter the tunnel; add a route to this address outside the tunnel");
-    }
-}
-
-/// A prefix that needs a route through the device.
-struct Candidate<'a> {
-    peer: &'a str,
-    prefix: IpPrefix,
-    /// The address of a peer that lies inside the prefix. The prefix then gets no route.
-    inside: Option<IpAddr>,
-}
-
-impl Candidate<'_> {
-    /// Adds the route, or says why there is none.
-    fn add(&self, namespace: &Namespace, device: &str) {
-        let Candidate { peer, prefix, inside } = self;
-        if let Some(host) = inside {
-            tracing::warn!(
-                %peer, %prefix,
-                "no route set: the peer at {host} lies inside the prefix, so datagrams to the peer would enter \
-                 the tunnel; set the routes yourself"
-            );
-            return;
+impl WantedRoutes {
+    /// The routes for `config` while the peers are at the addresses `hosts`, in addition to their configured addresses. A
+    /// prefix that lies in the prefix of a device's address needs no route. A prefix that contains an address of a peer
+    /// gets none: datagrams to this peer would enter the tunnel.
+    pub(super) fn of(config: &DaemonConfig, hosts: &[IpAddr]) -> WantedRoutes {
+        let numeric = config.peers.iter().filter_map(|peer| Some(peer.endpoint.as_ref()?.address()?.ip()));
+        let hosts: BTreeSet<IpAddr> = numeric.chain(hosts.iter().copied()).collect();
+        let named = config.peers.iter().any(|peer| peer.endpoint.as_ref().is_some_and(|to| to.address().is_none()));
+        let connected = config.addresses.iter().filter(|address| address.prefix_len() < address.max_prefix_len());
+        let mut wanted = WantedRoutes {
+            connected: connected.map(|address| (address.trunc(), address.addr())).collect(),
+            ..WantedRoutes::default()
+        };
+        for (peer, prefix) in candidates(config) {
+            let host = host_inside(&hosts, &prefix);
+            if host.is_some() || (named && prefix.prefix_len() < DEFAULT_LIKE) {
+                wanted.left_out.push(LeftOut { peer: peer.to_owned(), prefix, host });
+            } else {
+                wanted.routed.insert(prefix);
+            }
         }
-        if let Err(error) = ip(namespace, &["route", "add", &prefix.to_string(), "dev", device]) {
-            tracing::warn!(%peer, %prefix, %error, "no route set; set the route yourself");
+        wanted
+    }
+
+    /// All prefixes whose packets go into the device.
+    pub(super) fn inside(&self) -> impl Iterator<Item = IpNet> + '_ {
+        self.connected.iter().map(|(prefix, _)| *prefix).chain(self.routed.iter().copied())
+    }
+
+    /// Logs the prefixes that get no route, without those that got none `before` for the same reason.
+    pub(super) fn warn_of_new(&self, before: &WantedRoutes) {
+        for LeftOut { peer, prefix, host } in self.left_out.iter().filter(|one| !before.left_out.contains(one)) {
+            match host {
+                Some(host) => tracing::warn!(
+                    %peer, %prefix,
+                    "no route set: the peer at {host} lies inside the prefix, so datagrams to the peer would enter \
+                     the tunnel; set the routes yourself"
+                ),
+                None => tracing::warn!(
+                    %peer, %prefix,
+                    "no route set: the endpoint of a peer is a host name, and its address may lie inside the prefix; \
+                     write the address as `endpoint`, and set the routes yourself"
+                ),
+            }
         }
     }
 }
 
-/// The prefixes in the peers' `allowed_ips`, except those in a prefix of the device's own addresses.
-fn candidates(config: &DaemonConfig) -> impl Iterator<Item = Candidate<'_>> {
+/// The prefixes in the peers' `allowed-ips` that lie in no prefix of a device's address, each with the peer's name.
+pub(super) fn candidates(config: &DaemonConfig) -> impl Iterator<Item = (&str, IpNet)> {
     let prefixes = config.peers.iter().flat_map(|peer| peer.allowed_ips.iter().map(|prefix| (&*peer.name, *prefix)));
-    prefixes.filter(|(_, prefix)| !is_connected(config, prefix)).map(|(peer, prefix)| Candidate {
-        peer,
-        prefix,
-        inside: endpoints(config).find(|host| prefix.contains(*host)),
-    })
+    let prefixes = prefixes.filter_map(|(peer, prefix)| Some((peer, net(&prefix)?)));
+    prefixes.filter(|(_, prefix)| !config.addresses.iter().any(|address| address.contains(prefix)))
 }
 
-/// The prefixes that have a route with `old`, and must have none with `new`.
-fn removed(old: &DaemonConfig, new: &DaemonConfig) -> Vec<IpPrefix> {
-    let routed = |config| candidates(config).filter(|candidate| candidate.inside.is_none());
-    let after: Vec<IpPrefix> = routed(new).map(|candidate| candidate.prefix).collect();
-    routed(old).map(|candidate| candidate.prefix).filter(|prefix| !after.contains(prefix)).collect()
+/// The prefix as the endpoint knows it.
+pub(super) fn prefix_of(net: &IpNet) -> Option<IpPrefix> {
+    IpPrefix::new(net.addr(), net.prefix_len())
 }
 
-/// The candidates of `new` that are not already routed, or left out for the same reason, with `old`.
-fn added<'a>(old: &DaemonConfig, new: &'a DaemonConfig) -> impl Iterator<Item = Candidate<'a>> {
-    let before: Vec<_> = candidates(old).map(|candidate| (candidate.prefix, candidate.inside)).collect();
-    candidates(new).filter(move |candidate| !before.contains(&(candidate.prefix, candidate.inside)))
+fn net(prefix: &IpPrefix) -> Option<IpNet> {
+    IpNet::new(prefix.address(), prefix.prefix_len()).ok()
 }
 
-fn endpoints(config: &DaemonConfig) -> impl Iterator<Item = IpAddr> {
-    config.peers.iter().filter_map(|peer| Some(peer.endpoint.as_ref()?.address()?.ip()))
-}
-
-fn is_connected(config: &DaemonConfig, prefix: &IpPrefix) -> bool {
-    let Ok(prefix) = IpNet::new(prefix.address(), prefix.prefix_len()) else { return false };
-    config.addresses.iter().any(|address| address.contains(&prefix))
+/// The lowest of the addresses `hosts` that lies inside `prefix`. Takes logarithmic time: there may be thousands of both.
+fn host_inside(hosts: &BTreeSet<IpAddr>, prefix: &IpNet) -> Option<IpAddr> {
+    hosts.range(prefix.network()..=prefix.broadcast()).next().copied()
 }
 
 #[cfg(test)]
@@ -103,7 +113,7 @@ mod tests {
     fn config(allowed: &str, endpoint: &str) -> DaemonConfig {
         let [private, peer] = [1, 2].map(|byte| PrivateKey::from_bytes([byte; 32]));
         let text = format!(
-            "[interface]\nprivate-key = \"{}\"\naddress = \"10.77.0.1/24\"\n\
+            "[interface]\nprivate-key = \"{}\"\naddress = [\"10.77.0.1/24\", \"fd77::1/128\"]\n\
              [[peer]]\npublic-key = \"{}\"\nallowed-ips = {allowed}\nendpoint = \"{endpoint}\"\n",
             *private.to_base64(),
             peer.public()
@@ -111,28 +121,44 @@ mod tests {
         DaemonConfig::parse(&text, Path::new("t.toml")).unwrap()
     }
 
+    fn wanted(config: &DaemonConfig, hosts: &[&str]) -> (Vec<String>, Vec<(String, Option<String>)>) {
+        let hosts: Vec<_> = hosts.iter().map(|host| host.parse().unwrap()).collect();
+        let wanted = WantedRoutes::of(config, &hosts);
+        let left_out =
+            wanted.left_out.iter().map(|one| (one.prefix.to_string(), one.host.map(|host| host.to_string())));
+        (wanted.routed.iter().map(ToString::to_string).collect(), left_out.collect())
+    }
+
     #[test]
     fn routes_follow_prefixes_and_endpoints() {
         let allowed = "[\"10.77.0.2\", \"10.9.0.0/16\", \"10.8.0.0/16\"]";
-        let far = config(allowed, "192.0.2.1:5182");
-        let change = |old: &DaemonConfig, new: &DaemonConfig| {
-            let added = added(old, new).map(|one| (one.prefix.to_string(), one.inside.map(|host| host.to_string())));
-            let removed: Vec<_> = removed(old, new).iter().map(IpPrefix::to_string).collect();
-            (removed, added.collect::<Vec<_>>())
-        };
-        let route = |prefix: &str| (prefix.to_owned(), None);
-        let without = |prefix: &str, host: &str| (prefix.to_owned(), Some(host.to_owned()));
-        assert_eq!(change(&far, &far), (vec![], vec![]));
-        // A new endpoint inside a prefix takes its route away, and an endpoint that leaves gives it back.
-        let inside = config(allowed, "10.9.0.5:5182");
-        let gone = (vec!["10.9.0.0/16".to_owned()], vec![without("10.9.0.0/16", "10.9.0.5")]);
-        assert_eq!(change(&far, &inside), gone);
-        assert_eq!(change(&inside, &inside), (vec![], vec![]));
-        assert_eq!(change(&inside, &far), (vec![], vec![route("10.9.0.0/16")]));
-        // A prefix without a route is not removed: the operator may have set a route.
-        let fewer = config("[\"10.77.0.2\", \"10.8.0.0/16\"]", "10.9.0.5:5182");
-        assert_eq!(change(&inside, &fewer), (vec![], vec![]));
-        assert_eq!(change(&far, &fewer), (vec!["10.9.0.0/16".to_owned()], vec![]));
-        assert_eq!(change(&fewer, &inside), (vec![], vec![without("10.9.0.0/16", "10.9.0.5")]));
+        let both = vec!["10.8.0.0/16".to_owned(), "10.9.0.0/16".to_owned()];
+        let one = vec!["10.8.0.0/16".to_owned()];
+        let without = |prefix: &str, host: &str| vec![(prefix.to_owned(), Some(host.to_owned()))];
+        assert_eq!(wanted(&config(allowed, "192.0.2.1:5182"), &[]), (both.clone(), vec![]));
+        // A configured, a resolved and a learned address inside a prefix take its route away.
+        let expected = (one, without("10.9.0.0/16", "10.9.0.5"));
+        assert_eq!(wanted(&config(allowed, "10.9.0.5:5182"), &[]), expected);
+        assert_eq!(wanted(&config(allowed, "vpn.example:5182"), &["10.9.0.5"]), expected);
+        assert_eq!(wanted(&config(allowed, "vpn.example:5182"), &["192.0.2.1"]), (both, vec![]));
+    }
+
+    #[test]
+    fn a_default_route_is_left_out_while_an_endpoint_is_a_name() {
+        let allowed = "[\"0.0.0.0/0\", \"::/0\", \"10.0.0.0/8\"]";
+        let (routed, left_out) = wanted(&config(allowed, "vpn.example:5182"), &[]);
+        assert_eq!(routed, ["10.0.0.0/8"]);
+        assert_eq!(left_out, [("0.0.0.0/0".to_owned(), None), ("::/0".to_owned(), None)]);
+        // An address of IPv4 does not lie in `::/0`.
+        let (routed, left_out) = wanted(&config(allowed, "192.0.2.1:5182"), &[]);
+        assert_eq!(routed, ["10.0.0.0/8", "::/0"]);
+        assert_eq!(left_out, [("0.0.0.0/0".to_owned(), Some("192.0.2.1".to_owned()))]);
+    }
+
+    #[test]
+    fn the_prefix_of_one_address_is_no_connected_network() {
+        let wanted = WantedRoutes::of(&config("[\"10.9.0.0/16\"]", "192.0.2.1:5182"), &[]);
+        assert_eq!(wanted.connected, [("10.77.0.0/24".parse().unwrap(), "10.77.0.1".parse().unwrap())]);
+        assert_eq!(wanted.inside().map(|net| net.to_string()).collect::<Vec<_>>(), ["10.77.0.0/24", "10.9.0.0/16"]);
     }
 }

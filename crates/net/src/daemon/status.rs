@@ -5,7 +5,7 @@
 //! *report* the peer says which datagrams have arrived and which symbols are missing.
 
 use super::redundancy::RedundancyStatus;
-use crate::os::udp::UdpCounters;
+use crate::os::udp::{Udp, UdpCounters};
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::inner::early_acks::EarlyAckCounts;
 use ripstop_proto::secure::{Rejected, SecureCounters};
@@ -85,6 +85,18 @@ pub struct DeviceCounters {
     pub write_errors: u64,
     /// Changes of the device's MTU.
     pub mtu_changes: u64,
+    /// How many times the device was brought up again, because another program had taken it down.
+    pub brought_up: u64,
+    /// How many times the device's MTU was restored, because another program had changed it.
+    pub mtu_restored: u64,
+    /// Addresses of the device that were restored, because another program had removed them.
+    pub addresses_restored: u64,
+    /// Routes into the device, and guard routes, that were restored, because another program had removed them.
+    pub routes_restored: u64,
+    /// How many times the device was created again, because another program had removed it.
+    pub recreated: u64,
+    /// Prefixes in `allowed-ips` that have no route now, because the kernel refuses the route.
+    pub routes_refused: u64,
 }
 
 /// Counters that belong to no single peer.
@@ -490,10 +502,16 @@ impl Totals {
     }
 }
 
-/// Rejected datagrams by the name of the reason. The socket has dropped `from_port_zero` datagrams.
-pub(super) fn rejected(secure: &SecureCounters, from_port_zero: u64) -> BTreeMap<Name, u64> {
+/// Rejected datagrams by the name of the reason: those that `udp` and the endpoint have dropped, and those that did not
+/// authenticate.
+pub(super) fn rejected(udp: &Udp, endpoint: &EndpointCounters, secure: &SecureCounters) -> BTreeMap<Name, u64> {
     let named = Rejected::NAMES.into_iter().map(Name::from).zip(secure.rejected);
-    named.chain([("port_zero".into(), from_port_zero)]).collect()
+    let dropped = [
+        ("port_zero", udp.from_port_zero()),
+        ("own_device", udp.from_ignored_device()),
+        ("inside", endpoint.from_inside),
+    ];
+    named.chain(dropped.map(|(name, count)| (name.into(), count))).collect()
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

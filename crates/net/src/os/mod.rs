@@ -1,10 +1,11 @@
 //! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN
 //! devices ([`tun`]) with large segments ([`offload`]), UDP in batches ([`udp`]), counters of TCP connections ([`tcp`]),
-//! real-time threads ([`priority`]), capabilities ([`privileges`]), and the command `ip`
-//! ([`ip`]).
+//! real-time threads ([`priority`]), capabilities ([`privileges`]), links, addresses and routes through rtnetlink
+//! ([`netlink`]), and the command `ip` ([`ip`]).
 
 pub mod clock;
 pub mod ip;
+pub mod netlink;
 pub mod netns;
 pub mod offload;
 pub mod priority;

@@ -1,6 +1,6 @@
 //! TUN devices: they bring IP packets into a namespace and out of it.
 
-use super::ip::ip;
+use super::netlink::{Change, Netlink};
 use super::netns::{Namespace, NetnsError};
 use super::offload::{self, split::split};
 use ipnet::IpNet;
@@ -102,6 +102,7 @@ pub enum TunSetting {
 pub struct Tun {
     device: SyncDevice,
     name: String,
+    index: u32,
     mtu: u16,
     /// The namespace's /proc/net/dev. The file was opened inside the namespace, and always shows this namespace.
     statistics: File,
@@ -135,6 +136,11 @@ impl Tun {
     /// The device's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The kernel's number of the device. The number stays when the device gets another name.
+    pub fn index(&self) -> u32 {
+        self.index
     }
 
     /// The MTU at the creation of the device, in bytes.
@@ -288,7 +294,8 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     }
     let device = builder.build_sync().map_err(|e| (CREATE_STEP, e))?;
     let name = device.name().map_err(|e| ("asking its name", e))?;
-    set_queue(&device, &name, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
+    let index = device.if_index().map_err(|e| ("asking its number", e))?;
+    set_queue(index, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
     // IPv6 is restricted before the device goes up, because a device with IPv6 sends packets of its
     // own as soon as it is up.
     restrict_ipv6(&name, config.has_v6());
@@ -299,26 +306,19 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
         }
     }
     let statistics = File::open("/proc/thread-self/net/dev").map_err(|e| ("opening /proc/thread-self/net/dev", e))?;
-    Ok(Tun { device, name, mtu: config.mtu, statistics })
+    Ok(Tun { device, name, index, mtu: config.mtu, statistics })
 }
 
-/// Sets the length of the kernel's queue. The ioctl needs privilege in the initial user namespace. The netlink call
-/// that `ip` makes works for root of another user namespace too.
-fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
-    match device.set_tx_queue_len(packets) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let here = Namespace::current().map_err(io::Error::other)?;
-            let arguments = ["link", "set", "dev", name, "txqueuelen", &packets.to_string()];
-            ip(&here, &arguments).map(drop).map_err(io::Error::other)
-        }
-        other => other,
-    }
+/// Sets the length of the kernel's queue. The ioctl needs privilege in the initial user namespace. Netlink works for root
+/// of another user namespace too.
+fn set_queue(index: u32, packets: u32) -> io::Result<()> {
+    Netlink::open()?.apply(&[Change::SetQueue(index, packets)])?.into_iter().collect()
 }
 
 /// Without `v6`, turns IPv6 off. With `v6`, keeps the kernel from inventing an address and
 /// soliciting routers. If /proc/sys is read-only, this function has no effect, and the kernel sends
 /// a few small packets.
-fn restrict_ipv6(device: &str, v6: bool) {
+pub(crate) fn restrict_ipv6(device: &str, v6: bool) {
     let set = |key: &str, value: &str| {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/{key}"), value);
     };

@@ -61,6 +61,9 @@ pub struct Udp {
     /// The limit of lines about datagrams that the kernel refused.
     refusals: LineLimit,
     from_port_zero: u64,
+    /// The number of the device whose datagrams are dropped.
+    ignored: Option<u32>,
+    from_ignored: u64,
 }
 
 /// Counters of a socket.
@@ -161,6 +164,8 @@ impl Udp {
             counters: UdpCounters::default(),
             refusals: LineLimit::default(),
             from_port_zero: 0,
+            ignored: None,
+            from_ignored: 0,
         })
     }
 
@@ -209,6 +214,16 @@ impl Udp {
         self.from_port_zero
     }
 
+    /// Drops datagrams that arrive through the device with this number from now on.
+    pub fn ignore_device(&mut self, index: u32) {
+        self.ignored = Some(index);
+    }
+
+    /// How many datagrams arrived through the ignored device, and were dropped.
+    pub fn from_ignored_device(&self) -> u64 {
+        self.from_ignored
+    }
+
     /// Lets the system choose this host's address for the next datagrams to `peer`, until `peer` sends again. For a peer
     /// that does not answer: the route to it may have moved to another network.
     pub fn forget_local_address(&mut self, peer: &SocketAddr) {
@@ -217,7 +232,8 @@ impl Udp {
         }
     }
 
-    /// Receives once and calls `take(from, datagram, reception)` for each datagram that does not come from UDP port 0.
+    /// Receives once and calls `take(from, datagram, reception)` for each datagram that does not come from UDP port 0 or
+    /// through the ignored device.
     /// `take` returns whether the datagram is authentic. Answers to `from` leave from the address that `from` has called.
     ///
     /// # Errors
@@ -245,6 +261,7 @@ impl Udp {
                 self.counters.control_truncated += u64::from(meta.is_truncated);
                 count += 1;
                 match from.port() {
+                    _ if meta.device.is_some() && meta.device == self.ignored => self.from_ignored += 1,
                     0 => self.from_port_zero += 1,
                     _ => is_authentic |= take(from, datagram, reception),
                 }

@@ -6,6 +6,7 @@ mod alerts;
 mod codes;
 #[path = "../common/mod.rs"]
 mod common;
+mod device;
 mod early_acks;
 mod hostile;
 mod hosts;

@@ -3,10 +3,8 @@
 use crate::common::with_namespaces;
 use crate::hosts::{Host, Pair, link, over_v4, perfect, until};
 use crate::inside::{echo_once, ping, udp};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ripstop_net::os::ip::ip;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 
 #[test]
 fn a_peer_that_comes_late_is_found() {
@@ -101,40 +99,6 @@ fn hosts_that_both_move_meet_at_the_configured_address() {
             ends == [Some(over_v4(1, 2).to_string()), Some("198.18.1.77:5182".to_owned())]
         });
         echo_once(&left.host, &right.host);
-    });
-}
-
-#[test]
-fn a_device_that_is_removed_ends_the_daemon() {
-    with_namespaces("recovery::a_device_that_is_removed_ends_the_daemon", || {
-        let host = Host::new(1);
-        let end = host.up("", &[]);
-        assert!(end.daemon.is_running() && end.daemon.error().is_none());
-        ip(&host.namespace, &["link", "del", "rip0"]).unwrap();
-        let mut files = [PollFd::new(end.daemon.ended().as_fd(), PollFlags::POLLIN)];
-        assert_eq!(poll(&mut files, PollTimeout::from(60_000_u16)), Ok(1), "the daemon runs on without its device");
-        assert!(!end.daemon.is_running());
-        assert!(end.daemon.error().is_some());
-        // A later request still gets the last state.
-        assert_eq!(end.daemon.status().map(|status| status.interface.name), Some("rip0".to_owned()));
-    });
-}
-
-#[test]
-fn routes_lead_into_the_tunnel_and_go_with_it() {
-    with_namespaces("recovery::routes_lead_into_the_tunnel_and_go_with_it", || {
-        let host = Host::new(1);
-        let peer =
-            Host::new(2).as_peer("").replace("allowed-ips = [", "allowed-ips = [\"10.9.0.0/16\", \"fd99::/48\", ");
-        let end = host.up("name = \"inside0\"", &[peer]);
-        let routes = |family: &str| ip(&host.namespace, &[family, "route", "show", "dev", "inside0"]);
-        let (four, six) = (routes("-4").unwrap(), routes("-6").unwrap());
-        assert!(four.contains("10.9.0.0/16") && four.contains("10.77.0.0/24"), "{four}");
-        assert!(six.contains("fd99::/48") && six.contains("fd77::/64"), "{six}");
-        assert!(!four.contains("10.77.0.2"), "an address in the device's own prefix needs no route: {four}");
-        end.daemon.stop();
-        let left = ip(&host.namespace, &["-4", "route"]).unwrap();
-        assert!(!left.contains("10.9.0.0"), "{left}");
     });
 }
 

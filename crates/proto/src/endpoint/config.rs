@@ -242,6 +242,9 @@ pub struct EndpointCounters {
     /// How many times a session was shrunk because all sessions together held too much memory
     /// ([`EndpointConfig::memory`]).
     pub shrunk: u64,
+    /// Dropped datagrams from addresses that are reached through the tunnel
+    /// ([`Endpoint::set_inside`](super::Endpoint::set_inside)).
+    pub from_inside: u64,
     /// Sessions ended because the peer acknowledged a datagram that was never sent.
     pub false_reports: u64,
     /// Peers asked for a sign of life, because they were not heard for too long.

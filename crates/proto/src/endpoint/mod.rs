@@ -75,6 +75,8 @@ pub struct Endpoint {
     /// The state of each peer, at the index of its [`PeerId`].
     paths: Vec<Option<Box<PeerPath>>>,
     routes: Routes<PeerId>,
+    /// See [`Endpoint::set_inside`].
+    inside: Routes<()>,
     /// Peers that may have something to send. They take turns.
     ready: VecDeque<PeerId>,
     /// Bytes that the first of these peers has sent in its turn.
@@ -120,6 +122,7 @@ impl Endpoint {
             entropy,
             paths: Vec::new(),
             routes: Routes::default(),
+            inside: Routes::default(),
             ready: VecDeque::new(),
             turn_bytes: 0,
             timers: BTreeSet::new(),
@@ -191,6 +194,16 @@ impl Endpoint {
         }
     }
 
+    /// Sets the prefixes that this host routes into the tunnel, instead of the former ones. A datagram from an address in
+    /// one of these prefixes is dropped ([`EndpointCounters::from_inside`]): an answer would enter the tunnel again, and a
+    /// peer must not prove such an address. The allowed IPs of the peers do not count, because not all of them are routed.
+    pub fn set_inside(&mut self, prefixes: impl IntoIterator<Item = IpPrefix>) {
+        self.inside = Routes::default();
+        for prefix in prefixes {
+            self.inside.insert(prefix, ());
+        }
+    }
+
     /// Sets the interval of a peer's keep-alives. A handshake tells the peer about a change.
     pub fn set_keepalive(&mut self, now: Time, peer: PeerId, keepalive: Option<Duration>) {
         let Some(path) = get(&mut self.paths, peer) else { return };
@@ -211,12 +224,17 @@ impl Endpoint {
     }
 
     /// Sets a peer's address, for example when the peer's host name resolves to another address.
-    /// Starts a handshake if there is no session with the peer.
+    /// Starts a handshake if there is no session with the peer. A handshake that is under way is repeated at a new address
+    /// at once.
     pub fn set_endpoint(&mut self, now: Time, peer: PeerId, endpoint: SocketAddr) {
+        let before = self.secure.endpoint(peer);
         if !self.secure.set_endpoint(peer, endpoint) {
             return;
         }
         self.address_changed(now, peer, &endpoint);
+        if before != Some(endpoint) {
+            self.secure.hasten(now, peer);
+        }
         let Some(path) = get(&mut self.paths, peer) else { return };
         path.calls = true;
         if path.closed.is_some() || self.secure.epoch(now, peer).is_none() {
@@ -287,6 +305,10 @@ impl Endpoint {
         self.counters.datagrams_received += 1;
         if self.closing && is_handshake(datagram) {
             // A session that begins now would end at once.
+            return;
+        }
+        if self.inside.find(from.ip().to_canonical()).is_some() {
+            self.counters.from_inside += 1;
             return;
         }
         match self.secure.handle_datagram(now, from, datagram) {
@@ -394,6 +416,11 @@ impl Endpoint {
     pub fn peer_status(&self, peer: PeerId) -> Option<PeerStatus> {
         let path = self.paths.get(peer.index())?.as_deref()?;
         Some(path.status(self.secure.endpoint(peer), &self.config))
+    }
+
+    /// The address that datagrams to a peer go to; None for an unknown address or peer.
+    pub fn peer_address(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.secure.endpoint(peer)
     }
 
     /// The number of packets in the send queue to a peer. None if there is no session.

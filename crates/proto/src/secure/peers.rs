@@ -147,6 +147,19 @@ impl Peers {
         }
     }
 
+    /// Repeats a handshake that is under way now, and waits for the answer as after the first initiation. Call this method
+    /// when the peer's address was set: the waits have grown while nobody answered at the former address.
+    pub fn hasten(&mut self, now: Time, peer: PeerId) {
+        let Some(peer) = get(&mut self.peers, peer) else { return };
+        let wait = self.shared.config.first_retry;
+        let at = now + self.shared.jittered(wait);
+        if let Some(retry) = &mut peer.retry {
+            (retry.at, retry.wait) = (at, wait);
+            self.shared.repeat_initiation(now, peer);
+            self.shared.reschedule(peer, now);
+        }
+    }
+
     /// The epoch under which datagrams to the peer can be sealed now. None without a usable key.
     pub fn epoch(&self, now: Time, peer: PeerId) -> Option<u64> {
         let peer = self.peers.get(peer.index())?.as_deref()?;

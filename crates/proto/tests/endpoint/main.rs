@@ -264,6 +264,47 @@ fn ends_that_move_at_once_meet_again_by_name() {
     }
 }
 
+/// The peer sends from an address that the other end routes into the tunnel. A proven address inside would lead the
+/// stream into the tunnel again.
+#[test]
+fn no_peer_proves_an_address_inside_the_tunnel() {
+    let mut world = World::new(Seed::new(12));
+    world.run(secs(1), TRAFFIC);
+    world.ends[1].endpoint.set_inside(["10.77.0.0/24", "fd77::/64"].map(|prefix| prefix.parse().unwrap()));
+    for inside in ["10.77.0.3:7000", "[::ffff:10.77.0.3]:7000", "[fd77::3]:7000"] {
+        let before = world.ends[1].endpoint.counters().from_inside;
+        world.ends[0].address = inside.parse().unwrap();
+        world.run(secs(2), TRAFFIC);
+        let secure = world.ends[1].endpoint.secure_counters();
+        assert_eq!((secure.roamed, secure.paths_challenged), (0, 0), "{inside}");
+        assert!(world.ends[1].endpoint.counters().from_inside > before + 100, "{inside}");
+        assert!(world.sent.iter().all(|flying| flying.to != inside.parse().unwrap()));
+    }
+    // Another address is proven as before, also one in a prefix of the allowed IPs that is not routed.
+    world.ends[1].endpoint.set_inside([]);
+    world.ends[0].address = "10.77.0.3:7000".parse().unwrap();
+    world.run(secs(5), TRAFFIC);
+    assert_eq!(world.ends[1].endpoint.peer_address(PEER), Some(world.ends[0].address));
+}
+
+/// The waits of a handshake grow while nobody answers. A new address is called at once.
+#[test]
+fn a_new_address_is_called_at_once() {
+    let seed = Seed::new(13);
+    let mut world = World::new(seed);
+    world.ends[0].endpoint = endpoint(seed, 0, 1, &EndpointConfig::default());
+    let peer = PeerConfig { endpoint: Some(address(98)), ..peer_config(seed, 0) };
+    let now = world.now;
+    world.ends[0].endpoint.add_peer(now, &peer).unwrap();
+    world.run(secs(9), None);
+    let sessions = |world: &World| world.ends[0].endpoint.peer_status(PEER).unwrap().sessions;
+    assert_eq!(sessions(&world), 0);
+    let now = world.now;
+    world.ends[0].endpoint.set_endpoint(now, PEER, address(1));
+    world.run(3 * DELAY, None);
+    assert_eq!(sessions(&world), 1);
+}
+
 #[test]
 fn a_peer_can_be_removed_and_added_again() {
     let seed = Seed::new(5);

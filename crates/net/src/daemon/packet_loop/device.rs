@@ -1,9 +1,15 @@
-//! The network device: opens it and sets its MTU.
+//! The network device: opens it, chooses its MTU and its routes, and follows it when it is created again.
 
 use super::PacketLoop;
 use crate::daemon::config::{DaemonConfig, MIN_IPV6_MTU};
+use crate::daemon::routes::{WantedRoutes, candidates, prefix_of};
 use crate::os::netns::Namespace;
+use crate::os::offload::join::Joiner;
 use crate::os::tun::{Tun, TunConfig, TunError};
+use ripstop_proto::endpoint::Routes;
+use ripstop_proto::secure::PeerId;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 /// Length of the device's queue in packets: the number of packets that applications may send while
 /// this process is not scheduled. 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter
@@ -22,18 +28,85 @@ impl PacketLoop {
         if mtu == self.mtu {
             return;
         }
-        match self.tun.set_mtu(mtu.min(65_535) as u16) {
-            Ok(()) => {
-                self.mtu = mtu;
-                self.device.mtu_changes += 1;
-            }
-            Err(error) => tracing::warn!(%error, mtu, "could not set the device's MTU"),
+        self.mtu = mtu;
+        self.device.mtu_changes += 1;
+        self.keeper.want_mtu(mtu.min(65_535));
+    }
+
+    /// Uses what the keeper has for this thread: a device that was created again, and the routes that the kernel refuses.
+    ///
+    /// # Errors
+    /// The device was removed, and cannot be created again.
+    pub(super) fn follow_device(&mut self) -> io::Result<()> {
+        let Some(news) = self.keeper.news() else { return Ok(()) };
+        if let Some(tun) = news.device {
+            self.joiner = Joiner::new(tun.offload().0, tun.offload().1);
+            self.udp.ignore_device(tun.index());
+            self.tun = tun;
+            self.device_gone = false;
+            // An MTU that was wanted while the device was missing.
+            self.keeper.check();
         }
+        if let Some(refused) = news.refused {
+            self.refused_routes = refused;
+            self.tell_inside();
+        }
+        news.failure.map_or(Ok(()), |failure| Err(io::Error::other(failure)))
+    }
+
+    /// Notes that the device was removed. The keeper creates it again.
+    pub(super) fn note_device_gone(&mut self) {
+        self.device_gone = true;
+        self.keeper.check();
+    }
+
+    /// Chooses the routes again if the peers' addresses `changed` matter: a peer's address must not lie in a prefix that is
+    /// routed into the device.
+    /// `moving` is a peer that gets another address now.
+    pub(super) fn update_routes_after(
+        &mut self,
+        changed: [Option<SocketAddr>; 2],
+        moving: Option<(PeerId, SocketAddr)>,
+    ) {
+        if changed.into_iter().flatten().any(|address| self.candidates.find(address.ip()).is_some()) {
+            self.update_routes(moving);
+        }
+    }
+
+    /// Chooses the routes into the device, from the configuration and the addresses of the peers.
+    pub(super) fn update_routes(&mut self, moving: Option<(PeerId, SocketAddr)>) {
+        let address = |id: PeerId| match moving {
+            Some((peer, to)) if peer == id => Some(to),
+            _ => self.endpoint.peer_address(id),
+        };
+        let hosts: Vec<IpAddr> = self.peers.iter().filter_map(|peer| Some(address(peer.id)?.ip())).collect();
+        let wanted = WantedRoutes::of(&self.config, &hosts);
+        wanted.warn_of_new(&self.routes);
+        if wanted != self.routes {
+            self.routes = wanted;
+            self.keeper.want_routes(self.routes.clone());
+            self.tell_inside();
+        }
+    }
+
+    /// Tells the endpoint which addresses are reached through the device.
+    pub(super) fn tell_inside(&mut self) {
+        let inside = self.routes.inside().filter(|prefix| !self.refused_routes.contains(prefix));
+        self.endpoint.set_inside(inside.filter_map(|prefix| prefix_of(&prefix)));
     }
 }
 
+/// All prefixes that may be routed into the device.
+pub(super) fn all_candidates(config: &DaemonConfig) -> Routes<()> {
+    let mut all = Routes::default();
+    for prefix in candidates(config).filter_map(|(_, prefix)| prefix_of(&prefix)) {
+        all.insert(prefix, ());
+    }
+    all
+}
+
 /// The device, with offload if the kernel supports offload.
-pub(super) fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result<Tun, TunError> {
+pub(in crate::daemon) fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result<Tun, TunError> {
     let wanted = TunConfig {
         name: Some(config.name.clone()),
         addresses: config.addresses.clone(),
@@ -41,10 +114,22 @@ pub(super) fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32
         offload: true,
         queue_packets: DEVICE_QUEUE_PACKETS,
     };
-    Tun::open(namespace, &wanted).or_else(|error| match error {
+    let tun = Tun::open(namespace, &wanted).or_else(|error| match error {
         TunError::System { .. } => Tun::open(namespace, &TunConfig { offload: false, ..wanted }).map_err(|_| error),
         other => Err(other),
-    })
+    })?;
+    namespace.run(|| forbid_redirects(tun.name()))?;
+    Ok(tun)
+}
+
+/// Keeps the kernel from sending ICMP redirects to peers whose packets this host forwards to another peer. All peers are
+/// behind one device, so the kernel believes that they reach each other directly. The kernel sends redirects if the
+/// setting of the device or that of `all` is 1. Other devices have a setting of their own, which stays. If /proc/sys is
+/// read-only, this function has no effect.
+fn forbid_redirects(device: &str) {
+    for scope in [device, "all"] {
+        let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{scope}/send_redirects"), "0");
+    }
 }
 
 /// The device's MTU when the largest inner packet has `inner` bytes.

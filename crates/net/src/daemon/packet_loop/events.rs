@@ -44,6 +44,7 @@ impl PacketLoop {
                     peer.connected = Some(now);
                     peer.has_met = true;
                     peer.restarts += u64::from(again);
+                    peer.untried.clear();
                     (peer.silent, peer.unreachable) = (false, false);
                 }
                 self.keep_port(peer);
@@ -64,6 +65,10 @@ impl PacketLoop {
                 }
                 self.keep_port(peer);
                 self.schedule_lookup(peer.index(), None);
+            }
+            EndpointEvent::Roamed { peer, from, to } => {
+                self.use_listening_port(peer);
+                self.update_routes_after([from, Some(to)], None);
             }
             EndpointEvent::Silent { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
@@ -87,7 +92,6 @@ impl PacketLoop {
                 }
                 self.update_device_mtu();
             }
-            EndpointEvent::Roamed { peer, .. } => self.use_listening_port(peer),
             EndpointEvent::ConnectionReset { .. }
             | EndpointEvent::PresharedMismatch { .. }
             | EndpointEvent::BlocksIgnored { .. } => {}

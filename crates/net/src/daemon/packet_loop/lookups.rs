@@ -1,14 +1,56 @@
 //! The look-ups of peers' endpoints: of host names, and of all endpoints while the peer is unreachable.
+//!
+//! A name that has several addresses is tried at one address after the other, until the peer answers. Look-ups that fail
+//! are repeated. All of them together are limited in rate, so that thousands of names do not burden the name server. When
+//! a look-up succeeds after a time without success, the name server works again, and all failed look-ups are due at once.
 
-use super::PacketLoop;
-use crate::daemon::routes;
+use super::{PacketLoop, PeerState};
+use crate::log::{Admitted, LineLimit};
 use ripstop_base::Time;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Time between two look-ups of a peer's endpoint, while the look-up fails or the peer is unreachable. A changed DNS entry
-/// is noticed after this time at the latest. Each look-up of an unreachable peer tries the next address. Half the value
-/// doubles the load on the name server. The load is small with both values.
+/// Time between two look-ups of a peer's endpoint while the peer is unreachable. A changed DNS entry is noticed after this
+/// time at the latest. Half the value doubles the load on the name server. The load is small with both values.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
+/// The wait before the first repetition of a failed look-up. Each further wait is 1 s longer, up to [`LONGEST_RETRY`].
+const RETRY_STEP: Duration = Duration::from_secs(1);
+/// The longest wait before the repetition of a failed look-up while few names fail. A name that resolves late is used after
+/// this time and the time of a look-up, 5 s in all. Half the value doubles the load on the name server, double the value
+/// the delay.
+const LONGEST_RETRY: Duration = Duration::from_secs(3);
+/// The least time between two repetitions, for all names together: five a second. While the name server is silent, they
+/// keep 10 of the 16 threads busy. With half the value, the threads do not suffice. With double the value, it takes twice
+/// as long until the last of several names that fail for reasons of their own is asked again.
+const RETRY_SPACING: Duration = Duration::from_millis(200);
+/// If no look-up has succeeded for this time, a success means that the name server works again. With half the value, names
+/// that do not exist are asked for more often. With double the value, a short failure of the name server is repaired
+/// more slowly.
+const NO_SUCCESS: Duration = Duration::from_secs(5);
+/// How long a peer's address is tried before the next one, if the peer has never answered: 1 s, four tries of the
+/// handshake. With half the value, peers behind 500 ms are tried at the next address in vain. Double the value doubles the
+/// delay behind a dead address.
+const FIRST_TRY: Duration = Duration::from_secs(1);
+/// The same, after the peer has become unreachable.
+const LATER_TRY: Duration = Duration::from_secs(3);
+/// The least time between two log lines about names that cannot be resolved; it doubles up to [`LONGEST_LOG_INTERVAL`].
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// The longest time between two of these lines. Double the value says half as often that a name is still not resolved.
+const LONGEST_LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What is known about the look-ups of all peers.
+#[derive(Debug, Default)]
+pub(super) struct LookupState {
+    /// The number of peers whose last look-up has failed.
+    failed: usize,
+    /// The last success.
+    succeeded: Option<Time>,
+    /// When the next line about failures may be logged, and the time until the one after it.
+    log: (Time, Duration),
+    /// The limits of lines about addresses that are tried, and about peers without a usable address.
+    tried: LineLimit,
+    unusable: LineLimit,
+}
 
 impl PacketLoop {
     /// Starts the look-ups of peers' endpoints that are due, and uses the answers that have come.
@@ -16,38 +58,45 @@ impl PacketLoop {
         while let Some((at, index)) = self.lookups.first().copied()
             && at <= now
         {
-            self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
-            if let Some(name) = self.peers.get(index).and_then(|peer| peer.configured.as_ref()) {
+            self.schedule_lookup(index, None);
+            let Some(peer) = self.peers.get_mut(index) else { continue };
+            if let Some(next) = peer.untried.pop_front() {
+                self.try_address(now, index, next);
+            } else if let Some(name) = peer.configured.as_ref().filter(|_| !peer.asked) {
+                peer.asked = true;
                 self.resolver.ask(index, name);
             }
         }
         while let Some(answer) = self.resolver.poll() {
-            let Some(peer) = self.peers.get_mut(answer.peer).filter(|peer| peer.awaits(&answer)) else { continue };
+            let index = answer.peer;
+            let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.awaits(&answer)) else { continue };
+            peer.asked = false;
             match answer.addresses {
                 Ok(addresses) => {
-                    let known = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint);
+                    let known = self.endpoint.peer_address(peer.id);
                     let usable = addresses.into_iter().filter(|address| self.udp.reaches(address)).collect();
-                    let Some(to) = peer.choose_address(usable, known) else {
-                        tracing::warn!(peer = %peer.name, "the peer's endpoint has no address that this host can reach");
-                        continue;
-                    };
-                    if known != Some(to) {
-                        tracing::info!(peer = %peer.name, %to, "trying this address of the peer");
-                        routes::check(&self.config, to.ip());
+                    peer.untried = peer.in_turn(usable, known);
+                    match peer.untried.pop_front() {
+                        Some(first) => self.try_address(now, index, first),
+                        None => {
+                            if let Some(Admitted { left_out }) = self.lookup_state.unusable.admit() {
+                                tracing::warn!(
+                                    peer = %peer.name,
+                                    left_out,
+                                    "the peer's endpoint has no address that this host can reach"
+                                );
+                            }
+                            self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
+                        }
                     }
-                    self.endpoint.set_endpoint(now, peer.id, to);
-                    if !peer.unreachable {
-                        self.schedule_lookup(answer.peer, None);
-                    }
+                    self.note_success(now, index);
                 }
-                Err(error) => {
-                    tracing::warn!(peer = %peer.name, %error, "the peer's name could not be resolved; trying again later")
-                }
+                Err(error) => self.note_failure(now, index, &error),
             }
         }
     }
 
-    /// Sets when to look up the endpoint of the peer with this index; None: no look-up is needed.
+    /// Sets when to look up the endpoint of the peer with this index, or to try its next address; None: neither is needed.
     pub(super) fn schedule_lookup(&mut self, index: usize, at: Option<Time>) {
         let Some(peer) = self.peers.get_mut(index) else { return };
         let at = at.filter(|_| peer.configured.is_some());
@@ -55,5 +104,79 @@ impl PacketLoop {
             self.lookups.remove(&(before, index));
         }
         self.lookups.extend(at.map(|at| (at, index)));
+    }
+
+    /// Sends to this address of a peer from now on. If the peer does not answer, its next address is tried later.
+    fn try_address(&mut self, now: Time, index: usize, to: SocketAddr) {
+        let Some(peer) = self.peers.get_mut(index) else { return };
+        let known = self.endpoint.peer_address(peer.id);
+        if peer.connected.is_some() && !peer.unreachable {
+            peer.untried.clear();
+        }
+        let next = match (peer.unreachable, peer.untried.is_empty()) {
+            (false, true) => None,
+            (false, false) => Some(FIRST_TRY),
+            (true, true) => Some(RESOLVE_INTERVAL),
+            (true, false) => Some(LATER_TRY),
+        };
+        if known != Some(to)
+            && let Some(Admitted { left_out }) = self.lookup_state.tried.admit()
+        {
+            tracing::info!(peer = %peer.name, %to, left_out, "trying this address of the peer");
+        }
+        let id = peer.id;
+        // A route that would catch the datagrams is removed soon. The handshake is repeated until then.
+        self.update_routes_after([known, Some(to)], Some((id, to)));
+        self.endpoint.set_endpoint(now, id, to);
+        self.schedule_lookup(index, next.map(|wait| now + wait));
+    }
+
+    fn note_success(&mut self, now: Time, index: usize) {
+        let state = &mut self.lookup_state;
+        if let Some(peer) = self.peers.get_mut(index)
+            && std::mem::take(&mut peer.failures) > 0
+        {
+            state.failed = state.failed.saturating_sub(1);
+        }
+        let works_again = state.succeeded.is_none_or(|last| now.since(last) >= NO_SUCCESS);
+        state.succeeded = Some(now);
+        if state.failed == 0 {
+            state.log.1 = Duration::ZERO;
+        } else if works_again {
+            let failed = |(index, peer): (usize, &PeerState)| (peer.failures > 0 && !peer.removed).then_some(index);
+            let due: Vec<usize> = self.peers.iter().enumerate().filter_map(failed).collect();
+            due.into_iter().for_each(|index| self.schedule_lookup(index, Some(now)));
+        }
+    }
+
+    fn note_failure(&mut self, now: Time, index: usize, error: &str) {
+        let Some(peer) = self.peers.get_mut(index) else { return };
+        let state = &mut self.lookup_state;
+        state.failed += usize::from(peer.failures == 0);
+        peer.failures = peer.failures.saturating_add(1);
+        let wait = (RETRY_STEP * peer.failures.min(10)).min(LONGEST_RETRY);
+        let spacing = RETRY_SPACING * u32::try_from(state.failed).unwrap_or(u32::MAX);
+        if now >= state.log.0 {
+            let name = peer.configured.as_ref().map(|name| name.host.clone()).unwrap_or_default();
+            match state.failed {
+                1 => {
+                    tracing::warn!(peer = %peer.name, %name, %error, "the peer's name could not be resolved; trying again")
+                }
+                names => tracing::warn!(
+                    names,
+                    "names of peers could not be resolved (one of them: {name}: {error}); trying again"
+                ),
+            }
+            state.log.1 = (state.log.1 * 2).clamp(LOG_INTERVAL, LONGEST_LOG_INTERVAL);
+            state.log.0 = now + state.log.1;
+        }
+        self.schedule_lookup(index, Some(now + wait.max(spacing)));
+    }
+}
+
+impl LookupState {
+    /// Notes that a peer whose look-ups have failed `failures` times is not looked up any more.
+    pub(super) fn forget(&mut self, failures: u32) {
+        self.failed = self.failed.saturating_sub(usize::from(failures > 0));
     }
 }

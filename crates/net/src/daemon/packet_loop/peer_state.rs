@@ -3,9 +3,10 @@
 use super::events::LineLimits;
 use super::meter::Meter;
 use crate::daemon::config::{HostPort, PeerSettings};
-use crate::daemon::resolve::{self, Answer};
+use crate::daemon::resolve::{Answer, in_turn};
 use ripstop_base::Time;
 use ripstop_proto::secure::{PeerId, PublicKey};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// What the daemon knows about a peer in addition to the endpoint's state.
@@ -24,8 +25,14 @@ pub(super) struct PeerState {
     pub(super) configured: Option<HostPort>,
     /// The peer's address when the peer became unreachable.
     pub(super) last_address: Option<SocketAddr>,
-    /// When to start the next look-up; None: no look-up is needed.
+    /// When to start the next look-up, or to try the next address; None: neither is needed.
     pub(super) next_lookup: Option<Time>,
+    /// Whether a look-up is under way.
+    pub(super) asked: bool,
+    /// How many look-ups in a row have failed.
+    pub(super) failures: u32,
+    /// The addresses of the last look-up that were not tried yet.
+    pub(super) untried: VecDeque<SocketAddr>,
     /// When the session began; None: there is no session.
     pub(super) connected: Option<Time>,
     /// How many times this host changed its source port because the peer did not answer.
@@ -55,6 +62,9 @@ impl PeerState {
             configured: None,
             last_address: None,
             next_lookup: None,
+            asked: false,
+            failures: 0,
+            untried: VecDeque::new(),
             connected: None,
             port_changes: 0,
             has_met: false,
@@ -75,6 +85,8 @@ impl PeerState {
         self.next_lookup = endpoint.as_ref().filter(|endpoint| endpoint.address().is_none()).map(|_| now);
         self.configured = endpoint;
         self.last_address = None;
+        (self.asked, self.failures) = (false, 0);
+        self.untried.clear();
     }
 
     /// Notes that a new configuration has removed the peer. Its endpoint is not looked up any more.
@@ -83,16 +95,16 @@ impl PeerState {
         (self.configured, self.next_lookup, self.connected) = (None, None, None);
     }
 
-    /// Chooses the address to use: one of `resolved`, the addresses of the endpoint. `known` is the address in use. If the
-    /// peer is unreachable, the choice is the next address. The last address of the peer is then one of the choices,
+    /// The addresses to try, in this order: `resolved`, the addresses of the endpoint. `known` is the address in use. If
+    /// the peer is unreachable, the order begins with the next address. The last address of the peer is then one of them,
     /// because the peer may have moved away from its endpoint before it fell silent.
-    pub(super) fn choose_address(&self, resolved: Vec<SocketAddr>, known: Option<SocketAddr>) -> Option<SocketAddr> {
+    pub(super) fn in_turn(&self, resolved: Vec<SocketAddr>, known: Option<SocketAddr>) -> VecDeque<SocketAddr> {
         let mut addresses = resolved;
         if !self.unreachable {
-            return resolve::choose(&addresses, None);
+            return in_turn(addresses, None);
         }
         addresses.extend(self.last_address.filter(|last| !addresses.contains(last)));
-        resolve::choose(&addresses, known)
+        in_turn(addresses, known)
     }
 
     /// Whether `answer` is for the endpoint that is configured now. A look-up takes seconds, and a new configuration may
@@ -135,12 +147,12 @@ mod tests {
         let mut peer = peer_at(&name("192.0.2.1:5182"));
         assert_eq!((peer.next_lookup, &peer.configured), (None, &Some(name("192.0.2.1:5182"))));
         (peer.unreachable, peer.last_address) = (true, Some(last));
-        assert_eq!(peer.choose_address(vec![endpoint], Some(last)), Some(endpoint));
-        assert_eq!(peer.choose_address(vec![endpoint], Some(endpoint)), Some(last));
+        assert_eq!(peer.in_turn(vec![endpoint], Some(last)), [endpoint, last]);
+        assert_eq!(peer.in_turn(vec![endpoint], Some(endpoint)), [last, endpoint]);
         peer.last_address = Some(endpoint);
-        assert_eq!(peer.choose_address(vec![endpoint], Some(endpoint)), Some(endpoint));
+        assert_eq!(peer.in_turn(vec![endpoint], Some(endpoint)), [endpoint]);
         (peer.unreachable, peer.last_address) = (false, Some(last));
-        assert_eq!(peer.choose_address(vec![endpoint], Some(endpoint)), Some(endpoint), "the name was looked up");
+        assert_eq!(peer.in_turn(vec![endpoint], Some(endpoint)), [endpoint], "the name was looked up");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Changes of the peers while the daemon runs.
 
+use super::device::all_candidates;
 use super::{PacketLoop, PeerState, warn_if_out_of_reach};
 use crate::daemon::config::{DaemonConfig, HostPort, PeerSettings};
 use ripstop_base::Time;
@@ -14,6 +15,7 @@ impl PacketLoop {
         let mut removed = Vec::new();
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
             if !config.peers.iter().any(|settings| settings.public == peer.public) {
+                self.lookup_state.forget(peer.failures);
                 peer.remove();
                 self.endpoint.remove_peer(peer.id);
                 removed.push(peer.id);
@@ -37,6 +39,8 @@ impl PacketLoop {
         let peers = self.peers.iter().enumerate();
         self.lookups = peers.filter_map(|(index, peer)| Some((peer.next_lookup?, index))).collect();
         self.config = config;
+        self.candidates = all_candidates(&self.config);
+        self.update_routes(None);
         self.update_device_mtu();
     }
 
@@ -73,6 +77,7 @@ impl PacketLoop {
             return;
         }
         let address = settings.endpoint.as_ref().and_then(HostPort::address);
+        self.lookup_state.forget(peer.failures);
         peer.configure(settings.endpoint.clone(), now);
         if let Some(address) = address {
             self.endpoint.set_endpoint(now, peer.id, address);

@@ -1,6 +1,8 @@
 //! Snapshots of the packet thread's state.
 
-use super::super::status::{self, DaemonPeerStatus, DaemonStatus, EarlyAcksStatus, InterfaceStatus, Totals};
+use super::super::status::{
+    self, DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, Totals,
+};
 use super::{PacketLoop, PeerState};
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
@@ -28,10 +30,23 @@ impl PacketLoop {
             },
             peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
             udp: self.spare_ports.counters(self.udp.counters()),
-            device: self.device,
+            device: self.device_counters(),
             totals: Totals::of(&self.endpoint.counters(), secure),
-            rejected: status::rejected(secure, self.udp.from_port_zero()),
+            rejected: status::rejected(&self.udp, &self.endpoint.counters(), secure),
             log_lines_lost: crate::log::lost_lines(),
+        }
+    }
+
+    fn device_counters(&self) -> DeviceCounters {
+        let restored = self.keeper.counters();
+        DeviceCounters {
+            brought_up: restored.brought_up,
+            mtu_restored: restored.mtu,
+            addresses_restored: restored.addresses,
+            routes_restored: restored.routes,
+            recreated: restored.recreated,
+            routes_refused: restored.refused,
+            ..self.device
         }
     }
 

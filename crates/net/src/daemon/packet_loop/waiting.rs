@@ -26,7 +26,11 @@ impl PacketLoop {
         let wanted = self.wanted();
         let mut files = [
             PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
+            // A removed device reports an error at once and for ever, so another descriptor is in its place.
+            match self.device_gone {
+                false => PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
+                true => PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
+            },
             PollFd::new(self.udp.as_fd(), wanted),
             PollFd::new(self.spare_ports.as_fd(), PollFlags::POLLIN),
         ];

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// |---|---|---|
 /// | `SCM_TIMESTAMPNS`: when the datagram arrived | 16 | 32 |
 /// | `UDP_GRO`: the size of the datagrams, if there are several | 4 | 24 |
-/// | `IP_PKTINFO` or `IPV6_PKTINFO`: the address that was called | 12 or 20 | 32 or 40 |
+/// | `IP_PKTINFO` or `IPV6_PKTINFO`: the address that was called, and the device | 12 or 20 | 32 or 40 |
 /// | `IP_TOS` or `IPV6_TCLASS`: the ECN field | 1 or 4 | 24 |
 ///
 /// The sum is 112 bytes on an IPv4 socket and 120 bytes on an IPv6 socket. The value of 160 leaves room for a fifth
@@ -64,6 +64,8 @@ pub(super) struct Meta {
     pub(super) ecn: Option<EcnCodepoint>,
     /// The address of this host that the sender has called.
     pub(super) local: Option<IpAddr>,
+    /// The number of the device through which the datagrams have come.
+    pub(super) device: Option<u32>,
     /// When the first datagram arrived, on the wall clock.
     pub(super) stamp: Option<Duration>,
     /// Whether the kernel has cut off control messages (MSG_CTRUNC), so that values may be missing here.
@@ -133,7 +135,7 @@ impl Default for ReceiveBuffers {
 impl Meta {
     /// Reads the control messages of a buffer with `len` bytes of datagrams.
     fn new(from: SocketAddr, len: usize, is_truncated: bool, controls: &[u8]) -> Meta {
-        let mut meta = Meta { from, len, stride: len, ecn: None, local: None, stamp: None, is_truncated };
+        let mut meta = Meta { from, len, stride: len, ecn: None, local: None, device: None, stamp: None, is_truncated };
         for (level, kind, value) in ControlMessages(controls) {
             // A value that is cut off or has an unknown length leaves the field as it is.
             match (level, kind) {
@@ -142,10 +144,14 @@ impl Meta {
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                     let called: Option<[u8; 4]> = part(value, offset_of!(libc::in_pktinfo, ipi_addr));
                     meta.local = called.map(IpAddr::from).or(meta.local);
+                    let device = part(value, offset_of!(libc::in_pktinfo, ipi_ifindex));
+                    meta.device = device.map(u32::from_ne_bytes).or(meta.device);
                 }
                 (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
                     let called: Option<[u8; 16]> = part(value, offset_of!(libc::in6_pktinfo, ipi6_addr));
                     meta.local = called.map(IpAddr::from).or(meta.local);
+                    let device = part(value, offset_of!(libc::in6_pktinfo, ipi6_ifindex));
+                    meta.device = device.map(u32::from_ne_bytes).or(meta.device);
                 }
                 // Linux gives IP_TOS as one byte and IPV6_TCLASS as an `int`.
                 (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
@@ -260,12 +266,14 @@ mod tests {
         let whole = parsed(&all());
         assert_eq!((whole.stride, whole.ecn), (1400, Some(EcnCodepoint::Ce)));
         assert_eq!((whole.local, whole.stamp), (Some(Ipv6Addr::LOCALHOST.into()), Some(Duration::new(7, 5))));
+        assert_eq!(whole.device, Some(1));
         let nothing = parsed(&[]);
         for cut in 0..all().len() {
             let cut = parsed(&all()[..cut]);
             assert!([whole.stride, nothing.stride].contains(&cut.stride), "{cut:?}");
             assert!([whole.ecn, None].contains(&cut.ecn), "{cut:?}");
             assert!([whole.local, None].contains(&cut.local), "{cut:?}");
+            assert!([whole.device, None].contains(&cut.device), "{cut:?}");
             assert!([whole.stamp, None].contains(&cut.stamp), "{cut:?}");
         }
         for length in [0, 1, CONTROL_HEADER - 1, CONTROL_HEADER, 1000, usize::MAX] {
