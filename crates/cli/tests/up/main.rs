@@ -6,6 +6,7 @@ mod common;
 mod early_acks;
 mod log;
 mod rejected;
+mod lookups;
 mod site;
 
 use common::{json, ripstop, run, schema, stderr, stdout, with_namespaces};

@@ -2,8 +2,8 @@
 //! route.
 
 use crate::common::with_namespaces;
-use crate::hosts::{End, Host, Pair, link, over_v4, perfect, until};
-use crate::inside::{connected, echo_once};
+use crate::hosts::{End, Host, PORT, Pair, link, over_v4, perfect, until};
+use crate::inside::{Echo, connected, echo_once, exchange, udp};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -279,5 +279,90 @@ fn thousands_of_routes_are_set_and_removed() {
         end.daemon.reload(&host.config("", &[peer(1000..3000)]));
         assert_eq!((routes(&["dev", "rip0"]), routes(&["type", "unreachable"])), (2000, 2001));
         assert_eq!(end.status().device.routes_restored, 0, "nobody else has removed a route");
+    });
+}
+
+/// The value of a counter in /proc/net/snmp or snmp6 of a namespace.
+fn kernel_counter(host: &Host, group: &str, name: &str) -> u64 {
+    let table = |path: &str| host.namespace.run(|| std::fs::read_to_string(path)).unwrap().unwrap();
+    if group.is_empty() {
+        let table = table("/proc/thread-self/net/snmp6");
+        let line = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix([' ', '\t']));
+        return line.unwrap().trim().parse().unwrap();
+    }
+    let table = table("/proc/thread-self/net/snmp");
+    let mut lines = table.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
+    let at = lines.next().unwrap().split(' ').position(|one| one == name).unwrap();
+    lines.next().unwrap().split(' ').nth(at).unwrap().parse().unwrap()
+}
+
+/// A hub forwards packets between two spokes. The kernel does not tell the spokes to reach each other directly.
+#[test]
+fn a_hub_sends_no_redirects() {
+    with_namespaces("device::a_hub_sends_no_redirects", || {
+        let [hub, one, two] = [1, 2, 3].map(Host::new);
+        let _links = [link(1, &one, &hub, &perfect(), 1500), link(2, &two, &hub, &perfect(), 1500)];
+        for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            hub.namespace.run(|| std::fs::write(format!("/proc/sys/net/{key}"), "1")).unwrap().unwrap();
+        }
+        let hub_end = hub.up("", &[one.as_peer(""), two.as_peer("")]);
+        let spokes = [(&one, 1), (&two, 2)].map(|(spoke, number)| {
+            let all = "allowed-ips = [\"10.77.0.0/24\", \"fd77::/64\"]";
+            let own = hub.as_peer(&format!("endpoint = \"{}\"", over_v4(number, 2)));
+            spoke.up("", &[own.replace(&format!("allowed-ips = [\"{}\", \"{}\"]", hub.v4(), hub.v6()), all)])
+        });
+        until("both spokes are connected", || hub_end.is_connected() && spokes.iter().all(End::is_connected));
+        for (from, to) in [(one.v4(), two.v4()), (one.v6(), two.v6())] {
+            let echo = Echo::at(&two, to);
+            let socket = udp(&one, SocketAddr::new(from, 0));
+            (0..5).for_each(|_| exchange(&socket, &echo, 100));
+        }
+        assert!(kernel_counter(&hub, "Ip", "ForwDatagrams") >= 10);
+        assert_eq!(kernel_counter(&hub, "Icmp", "OutRedirects"), 0);
+        assert!(kernel_counter(&hub, "", "Ip6OutForwDatagrams") >= 10);
+        assert_eq!(kernel_counter(&hub, "", "Icmp6OutRedirects"), 0);
+        // With the kernel's usual setting there are redirects.
+        let setting = "/proc/sys/net/ipv4/conf/all/send_redirects";
+        hub.namespace.run(|| std::fs::write(setting, "1")).unwrap().unwrap();
+        let (echo, socket) = (Echo::at(&two, two.v4()), udp(&one, SocketAddr::new(one.v4(), 0)));
+        until("the kernel sends a redirect", || {
+            exchange(&socket, &echo, 100);
+            kernel_counter(&hub, "Icmp", "OutRedirects") > 0
+        });
+    });
+}
+
+/// A peer sends to the daemon's port through the tunnel.
+#[test]
+fn datagrams_through_the_own_device_are_dropped() {
+    with_namespaces("device::datagrams_through_the_own_device_are_dropped", || {
+        let pair = Pair::raise(&perfect(), 1500, "");
+        for (from, to) in pair.right.host.inside().into_iter().zip(pair.left.host.inside()) {
+            let (socket, before) = (udp(&pair.right.host, SocketAddr::new(from, 0)), pair.left.rejected("own_device"));
+            socket.send_to(&[0; 100], SocketAddr::new(to, PORT)).unwrap();
+            until("the datagram is dropped", || pair.left.rejected("own_device") == before + 1);
+        }
+        assert_eq!(pair.left.all_rejected(), 2);
+    });
+}
+
+/// The endpoint is a host name. No route may catch the datagrams to it, whatever its address is.
+#[test]
+fn no_route_catches_the_datagrams_to_a_name() {
+    with_namespaces("device::no_route_catches_the_datagrams_to_a_name", || {
+        let host = Host::new(1);
+        let peer = Host::new(2).as_peer("endpoint = \"localhost:9\"");
+        let more = "allowed-ips = [\"0.0.0.0/0\", \"::/0\", \"10.9.0.0/16\", \"127.0.0.0/8\", \"::/8\", ";
+        let end = host.up("", &[peer.replace("allowed-ips = [", more)]);
+        let routes = || ["-4", "-6"].map(|family| ip(&host.namespace, &[family, "route"]).unwrap()).concat();
+        assert!(routes().contains("10.9.0.0/16 dev rip0") && !routes().contains("default"), "{}", routes());
+        // The name resolves to ::1, to 127.0.0.1, or to both.
+        until("a route that catches the endpoint is removed", || {
+            !routes().contains("127.0.0.0/8") || !routes().contains("::/8")
+        });
+        let endpoint = end.peer().endpoint.unwrap();
+        let prefix = if endpoint.starts_with('[') { "::/8" } else { "127.0.0.0/8" };
+        assert!(!routes().lines().any(|line| line.contains(prefix)), "{endpoint}: {}", routes());
+        assert!(routes().contains("unreachable 10.9.0.0/16"), "{}", routes());
     });
 }

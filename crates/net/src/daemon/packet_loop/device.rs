@@ -42,6 +42,7 @@ impl PacketLoop {
         if let Some(tun) = news.device {
             self.joiner = Joiner::new(tun.offload().0, tun.offload().1);
             self.udp.ignore_device(tun.index());
+            self.spare_ports.sockets().for_each(|udp| udp.ignore_device(tun.index()));
             self.tun = tun;
             self.device_gone = false;
             // An MTU that was wanted while the device was missing.

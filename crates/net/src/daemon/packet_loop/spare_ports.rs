@@ -81,12 +81,13 @@ impl SparePorts {
         self.ports.iter_mut().map(|port| &mut port.udp)
     }
 
-    /// Opens a port for a peer.
-    fn open(&mut self, listen: &Listen, peer: PeerId, to: SocketAddr) -> io::Result<()> {
-        let udp = match listen {
+    /// Opens a port for a peer. Datagrams through the device `ignored` are dropped.
+    fn open(&mut self, listen: &Listen, peer: PeerId, to: SocketAddr, ignored: u32) -> io::Result<()> {
+        let mut udp = match listen {
             Listen::Everywhere(_) => Udp::bind_any(0)?,
             Listen::At(address) => Udp::bind(SocketAddr::new(address.ip(), 0))?,
         };
+        udp.ignore_device(ignored);
         self.epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         self.ports.push(SparePort { peer, to, udp });
         Ok(())
@@ -139,7 +140,7 @@ impl PacketLoop {
         let has_changed = if self.spare_ports.close(peer.id) {
             true
         } else if self.spare_ports.ports.len() < MOST_PORTS && self.udp.reaches(&to) {
-            let opened = self.spare_ports.open(&self.config.listen, peer.id, to);
+            let opened = self.spare_ports.open(&self.config.listen, peer.id, to, self.tun.index());
             opened
                 .inspect_err(|error| tracing::debug!(peer = %peer.name, %error, "no other port could be opened"))
                 .is_ok()
