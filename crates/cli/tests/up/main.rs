@@ -5,8 +5,8 @@
 mod common;
 mod early_acks;
 mod log;
-mod rejected;
 mod lookups;
+mod rejected;
 mod site;
 
 use common::{json, ripstop, run, schema, stderr, stdout, with_namespaces};

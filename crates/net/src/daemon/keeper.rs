@@ -183,8 +183,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.wake();
+        self.shared.end();
         let running = self.thread.take().and_then(|thread| thread.join().ok());
         let restorer = running.or_else(|| self.prepared.take().map(KeeperThread::into_restorer));
         if let Some(mut restorer) = restorer.filter(|_| !self.leaves_guards)
@@ -206,6 +205,12 @@ impl KeeperShared {
     pub(super) fn want_routes(&self, routes: WantedRoutes) {
         lock(&self.wish).routes = routes;
         self.check();
+    }
+
+    /// Ends the keeper, before the device is closed. Otherwise the keeper would create the device again.
+    pub(super) fn end(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
     }
 
     /// Asks for a check of the device.

@@ -239,6 +239,7 @@ impl PacketLoop {
             Err(_) => Some("the packet thread panicked; the log has the message".to_owned()),
         };
         let snapshot = catch_unwind(AssertUnwindSafe(|| self.snapshot())).ok();
+        self.keeper.end();
         // The device must be gone before the threads that wait for this thread's end are notified.
         let shared = self.shared.clone();
         drop(self);

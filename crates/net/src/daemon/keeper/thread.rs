@@ -140,7 +140,7 @@ impl KeeperThread {
 
     /// Creates the device again, and gives it to the packet thread.
     fn recreate(&mut self, now: Duration, wish: &super::Wish) {
-        if self.failures >= MOST_TRIES {
+        if self.failures >= MOST_TRIES || self.shared.stop.load(Ordering::SeqCst) {
             return;
         }
         let error = match (self.open)(wish.mtu) {

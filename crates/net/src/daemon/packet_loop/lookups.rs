@@ -45,6 +45,8 @@ pub(super) struct LookupState {
     failed: usize,
     /// The last success.
     succeeded: Option<Time>,
+    /// The last success after [`NO_SUCCESS`].
+    recovered: Option<Time>,
     /// When the next line about failures may be logged, and the time until the one after it.
     log: (Time, Duration),
     /// The limits of lines about addresses that are tried, and about peers without a usable address.
@@ -62,15 +64,15 @@ impl PacketLoop {
             let Some(peer) = self.peers.get_mut(index) else { continue };
             if let Some(next) = peer.untried.pop_front() {
                 self.try_address(now, index, next);
-            } else if let Some(name) = peer.configured.as_ref().filter(|_| !peer.asked) {
-                peer.asked = true;
+            } else if let Some(name) = peer.configured.as_ref().filter(|_| peer.asked.is_none()) {
+                peer.asked = Some(now);
                 self.resolver.ask(index, name);
             }
         }
         while let Some(answer) = self.resolver.poll() {
             let index = answer.peer;
             let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.awaits(&answer)) else { continue };
-            peer.asked = false;
+            let asked = peer.asked.take();
             match answer.addresses {
                 Ok(addresses) => {
                     let known = self.endpoint.peer_address(peer.id);
@@ -91,7 +93,7 @@ impl PacketLoop {
                     }
                     self.note_success(now, index);
                 }
-                Err(error) => self.note_failure(now, index, &error),
+                Err(error) => self.note_failure(now, index, asked, &error),
             }
         }
     }
@@ -140,6 +142,9 @@ impl PacketLoop {
         }
         let works_again = state.succeeded.is_none_or(|last| now.since(last) >= NO_SUCCESS);
         state.succeeded = Some(now);
+        if works_again {
+            state.recovered = Some(now);
+        }
         if state.failed == 0 {
             state.log.1 = Duration::ZERO;
         } else if works_again {
@@ -149,7 +154,7 @@ impl PacketLoop {
         }
     }
 
-    fn note_failure(&mut self, now: Time, index: usize, error: &str) {
+    fn note_failure(&mut self, now: Time, index: usize, asked: Option<Time>, error: &str) {
         let Some(peer) = self.peers.get_mut(index) else { return };
         let state = &mut self.lookup_state;
         state.failed += usize::from(peer.failures == 0);
@@ -170,7 +175,9 @@ impl PacketLoop {
             state.log.1 = (state.log.1 * 2).clamp(LOG_INTERVAL, LONGEST_LOG_INTERVAL);
             state.log.0 = now + state.log.1;
         }
-        self.schedule_lookup(index, Some(now + wait.max(spacing)));
+        // A question from before the name server worked again is repeated like those that had failed before.
+        let is_due = asked < state.recovered;
+        self.schedule_lookup(index, Some(if is_due { now } else { now + wait.max(spacing) }));
     }
 }
 

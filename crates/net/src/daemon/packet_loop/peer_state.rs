@@ -27,8 +27,8 @@ pub(super) struct PeerState {
     pub(super) last_address: Option<SocketAddr>,
     /// When to start the next look-up, or to try the next address; None: neither is needed.
     pub(super) next_lookup: Option<Time>,
-    /// Whether a look-up is under way.
-    pub(super) asked: bool,
+    /// When the look-up began that is under way; None: there is none.
+    pub(super) asked: Option<Time>,
     /// How many look-ups in a row have failed.
     pub(super) failures: u32,
     /// The addresses of the last look-up that were not tried yet.
@@ -62,7 +62,7 @@ impl PeerState {
             configured: None,
             last_address: None,
             next_lookup: None,
-            asked: false,
+            asked: None,
             failures: 0,
             untried: VecDeque::new(),
             connected: None,
@@ -85,7 +85,7 @@ impl PeerState {
         self.next_lookup = endpoint.as_ref().filter(|endpoint| endpoint.address().is_none()).map(|_| now);
         self.configured = endpoint;
         self.last_address = None;
-        (self.asked, self.failures) = (false, 0);
+        (self.asked, self.failures) = (None, 0);
         self.untried.clear();
     }
 
