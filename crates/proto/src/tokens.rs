@@ -1,6 +1,7 @@
 //! A token bucket: limits events or work to a rate, and allows a burst.
 
 use ripstop_base::Time;
+use std::time::Duration;
 
 /// A token bucket. The tokens are negative while something is owed.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,20 @@ impl TokenBucket {
             self.tokens -= tokens;
         }
         enough
+    }
+
+    /// Whether there are `tokens` tokens.
+    pub(crate) fn has(&mut self, now: Time, tokens: f64) -> bool {
+        self.refill(now);
+        self.tokens >= tokens
+    }
+
+    /// When there will be `tokens` tokens. None: there are as many now.
+    pub(crate) fn opens(&mut self, now: Time, tokens: f64) -> Option<Time> {
+        self.refill(now);
+        let missing = tokens.min(self.most) - self.tokens;
+        // Rounded up, so that the tokens are there at this time.
+        (missing > 0.0).then(|| now + Duration::from_secs_f64(missing / self.rate.max(1e-3)) + Duration::from_micros(1))
     }
 
     /// Takes `tokens`, even if there are fewer.

@@ -62,7 +62,7 @@ impl Peers {
             Pending { session, hello: opened.hello, ephemeral, response, answered: Some(from), repeats: 0, crosses };
         peer.macs.sign(&mut pending.response, peer.cookie(now));
         // A first response costs curve multiplications, so the limit on handshakes limits it too.
-        shared.reply(None, Some(id), from, &pending.response);
+        shared.queue_reply(Some(id), from, &pending.response);
         shared.counters.responses += 1;
         peer.answer(pending, shared);
         shared.reschedule(peer, now);
@@ -86,12 +86,13 @@ impl Shared {
         let pending = pending
             .filter(|p| p.repeats < MOST_REPEATS && now.since(p.session.born) < GRACE)
             .ok_or(Rejected::HandshakeReplayed)?;
-        pending.repeats += 1;
-        pending.answered = pending.answered.filter(|to| *to == from);
-        peer.macs.sign(&mut pending.response, cookie.as_ref());
-        let response = pending.response;
-        self.reply(Some(now), Some(peer.id), from, &response);
-        self.counters.responses_repeated += 1;
+        if self.may_reply(now, true, from) {
+            pending.repeats += 1;
+            pending.answered = pending.answered.filter(|to| *to == from);
+            peer.macs.sign(&mut pending.response, cookie.as_ref());
+            self.queue_reply(Some(peer.id), from, &pending.response);
+            self.counters.responses_repeated += 1;
+        }
         Ok(Incoming::Handshake { peer: peer.id })
     }
 
@@ -108,14 +109,15 @@ impl Shared {
     ) {
         // A response with the initiation's own stamp would accept the initiation.
         let stamp = peer.newest.max(opened.hello.stamp.saturating_add(1));
-        if stamp == opened.hello.stamp {
+        if stamp == opened.hello.stamp || !self.may_reply(now, false, from) {
             return;
         }
         let hello = peer.hello(Some(opened.hello.instance), stamp, self);
         let Ok((noise, _)) = noise::respond(suite, opened.state, peer.preshared.as_ref(), &hello) else { return };
         let mut response = Response { sender: 0, receiver: sender, noise: &noise }.to_bytes();
         peer.macs.sign(&mut response, None);
-        self.counters.stamps_named += u64::from(self.reply(Some(now), None, from, &response));
+        self.queue_reply(None, from, &response);
+        self.counters.stamps_named += 1;
     }
 
     /// Decides whether a handshake message is processed. Under load, a message without a valid
@@ -132,22 +134,34 @@ impl Shared {
             let is_admitted = self.gate.admit_address(now, from.ip(), is_peer);
             return if is_admitted { Ok(()) } else { Err(Rejected::AddressLimit) };
         }
-        let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
-        if let Some(reply) = reply {
-            self.counters.cookies_given += u64::from(self.reply(Some(now), None, from, &reply.to_bytes()));
+        // The limit is asked first, so that a flood costs no encryption for cookies that are not sent.
+        if self.may_reply(now, false, from) {
+            let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
+            if let Some(reply) = reply {
+                self.counters.cookies_given += 1;
+                self.queue_reply(None, from, &reply.to_bytes());
+            }
         }
         Err(Rejected::CookieDemanded)
     }
 
-    /// Queues an answer to `to`. `limited`: the time, if the limit on answers applies. Returns false
-    /// if the answer was dropped and counted.
-    fn reply(&mut self, limited: Option<Time>, peer: Option<PeerId>, to: SocketAddr, contents: &[u8]) -> bool {
-        if limited.is_some_and(|now| !self.replies.gate.admit(now, to.ip())) {
+    /// Whether an answer to `to`, whose address may be forged, may be made and sent. If not, counts the answer as
+    /// limited or dropped. Asked before any work is spent on the answer. An answer that is not sent uses up no limit.
+    fn may_reply(&mut self, now: Time, to_peer: bool, to: SocketAddr) -> bool {
+        if !self.replies.gate.has_room(now, to.ip()) {
             self.counters.replies_limited += 1;
             return false;
         }
+        if !self.replies.has_room(to_peer) {
+            self.counters.replies_dropped += 1;
+            return false;
+        }
+        self.replies.gate.admit(now, to.ip())
+    }
+
+    /// Queues an answer to `to`. If the queue is full, drops and counts the answer.
+    fn queue_reply(&mut self, peer: Option<PeerId>, to: SocketAddr, contents: &[u8]) {
         let queued = self.replies.push(SecureTransmit { peer, to, contents: contents.to_vec() });
         self.counters.replies_dropped += u64::from(!queued);
-        queued
     }
 }

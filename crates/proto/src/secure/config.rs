@@ -74,6 +74,16 @@ pub struct SecureConfig {
     /// with many peers connects half as fast under load. With double the value, five networks of
     /// strangers suffice to use up `handshakes_with_cookie`.
     pub handshakes_per_network: u32,
+    /// How many new handshakes per second this end completes with one peer, whichever end starts them. Repetitions do not
+    /// count. When the limit is reached, datagrams under new keys are refused until a handshake is earned, and this end's
+    /// own initiations wait. So a handshake is late, but not lost. A peer renews its keys every
+    /// [`SecureConfig::rekey_after`], and starts at most one handshake in 5 s because of a silence. With half the value, a
+    /// peer that restarts more than [`SecureConfig::handshakes_saved`] times in a row waits for up to 2 s at each restart.
+    /// With double the value, a hostile peer can begin twice as many sessions.
+    pub handshakes_per_peer: u32,
+    /// How many of these handshakes a peer may save up. With half the value, a peer that restarts ten times within 10 s
+    /// waits. With double the value, a hostile peer can begin twice as many sessions at once.
+    pub handshakes_saved: u32,
     /// How many answers per second this end sends to senders that may be forged: cookies, repeated
     /// responses, and responses that name a stamp. An answer has at most 158 bytes with IP and UDP
     /// headers, and is shorter than the message that caused it. 2000 answers take 2.5 Mbit/s at
@@ -102,6 +112,8 @@ impl Default for SecureConfig {
             handshakes_with_cookie: 1_000,
             handshakes_per_address: 10,
             handshakes_per_network: 100,
+            handshakes_per_peer: 1,
+            handshakes_saved: 10,
             replies_per_second: 2_000,
             replies_per_prefix: 100,
         }
@@ -274,11 +286,15 @@ pub enum Rejected {
     /// Only one of the ends has a pre-shared key for the other.
     #[error("only one of the ends has a pre-shared key")]
     Preshared,
+    /// The datagram is the first under new keys, and too many handshakes with its sender were completed
+    /// ([`SecureConfig::handshakes_per_peer`]).
+    #[error("too many handshakes with this peer")]
+    PeerLimit,
 }
 
 impl Rejected {
     /// Names of the reasons, in the order of [`SecureCounters::rejected`].
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "malformed",
         "no_session",
         "forged",
@@ -294,6 +310,7 @@ impl Rejected {
         "handshake_replayed",
         "unsolicited",
         "preshared",
+        "peer_limit",
     ];
 
     /// Whether an operator should know of the datagram. Datagrams of former sessions, copies and late answers are normal
@@ -314,6 +331,7 @@ impl Rejected {
             | Rejected::CookieDemanded
             | Rejected::AddressLimit
             | Rejected::HandshakeForged
+            | Rejected::PeerLimit
             | Rejected::UnknownPeer(_) => true,
         }
     }
@@ -336,6 +354,7 @@ impl Rejected {
             Rejected::HandshakeReplayed => 12,
             Rejected::Unsolicited => 13,
             Rejected::Preshared => 14,
+            Rejected::PeerLimit => 15,
         }
     }
 }
@@ -416,6 +435,9 @@ pub struct SecureCounters {
     pub crossed: u64,
     /// Cookies sent to peers or strangers.
     pub cookies_given: u64,
+    /// Handshakes of this end that were put off, because too many handshakes with the peer were completed
+    /// ([`SecureConfig::handshakes_per_peer`]).
+    pub initiations_delayed: u64,
     /// Answers not sent, because too many answers were due to all senders or to one network
     /// ([`SecureConfig::replies_per_second`], [`SecureConfig::replies_per_prefix`]).
     pub replies_limited: u64,

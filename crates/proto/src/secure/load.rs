@@ -57,8 +57,9 @@ struct PrefixCounts {
 pub(crate) struct PeerAddresses(BTreeMap<IpAddr, u32>);
 
 /// The largest number of prefixes that are counted within a second. The limit bounds the memory.
-/// Events for further prefixes are refused until the second is over. A larger table admits more
-/// peers during an attack.
+/// Events for further prefixes are refused until the second is over. Only admitted events take a place in the table. So the
+/// default limits, at most 4000 answers or 2000 messages with a cookie within a second, never fill it. Half the value
+/// refuses answers that the limit on all answers allows. Double the value changes nothing.
 const MOST_PREFIXES: usize = 4096;
 
 impl LoadGate {
@@ -86,8 +87,10 @@ impl LoadGate {
             return self.peers.admit(now, from);
         }
         // What is over the limit of its network takes no room in the table of addresses. What is over
-        // the limit of its address takes no share of the network, and no token of the others.
-        self.networks.has_room(now, from)
+        // the limit of its address takes no share of the network, and no token of the others. What is over the limit of
+        // all takes no room in the tables.
+        self.with_cookie.has(now, 1.0)
+            && self.networks.has_room(now, from)
             && self.addresses.admit(now, from)
             && self.networks.admit(now, from)
             && self.with_cookie.take(now, 1.0)
@@ -124,10 +127,15 @@ impl ReplyGate {
         }
     }
 
-    /// Whether an answer to `to` may be sent.
+    /// Whether [`ReplyGate::admit`] would allow an answer to `to`.
+    pub(crate) fn has_room(&mut self, now: Time, to: IpAddr) -> bool {
+        self.all.has(now, 1.0) && self.prefixes.has_room(now, to)
+    }
+
+    /// Whether an answer to `to` may be sent. If so, counts it.
     pub(crate) fn admit(&mut self, now: Time, to: IpAddr) -> bool {
-        // A prefix over its limit takes no token of the others.
-        self.prefixes.admit(now, to) && self.all.take(now, 1.0)
+        // A prefix over its limit takes no token of the others. An answer without a token takes no place in the table.
+        self.all.has(now, 1.0) && self.prefixes.admit(now, to) && self.all.take(now, 1.0)
     }
 }
 
@@ -249,5 +257,20 @@ mod tests {
         let six = |net: u16, low: u16| IpAddr::from([0x2001, 0xdb8, net, low, 0, 0, 0, low]);
         assert_eq!((0..100).filter(|n| gate.admit(t(2500), six(1, *n))).count(), 5, "one /48");
         assert!(gate.admit(t(2500), six(2, 0)));
+    }
+
+    /// An answer, or a message with a cookie, for which there is no token takes no place in a table.
+    #[test]
+    fn what_is_refused_takes_no_place_in_the_tables() {
+        let config = SecureConfig::default();
+        let mut replies = ReplyGate::new(config.replies_per_second, config.replies_per_prefix);
+        let t = Time::from_millis;
+        assert_eq!((0..5_000).filter(|n| replies.admit(t(1_000), four(n << 8))).count(), 2_000);
+        assert_eq!(replies.prefixes.counts.len(), 2_000);
+        assert!(replies.admit(t(1_100), four(9_000 << 8)), "100 ms later there are tokens, and there is a place");
+        let mut load = LoadGate::new(&config);
+        assert_eq!((0..5_000).filter(|n| load.admit_address(t(1_000), four(n << 8), false)).count(), 1_000);
+        assert_eq!((load.addresses.counts.len(), load.networks.counts.len()), (1_000, 1_000));
+        assert!(load.admit_address(t(1_100), four(9_000 << 8), false));
     }
 }

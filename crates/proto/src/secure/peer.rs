@@ -12,8 +12,9 @@ use super::paths::{Answers, Candidates};
 use super::peers::Shared;
 use super::replay::{ReplayWindow, Seen};
 use super::{PeerId, Suite};
+use crate::tokens::TokenBucket;
 use crate::wire::handshake::{Hello, INITIATION_LEN, RESPONSE_LEN};
-use crate::wire::{HEADER_LEN, Header, TAG_LEN};
+use crate::wire::{HEADER_LEN, Header, Malformed, TAG_LEN};
 use ripstop_base::Time;
 use snow::HandshakeState;
 use std::collections::VecDeque;
@@ -29,6 +30,11 @@ pub(crate) const GRACE: Duration = Duration::from_secs(30);
 /// still open datagrams in flight. Each key lasts for minutes, so a peer rarely has more than two
 /// keys.
 const MOST_KEYS: usize = 4;
+/// The largest datagram number that is accepted. A peer announces numbers in its handshakes, so it could raise them without
+/// sending datagrams. Below this limit, no sum of a number and a distance exceeds 64 bits. An honest peer that sends 10^9
+/// datagrams a second reaches the limit after 146 years. Half the value halves this time. Double the value leaves less room
+/// for sums.
+pub(crate) const MOST_NUMBER: u64 = 1 << 62;
 /// The state of a peer.
 pub(crate) struct Peer {
     pub(crate) id: PeerId,
@@ -60,6 +66,8 @@ pub(crate) struct Peer {
     /// Handshakes that this end started; the newest is the last.
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) retry: Option<Retry>,
+    /// The new handshakes that may still be completed ([`SecureConfig::handshakes_per_peer`](super::SecureConfig)).
+    pub(crate) handshakes: TokenBucket,
     /// The last cookie that the peer sent, and when it arrived.
     pub(crate) cookie: Option<(Cookie, Time)>,
     /// Whether the peer was reported as unreachable.
@@ -186,6 +194,9 @@ impl Session {
             return Err(Rejected::Expired);
         }
         let number = header.full_number(epoch.expected);
+        if number > MOST_NUMBER {
+            return Err(Rejected::Malformed(Malformed::Value("datagram number")));
+        }
         epoch.replay.check(number).map_err(|seen| match seen {
             Seen::Before => Rejected::Replayed(number),
             Seen::TooOld => Rejected::TooOld(number),
@@ -193,7 +204,7 @@ impl Session {
         let (aad, sealed) = datagram.split_at_mut(HEADER_LEN);
         self.keys.open.open(number, aad, sealed).ok_or(Rejected::Forged)?;
         let highest = epoch.replay.mark(number);
-        epoch.expected = epoch.expected.max(number.saturating_add(1));
+        epoch.expected = epoch.expected.max(number + 1);
         self.first_opened = Some(self.first_opened.map_or(number, |first| first.min(number)));
         Ok((number, highest))
     }
@@ -208,17 +219,23 @@ impl Epoch {
     }
 
     /// Raises the expected number to the next number that the peer announced in a handshake. The
-    /// announcement is ignored if it was made to another instance of this end, or if the announced
-    /// number is below the expected number.
+    /// announcement is ignored if it was made to another instance of this end, if the announced
+    /// number is below the expected number, or if it is above [`MOST_NUMBER`].
     fn announced(&mut self, ours: &[u8; 8], hello: &Hello) {
-        if hello.peer_instance == *ours {
+        if hello.peer_instance == *ours && hello.next_number <= MOST_NUMBER {
             self.expected = self.expected.max(hello.next_number);
         }
     }
 }
 
 impl Peer {
-    pub(crate) fn new(id: PeerId, public: PublicKey, endpoint: Option<SocketAddr>, instance: [u8; 8]) -> Peer {
+    pub(crate) fn new(
+        id: PeerId,
+        public: PublicKey,
+        endpoint: Option<SocketAddr>,
+        instance: [u8; 8],
+        handshakes: TokenBucket,
+    ) -> Peer {
         Peer {
             id,
             public,
@@ -236,6 +253,7 @@ impl Peer {
             pending: Vec::new(),
             attempts: Vec::new(),
             retry: None,
+            handshakes,
             cookie: None,
             unreachable: false,
             spent: VecDeque::new(),
@@ -270,7 +288,8 @@ impl Peer {
     }
 
     /// Decrypts the first datagram under the keys of an answered handshake. These keys are then
-    /// established.
+    /// established. Only the peer can make this datagram, so strangers who replay initiations cannot use up the peer's
+    /// handshakes. If the peer has used up its handshakes, the datagram is refused, and a later one establishes the keys.
     fn open_pending(
         &mut self,
         now: Time,
@@ -284,6 +303,9 @@ impl Peer {
             .iter()
             .position(|pending| pending.session.index == header.receiver)
             .ok_or(Rejected::NoSession)?;
+        if !self.handshakes.has(now, 1.0) {
+            return Err(Rejected::PeerLimit);
+        }
         let pending = &mut self.pending[at];
         let mut fresh = None;
         let epoch = match &mut self.epoch {
@@ -294,6 +316,7 @@ impl Peer {
             _ => fresh.insert(Epoch::new(self.epochs + 1, &self.instance, &pending.hello)),
         };
         let (number, highest) = pending.session.open(now, epoch, header, datagram)?;
+        self.handshakes.take(now, 1.0);
         let pending = self.pending.remove(at);
         if let Some(epoch) = fresh {
             self.begin(epoch, shared);

@@ -11,6 +11,7 @@ use super::peer::{Attempt, Peer, Retry, Session, seal};
 use super::rejections::{Rejection, Rejections};
 use super::replies::Replies;
 use super::{PeerId, noise};
+use crate::tokens::TokenBucket;
 use crate::wire::handshake::{
     COOKIE_REPLY, CookieReply, INITIATION, INITIATION_HEADER_LEN, Initiation, RESPONSE, Response,
 };
@@ -111,7 +112,9 @@ impl Peers {
         }
         let id = PeerId(u32::try_from(self.peers.len()).ok()?);
         let instance = array(&mut *self.shared.entropy);
-        self.peers.push(Some(Box::new(Peer::new(id, key, endpoint, instance))));
+        let (rate, most) = (self.shared.config.handshakes_per_peer, self.shared.config.handshakes_saved);
+        let handshakes = TokenBucket::full(f64::from(rate), f64::from(most), Time::ZERO);
+        self.peers.push(Some(Box::new(Peer::new(id, key, endpoint, instance, handshakes))));
         self.by_key.insert(key, id);
         self.shared.addresses.change(None, endpoint);
         Some(id)
@@ -405,17 +408,27 @@ impl Shared {
         if peer.endpoint.is_none() {
             return false;
         }
-        if peer.retry.is_none() && self.initiate(now, peer) {
-            let wait = self.config.first_retry;
-            let at = now + self.jittered(wait);
-            peer.retry = Some(Retry { at, wait, heard: now, cookie_may_hasten: true });
-            self.reschedule(peer, now);
+        if peer.retry.is_some() {
+            return true;
         }
+        let wait = self.config.first_retry;
+        let at = if let Some(at) = peer.handshakes.opens(now, 1.0) {
+            // The handshake begins when the peer has earned it.
+            self.counters.initiations_delayed += 1;
+            at
+        } else if self.initiate(now, peer) {
+            now + self.jittered(wait)
+        } else {
+            return true;
+        };
+        peer.retry = Some(Retry { at, wait, heard: now, cookie_may_hasten: true });
+        self.reschedule(peer, now);
         true
     }
 
     /// Makes a new initiation and sends it. Responses to earlier initiations are still accepted.
     fn initiate(&mut self, now: Time, peer: &mut Peer) -> bool {
+        peer.handshakes.take(now, 1.0);
         let stamp = peer.next_stamp(now, self);
         let hello = peer.hello(None, stamp, self);
         let suite = self.config.suite;
@@ -493,9 +506,10 @@ impl Shared {
     }
 
     /// Starts a new handshake with a larger stamp than `stamp`, which the peer named. Does nothing if
-    /// this end has already sent such a stamp.
+    /// this end has already sent such a stamp, or has started too many handshakes. In this case the peer names the stamp
+    /// again when the initiation is repeated.
     fn exceed(&mut self, now: Time, stamp: u64, peer: &mut Peer) {
-        if stamp > peer.stamp {
+        if stamp > peer.stamp && peer.handshakes.opens(now, 1.0).is_none() {
             peer.stamp = stamp;
             self.counters.stamps_corrected += 1;
             self.initiate(now, peer);

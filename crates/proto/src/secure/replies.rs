@@ -30,12 +30,19 @@ impl Replies {
 
     /// Queues an answer. False if the queue is full.
     pub(crate) fn push(&mut self, reply: SecureTransmit) -> bool {
-        let queue = if reply.peer.is_some() { &mut self.to_peers } else { &mut self.to_others };
-        if queue.len() >= MOST_REPLIES {
-            return false;
+        let to_peer = reply.peer.is_some();
+        let has_room = self.has_room(to_peer);
+        if has_room {
+            let queue = if to_peer { &mut self.to_peers } else { &mut self.to_others };
+            queue.push_back(reply);
         }
-        queue.push_back(reply);
-        true
+        has_room
+    }
+
+    /// Whether the queue of answers to peers, or to others, has room for one more.
+    pub(crate) fn has_room(&self, to_peer: bool) -> bool {
+        let queue = if to_peer { &self.to_peers } else { &self.to_others };
+        queue.len() < MOST_REPLIES
     }
 
     /// The next answer to send.

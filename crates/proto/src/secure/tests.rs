@@ -208,7 +208,12 @@ fn late_datagrams_are_told_by_reason() {
 
 #[test]
 fn a_peer_that_names_ever_larger_stamps_fills_no_memory() {
-    let config = SecureConfig { handshakes_per_second: 10_000, replies_per_prefix: 10_000, ..SecureConfig::default() };
+    let config = SecureConfig {
+        handshakes_per_second: 10_000,
+        handshakes_saved: 1_000,
+        replies_per_prefix: 10_000,
+        ..SecureConfig::default()
+    };
     let (mut a, mut b, mut initiation) = ends(&config);
     for n in 0..200 {
         // The peer acts as if it had received a larger stamp.
@@ -222,12 +227,69 @@ fn a_peer_that_names_ever_larger_stamps_fills_no_memory() {
     assert_eq!(a.counters().stamps_corrected, 200);
 }
 
+/// A peer that names ever larger stamps causes few handshakes of this end.
+#[test]
+fn handshakes_that_a_peer_causes_are_limited() {
+    let (mut a, mut b, mut initiation) = ends(&SecureConfig::default());
+    let mut caused = 0;
+    for ms in 0..10_000 {
+        let now = Time::from_millis(ms);
+        b.peers[0].as_mut().unwrap().newest += 1 << 40;
+        b.handle_datagram(now, A, &mut initiation);
+        while let Some(mut response) = b.poll_transmit() {
+            a.handle_datagram(now, B, &mut response.contents);
+        }
+        a.handle_timeout(now);
+        while let Some(sent) = a.poll_transmit() {
+            initiation = sent.contents;
+            caused += 1;
+        }
+    }
+    // 10 were saved up, and one is earned each second. Repetitions cost no curve multiplication.
+    let counters = a.counters();
+    assert!((10..=21).contains(&counters.initiations), "{counters:?}");
+    assert!(caused > 10 && counters.stamps_corrected <= counters.initiations, "{caused} {counters:?}");
+}
+
+/// A peer that restarts ten times in a row connects at once each time. Then the keys of a new session are used when the
+/// handshake is earned, with the next datagram, and no initiation is needed for this.
+#[test]
+fn sessions_that_a_peer_begins_are_limited_and_late_but_not_lost() {
+    let unlimited = SecureConfig { handshakes_saved: 1_000, ..SecureConfig::default() };
+    let (mut a, _, _) = ends(&unlimited);
+    let (_, mut b, _) = ends(&SecureConfig::default());
+    let mut begun = |now: Time, numbers: std::ops::Range<u64>| -> Option<u64> {
+        a.forget(PEER);
+        a.connect(now, PEER);
+        let mut initiation = a.poll_transmit().unwrap().contents;
+        b.handle_datagram(now, A, &mut initiation);
+        let mut response = b.poll_transmit().unwrap().contents;
+        a.handle_datagram(now, B, &mut response);
+        let epoch = a.epoch(now, PEER).unwrap();
+        numbers.into_iter().find(|number| {
+            let at = now + Duration::from_millis(100 * number);
+            let mut datagram = vec![0; HEADER_LEN + TAG_LEN];
+            a.seal(at, PEER, epoch, *number, Kind::Probe, &mut datagram).unwrap();
+            let incoming = b.handle_datagram(at, A, &mut datagram);
+            assert!(!matches!(incoming, Incoming::Rejected(reason) if reason != Rejected::PeerLimit), "{incoming:?}");
+            matches!(incoming, Incoming::Transport { .. })
+        })
+    };
+    for restart in 0..10 {
+        assert_eq!(begun(Time::from_millis(10 * restart), 0..1), Some(0), "restart {restart}");
+    }
+    let late = begun(Time::from_millis(200), 0..20);
+    assert!(late.is_some_and(|number| (7..=9).contains(&number)), "{late:?}");
+    assert_eq!(begun(Time::from_millis(5_000), 0..1), Some(0));
+    assert!(b.counters().rejected[Rejected::PeerLimit.index()] >= 7);
+}
+
 #[test]
 fn reasons_have_one_name_each() {
     let mut names = Rejected::NAMES.to_vec();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), Rejected::NAMES.len());
-    assert_eq!(Rejected::Preshared.index(), names.len() - 1);
+    assert_eq!(Rejected::PeerLimit.index(), names.len() - 1);
     assert_eq!(Rejected::NAMES[Rejected::TooOld(1).index()], "too_old");
 }
