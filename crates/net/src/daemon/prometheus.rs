@@ -27,16 +27,21 @@ struct Page {
 type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
 /// Counters of every peer.
-const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 13] = [
+const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 14] = [
     ("inner_received_packets_total", "Inner packets from the peer", |p| p.inner_received as f64),
     ("inner_received_bytes_total", "Bytes of inner packets from the peer", |p| p.inner_received_bytes as f64),
     ("sessions_total", "Sessions started", |p| p.sessions as f64),
     ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
     ("port_changes_total", "Changes of the source port, because the peer did not answer", |p| p.port_changes as f64),
     ("waited_in_vain_total", "Packets dropped because no session came in time", |p| p.waited_in_vain as f64),
-    ("work_bytes_total", "Work of the session: bytes that were combined", |p| p.work_bytes as f64),
+    ("work_bytes_total", "Work of all sessions and of their beginnings: bytes that were combined", |p| {
+        p.work_bytes as f64
+    }),
     ("over_work_total", "Repairs and reports dropped because the peer was above its share of the work", |p| {
         p.over_work as f64
+    }),
+    ("unasked_reports_total", "Reports dropped because they came faster than this host had asked for", |p| {
+        p.unasked_reports as f64
     }),
     ("shrunk_total", "Times that the session was shrunk because memory was short", |p| p.shrunk as f64),
     ("early_acks_total", "Early acknowledgements sent to TCPs on this side", |p| p.early_acks.sent as f64),
@@ -238,6 +243,11 @@ impl Page {
             ("paths_proven_total", "New addresses that a peer has proven", totals.paths_proven),
             ("paths_refused_total", "New addresses without an answer to the challenges", totals.paths_refused),
             ("cookies_sent_total", "Cookies sent, because too many handshakes came", totals.cookies_sent),
+            (
+                "handshakes_delayed_total",
+                "Handshakes put off, because too many handshakes with one peer were completed",
+                totals.handshakes_delayed,
+            ),
             (
                 "replies_limited_total",
                 "Answers to handshakes not sent, because too many were due",

@@ -140,6 +140,8 @@ pub struct Totals {
     pub paths_refused: u64,
     /// Cookies sent, because too many handshakes came at the same time.
     pub cookies_sent: u64,
+    /// Handshakes put off, because too many handshakes with one peer were completed.
+    pub handshakes_delayed: u64,
     /// Answers to handshakes not sent: too many were due, to one network or to all.
     pub replies_limited: u64,
     /// Answers to handshakes dropped, because the socket was blocked.
@@ -202,10 +204,12 @@ pub struct DaemonPeerStatus {
     pub lost_in_restarts: u64,
     /// Memory that the session holds because of packets.
     pub memory_bytes: u64,
-    /// Work that the packets of the session have caused: bytes that were combined.
+    /// Work that the packets of all sessions have caused, and the beginnings of the sessions: bytes that were combined.
     pub work_bytes: u64,
     /// Repairs and reports dropped because the peer caused more than its fair share of the work.
     pub over_work: u64,
+    /// Reports dropped because they came faster than this host had asked for.
+    pub unasked_reports: u64,
     /// How many times the session was shrunk because memory was short.
     pub shrunk: u64,
     /// Early acknowledgements. All figures are 0 without `acks = "seen"`.
@@ -379,6 +383,7 @@ impl DaemonPeerStatus {
         self.memory_bytes = peer.memory as u64;
         self.work_bytes = peer.work;
         self.over_work = peer.over_work;
+        self.unasked_reports = peer.unasked_reports;
         self.shrunk = peer.shrunk;
         self.early_acks = EarlyAcksStatus::of(&peer.early_acks);
         self.session = peer.tunnel.as_ref().map(SessionStatus::of);
@@ -491,6 +496,7 @@ impl Totals {
             paths_proven: secure.paths_proven,
             paths_refused: secure.paths_refused,
             cookies_sent: secure.cookies_given,
+            handshakes_delayed: secure.initiations_delayed,
             replies_limited: secure.replies_limited,
             replies_dropped: secure.replies_dropped,
             stamps_named: secure.stamps_named,

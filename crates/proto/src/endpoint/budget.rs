@@ -115,7 +115,7 @@ pub(super) struct WorkBudget {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerWork {
     own: TokenBucket,
-    /// The tunnel's work when it was last charged.
+    /// The peer's work when it was last charged.
     charged: u64,
     /// When a report was last taken although the peer was in debt.
     reported: Time,
@@ -126,11 +126,6 @@ pub(super) struct PeerWork {
 impl PeerWork {
     pub(super) fn new(now: Time) -> PeerWork {
         PeerWork { own: TokenBucket::full(0.0, 0.0, now), charged: 0, reported: Time::ZERO, period: None }
-    }
-
-    /// Notes that a new session, whose work begins at 0, replaces the old one.
-    pub(super) fn restart(&mut self) {
-        self.charged = 0;
     }
 }
 
@@ -157,7 +152,7 @@ impl WorkBudget {
         allowed
     }
 
-    /// Charges the peer for its work: `work` is the tunnel's total so far.
+    /// Charges the peer for its work: `work` is the peer's total so far.
     pub(super) fn charge(&mut self, now: Time, peer: &mut PeerWork, work: u64) {
         let spent = work.saturating_sub(peer.charged) as f64;
         peer.charged = work;

@@ -239,6 +239,8 @@ pub struct EndpointCounters {
     /// Repairs and reports dropped because their peer was above its fair share of the work
     /// ([`EndpointConfig::work_per_second`]).
     pub over_work: u64,
+    /// Reports dropped because they came faster than this end had asked for.
+    pub unasked_reports: u64,
     /// How many times a session was shrunk because all sessions together held too much memory
     /// ([`EndpointConfig::memory`]).
     pub shrunk: u64,
@@ -276,10 +278,12 @@ pub struct PeerStatus {
     pub lost_in_restarts: u64,
     /// Memory that the session holds because of packets, bytes.
     pub memory: usize,
-    /// Work that the packets of the present session have caused, bytes combined.
+    /// Work that the peer's packets have caused in all sessions, bytes combined. The beginning of each session counts too.
     pub work: u64,
     /// Repairs and reports dropped because the peer was above its fair share of the work.
     pub over_work: u64,
+    /// Reports dropped because they came faster than this end had asked for.
+    pub unasked_reports: u64,
     /// How many times the session was shrunk because memory was short.
     pub shrunk: u64,
     /// What early acknowledgements have done ([`Acks::Seen`]).

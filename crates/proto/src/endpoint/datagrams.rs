@@ -5,7 +5,7 @@ use super::{Endpoint, Outgoing, get};
 use crate::secure::{PeerId, SecureTransmit};
 use crate::session::Reception;
 use crate::session::Transmit;
-use crate::session::tunnel::PathPacket;
+use crate::session::tunnel::{PathPacket, RANGE_WORK};
 use crate::wire::handshake::{COOKIE_REPLY, INITIATION, RESPONSE};
 use crate::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
 use ripstop_base::Time;
@@ -32,17 +32,30 @@ impl Endpoint {
             return;
         }
         let Some(near) = path.expand() else { return };
+        // A report is refused before it is parsed, because parsing is a part of its work.
+        if kind == Kind::Feedback {
+            let asked = path.takes_report(now);
+            if !asked || !self.work.allows_report(now, &mut path.work) {
+                let (peer, all) = match asked {
+                    true => (&mut path.over_work, &mut self.counters.over_work),
+                    false => (&mut path.unasked_reports, &mut self.counters.unasked_reports),
+                };
+                *peer += 1;
+                *all += 1;
+                path.refuse_packet(now, number, None, bytes, reception);
+                return;
+            }
+        }
         match parse_body(kind, body, &near) {
             Ok(packet) => {
                 let is_allowed = match packet {
                     Packet::Repair { .. } | Packet::BlockRepair { .. } => self.work.allows(now, &mut path.work),
-                    Packet::Feedback(_) => self.work.allows_report(now, &mut path.work),
                     _ => true,
                 };
                 if !is_allowed {
                     path.over_work += 1;
                     self.counters.over_work += 1;
-                    path.refuse_packet(now, number, &packet, bytes, reception);
+                    path.refuse_packet(now, number, Some(&packet), bytes, reception);
                     return;
                 }
                 match packet {
@@ -58,8 +71,13 @@ impl Endpoint {
                 path.handle_packet(now, number, packet, bytes, reception);
                 path.charge(now, &mut self.work);
             }
-            // The datagram is authentic, so the peer itself made the malformed body.
-            Err(_) => self.counters.body_malformed += 1,
+            // The datagram is authentic, so the peer itself made the malformed body. The body was parsed up to the fault,
+            // and may have listed as many ranges as it has bytes.
+            Err(_) => {
+                self.counters.body_malformed += 1;
+                path.past_work += RANGE_WORK * body.len() as u64;
+                path.charge(now, &mut self.work);
+            }
         }
     }
 

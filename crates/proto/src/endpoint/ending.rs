@@ -57,6 +57,7 @@ impl PeerPath {
     pub(super) fn end_false_session(&mut self) -> bool {
         let ends = std::mem::take(&mut self.must_end);
         if ends {
+            self.past_work += self.tunnel.as_ref().map_or(0, Tunnel::work);
             (self.tunnel, self.epoch, self.mtu) = (None, None, None);
             self.greet = false;
         }
@@ -76,7 +77,8 @@ impl PeerPath {
             None => !tunnel.is_idle(),
             Some(_) => tunnel.backlog_packets() > 0,
         };
-        !self.waiting.is_empty() || self.tunnel.as_ref().is_some_and(has_packets)
+        let kept = self.queue.as_ref().is_some_and(|queue| queue.len() > 0);
+        kept || !self.waiting.is_empty() || self.tunnel.as_ref().is_some_and(has_packets)
     }
 }
 

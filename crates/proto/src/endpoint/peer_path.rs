@@ -10,7 +10,7 @@ use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{Delivered, InnerPacket, Tunnel, TunnelConfig, TunnelEvent};
+use crate::session::tunnel::{Delivered, InnerPacket, REPORT_WORK, SendQueue, Tunnel, TunnelConfig, TunnelEvent};
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
@@ -35,6 +35,13 @@ const ANSWERS_PER_SECOND: f64 = 50.0;
 /// [`ANSWERS_PER_SECOND`].
 const ANSWERS: f64 = 50.0;
 
+/// Work of the beginning of a session, in the unit of [`Tunnel::work`]: bytes combined.
+///
+/// The handshake and the new tables take about 250 us, the time for 5 MB. What the former session holds must be freed too.
+/// That takes about as long as combining its bytes, and counts separately. With half or double the value, a peer that begins
+/// sessions is in debt after twice or half as many.
+const SESSION_WORK: u64 = 5_000_000;
+
 /// The state of one peer.
 pub(super) struct PeerPath {
     pub(super) id: PeerId,
@@ -50,6 +57,10 @@ pub(super) struct PeerPath {
     pub(super) timer: Option<Time>,
     /// Packets that wait for a session.
     pub(super) waiting: VecDeque<Symbol>,
+    /// The bytes of these packets.
+    pub(super) waiting_bytes: usize,
+    /// The send queue of a session that is over. Its packets wait for the next session.
+    pub(super) queue: Option<SendQueue<Symbol>>,
     pub(super) mtu: Option<MtuSearch>,
     /// None: acknowledgements are end to end.
     pub(super) early_acks: Option<Box<EarlyAcks>>,
@@ -74,6 +85,8 @@ pub(super) struct PeerPath {
     handshake_sent: Option<(Time, bool)>,
     /// Whether the session must end, because the peer has sent a false report.
     pub(super) must_end: bool,
+    /// The work of earlier sessions and of the beginnings of all sessions, in the unit of [`Tunnel::work`].
+    pub(super) past_work: u64,
     /// How many sessions have begun.
     sessions: u64,
     waited_in_vain: u64,
@@ -86,6 +99,7 @@ pub(super) struct PeerPath {
     /// The peer's part of the budget of work.
     pub(super) work: PeerWork,
     pub(super) over_work: u64,
+    pub(super) unasked_reports: u64,
     pub(super) shrunk: u64,
 }
 
@@ -99,6 +113,8 @@ impl PeerPath {
             is_collected: true,
             timer: None,
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            queue: None,
             mtu: None,
             early_acks: (acks == Acks::Seen).then(Box::default),
             peer_mtu: 0,
@@ -111,6 +127,7 @@ impl PeerPath {
             last_handshake: None,
             handshake_sent: None,
             must_end: false,
+            past_work: 0,
             sessions: 0,
             waited_in_vain: 0,
             lost_in_restarts: 0,
@@ -119,6 +136,7 @@ impl PeerPath {
             memory: 0,
             work: PeerWork::new(now),
             over_work: 0,
+            unasked_reports: 0,
             shrunk: 0,
         }
     }
@@ -160,23 +178,28 @@ impl PeerPath {
         }
         self.mtu = Some(MtuSearch::new(now, tunnel.path_mtu));
         let again = self.sessions > 0;
+        self.past_work += SESSION_WORK + self.held() as u64;
         if let Some(mut old) = self.tunnel.take() {
             self.keep_waiting(&mut old);
         }
         self.closed = None;
         let mut fresh = Tunnel::new(now, tunnel, entropy);
-        if let Some(early) = &mut self.early_acks {
-            // What the old session has not delivered is older than what waits.
-            early.new_session(now, fresh.srtt());
-            std::iter::from_fn(|| early.poll_remote()).for_each(|symbol| fresh.handle_acknowledged(now, symbol));
+        if let Some(queue) = self.queue.take() {
+            fresh.put_queue(queue);
         }
+        self.waiting_bytes = 0;
         for symbol in self.waiting.drain(..) {
             fresh.handle_inner(now, symbol);
+        }
+        if let Some(early) = &mut self.early_acks {
+            // What the old session has not delivered is older than what waits.
+            self.past_work += REPORT_WORK * early.compared();
+            early.new_session(now, fresh.srtt());
+            fresh.handle_again(now, std::iter::from_fn(|| early.poll_remote()).collect());
         }
         events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: fresh.inner_mtu(), is_found: false });
         events.push_back(EndpointEvent::Connected { peer: self.id, again });
         self.tunnel = Some(fresh);
-        self.work.restart();
         self.epoch = Some(epoch);
         self.sessions += 1;
     }
@@ -184,8 +207,8 @@ impl PeerPath {
     /// Keeps the packets of an old session that had not been sent: they go into the next session.
     pub(super) fn keep_waiting(&mut self, old: &mut Tunnel<Symbol>) {
         self.lost_in_restarts += old.outstanding() as u64;
-        let queued = old.take_waiting();
-        queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
+        self.past_work += old.work();
+        self.queue = Some(old.take_queue());
     }
 
     /// The largest datagram that the settings of the tunnel and the peer's MTU allow, bytes.
@@ -227,9 +250,10 @@ impl PeerPath {
             return true;
         }
         if self.waiting.len() >= config.waiting_packets {
-            self.waiting.pop_front();
+            self.waiting_bytes -= self.waiting.pop_front().map_or(0, |oldest| oldest.len());
             self.waited_in_vain += 1;
         }
+        self.waiting_bytes += symbol.len();
         self.waiting.push_back(symbol);
         false
     }
@@ -258,12 +282,18 @@ impl PeerPath {
         self.tell_early_acks(now);
     }
 
-    /// Notes that a packet has arrived, although it is not taken in for the work that it causes.
+    /// Whether a report of the peer is taken at `now`: see [`Tunnel::takes_report`].
+    pub(super) fn takes_report(&mut self, now: Time) -> bool {
+        self.tunnel.as_mut().is_some_and(|tunnel| tunnel.takes_report(now))
+    }
+
+    /// Notes that a packet has arrived, although it is not taken in for the work that it causes. See
+    /// [`Tunnel::note_refused`].
     pub(super) fn refuse_packet(
         &mut self,
         now: Time,
         number: u64,
-        packet: &Packet<Symbol>,
+        packet: Option<&Packet<Symbol>>,
         bytes: u32,
         reception: Reception,
     ) {
@@ -477,12 +507,13 @@ impl PeerPath {
             tunnel: self.tunnel.as_ref().filter(|_| self.closed.is_none()).map(Tunnel::status),
             inner_mtu: self.inner_mtu(config),
             sessions: self.sessions,
-            waiting: self.waiting.len(),
+            waiting: self.waiting.len() + self.queue.as_ref().map_or(0, SendQueue::len),
             waited_in_vain: self.waited_in_vain,
             lost_in_restarts: self.lost_in_restarts,
             memory: self.held(),
-            work: self.tunnel.as_ref().map_or(0, Tunnel::work),
+            work: self.caused_work(),
             over_work: self.over_work,
+            unasked_reports: self.unasked_reports,
             shrunk: self.shrunk,
             early_acks: self.early_acks.as_ref().map(|early| early.counts()).unwrap_or_default(),
         }

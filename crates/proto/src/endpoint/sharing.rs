@@ -4,7 +4,7 @@ use super::budget::WorkBudget;
 use super::peer_path::PeerPath;
 use super::{Endpoint, get};
 use crate::secure::PeerId;
-use crate::session::tunnel::{REPORT_WORK, Tunnel};
+use crate::session::tunnel::{REPORT_WORK, SendQueue, Tunnel};
 use ripstop_base::Time;
 
 impl Endpoint {
@@ -64,17 +64,24 @@ impl Endpoint {
 impl PeerPath {
     /// Charges the peer for the work of its session. A peer in debt decodes later.
     pub(super) fn charge(&mut self, now: Time, budget: &mut WorkBudget) {
+        let work = self.caused_work();
+        budget.charge(now, &mut self.work, work);
         if let Some(tunnel) = &mut self.tunnel {
-            let reports = self.early_acks.as_ref().map_or(0, |early| early.compared());
-            budget.charge(now, &mut self.work, tunnel.work() + REPORT_WORK * reports);
             tunnel.defer(budget.opens(now, &mut self.work).unwrap_or(now));
         }
+    }
+
+    /// The work that the peer's datagrams have caused in all sessions, in the unit of [`Tunnel::work`].
+    pub(super) fn caused_work(&self) -> u64 {
+        let reports = self.early_acks.as_ref().map_or(0, |early| early.compared());
+        self.past_work + self.tunnel.as_ref().map_or(0, Tunnel::work) + REPORT_WORK * reports
     }
 
     /// Memory that the session holds, bytes.
     pub(super) fn held(&self) -> usize {
         let early = self.early_acks.as_ref().map_or(0, |early| early.bytes());
-        self.tunnel.as_ref().map_or(0, Tunnel::memory) + early
+        let queue = self.queue.as_ref().map_or(0, SendQueue::memory);
+        self.tunnel.as_ref().map_or(0, Tunnel::memory) + early + queue + self.waiting_bytes
     }
 
     /// Frees memory of the session. Its coding window then holds at most `share` bytes.

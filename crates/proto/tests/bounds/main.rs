@@ -5,9 +5,12 @@ mod corpus;
 mod mtu;
 mod world;
 
+use ripstop_base::Rate;
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::secure::Rejected;
+use ripstop_proto::session::tunnel::RateMode;
 use ripstop_proto::wire::{Feedback, Gap, Packet, Window};
 use std::time::Duration;
 use world::{Attack, Outcome, Setting, run};
@@ -26,7 +29,8 @@ fn repair(members: Members, seed: u16, len: usize) -> Packet<Symbol> {
     Packet::Repair { members, coding: Coding::Seed(seed), payload: Symbol::from_slice(&vec![7; len]) }
 }
 
-/// Runs the attack and a run without an attack. The honest peer must keep 90 % of its goodput.
+/// Runs the attack and a run without an attack. The honest peer must keep 90 % of its goodput, and its packets may be on the
+/// way for 10 ms longer.
 fn attacked(setting: &Setting, attack: Attack) -> Outcome {
     let seed = 1;
     let calm = run(seed, setting, None);
@@ -39,6 +43,8 @@ fn attacked(setting: &Setting, attack: Attack) -> Outcome {
         calm.goodput,
         outcome.server
     );
+    let most = calm.delay + Duration::from_millis(10);
+    assert!(outcome.delay <= most, "seed {seed}: {:?} on the way, {:?} without an attack", outcome.delay, calm.delay);
     outcome
 }
 
@@ -187,7 +193,7 @@ fn sources_that_complete_stored_repairs() {
     let received = outcome.attacker.tunnel.unwrap().received;
     // The budget of 3 s, the savings of 2 s, and a step. 4000 recovered symbols take 5.6 GB.
     assert!(outcome.attacker.work < 2_200_000_000, "{} {received:?}", outcome.attacker.work);
-    assert!(received.recovered > 500 && received.sources > 12_000, "{received:?}");
+    assert!(received.recovered > 300 && received.sources > 12_000, "{received:?}");
     assert_eq!(outcome.honest.over_work, 0);
 }
 
@@ -259,7 +265,7 @@ fn reports_that_acknowledge_nothing_new() {
             Feedback { received: 1, acked: std::iter::once(0..1).collect(), end: 1 << 18, ..Feedback::default() };
         Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report }))
     };
-    let setting = Setting { rate: 5_000, fed: 1_000, ..Setting::default() };
+    let setting = Setting { rate: 5_000, fed: (1_000, 1_400), ..Setting::default() };
     let outcome = attacked(&setting, Box::new(attack));
     assert!(outcome.memory.1 < 40_000_000, "{:?}", outcome.memory);
 }
@@ -274,7 +280,61 @@ fn reports_that_acknowledge_every_other_datagram() {
         let report = Feedback { largest, received: largest / 2, acked, acked_from: from, ..Feedback::default() };
         Packet::Feedback(Box::new(report))
     };
-    let setting = Setting { rate: 2_000, fed: 1_000, ..Setting::default() };
+    let setting = Setting { rate: 2_000, fed: (1_000, 1_400), ..Setting::default() };
     let outcome = attacked(&setting, Box::new(attack));
     assert!(outcome.memory.1 < 40_000_000, "{:?}", outcome.memory);
+}
+
+/// Sessions one after the other, while tens of thousands of small packets wait for the attacker.
+#[test]
+fn sessions_that_begin_all_the_time() {
+    let attack = |_: &mut _| Packet::Probe { padding: 0 };
+    let setting = Setting { rate: 100, sessions: 30, fed: (25_000, 28), ..Setting::default() };
+    let outcome = attacked(&setting, Box::new(attack));
+    // 10 sessions were saved up, and one is earned in each of the 3 s.
+    assert!((10..=14).contains(&outcome.attacker.sessions), "{}", outcome.attacker.sessions);
+    assert!(outcome.secure.rejected[Rejected::PeerLimit.index()] > 10, "{:?}", outcome.secure);
+    // What waits is bounded, and what the sessions cost is charged: a million for the tables of each.
+    assert!(outcome.queued == 32_768, "{}", outcome.queued);
+    assert!(outcome.attacker.tunnel.unwrap().drops.full > 1_000);
+    assert!(outcome.attacker.work > 10_000_000, "{}", outcome.attacker.work);
+    assert_eq!(outcome.honest.over_work, 0);
+}
+
+/// The attacker's reports list as many ranges as fit: every other datagram that has arrived.
+fn longest_reports(setting: &Setting) -> Outcome {
+    let (mut reports, mut report) = (0, Feedback::default());
+    let attack = move |known: &mut world::Known| {
+        let Some(largest) = known.arrived.last().copied() else { return Packet::Probe { padding: 0 } };
+        if reports % 50 == 0 {
+            let every_other = known.arrived.iter().rev().filter(|number| **number % 2 == largest % 2);
+            let acked: Vec<_> = every_other.take(4_000).map(|number| *number..*number + 1).collect();
+            let acked_from = acked.last().map_or(0, |range| range.start);
+            let received = known.arrived.len() as u64;
+            report = Feedback { largest, received, acked, acked_from, ..Feedback::default() }.cut().0;
+        }
+        reports += 1;
+        Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report.clone() }))
+    };
+    attacked(setting, Box::new(attack))
+}
+
+#[test]
+fn reports_that_list_many_ranges() {
+    let mut setting = Setting { rate: 2_000, fed: (4_000, 100), ..Setting::default() };
+    setting.config.tunnel.rate = RateMode::Fixed(Rate::from_bps(100_000_000));
+    setting.config.work_per_second = 1_000_000_000;
+    let outcome = longest_reports(&setting);
+    assert!(outcome.attacker.over_work > 1_000, "{} {}", outcome.attacker.over_work, outcome.attacker.work);
+    assert_eq!((outcome.honest.over_work, outcome.server.false_reports), (0, 0));
+}
+
+#[test]
+fn reports_that_nobody_asked_for() {
+    // A slow path has reports every 20 ms.
+    let mut setting = Setting { rate: 2_000, fed: (1_000, 100), ..Setting::default() };
+    setting.config.tunnel.rate = RateMode::Fixed(Rate::from_bps(1_000_000));
+    let outcome = longest_reports(&setting);
+    assert!(outcome.attacker.unasked_reports > 2_000, "{}", outcome.attacker.unasked_reports);
+    assert_eq!((outcome.honest.unasked_reports, outcome.sender.unasked_reports), (0, 0));
 }

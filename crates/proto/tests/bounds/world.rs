@@ -7,12 +7,12 @@
 
 use ripstop_base::{Rate, Seed, Stream, Time};
 use ripstop_codes::Symbol;
-use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointCounters, PeerConfig, PeerStatus};
-use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointCounters, PeerConfig, PeerStatus, inner_packet};
+use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureCounters, SecureEvent};
 use ripstop_proto::session::Reception;
 use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
 use ripstop_proto::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -33,13 +33,24 @@ pub(crate) const HONEST: PeerId = PeerId::from_index(0);
 pub(crate) const ATTACKER: PeerId = PeerId::from_index(1);
 
 /// What the attacker sends next.
-pub(crate) type Attack = Box<dyn FnMut(&mut Stream) -> Packet<Symbol>>;
+pub(crate) type Attack = Box<dyn FnMut(&mut Known) -> Packet<Symbol>>;
+
+/// What the attacker knows of the present session.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The datagram numbers that have arrived.
+    pub(crate) arrived: BTreeSet<u64>,
+}
 
 /// What a run shows.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Bytes of the honest peer's inner packets that the server delivered.
     pub(crate) goodput: u64,
+    /// How long nine of ten of these packets were on the way at most.
+    pub(crate) delay: Duration,
+    /// The largest number of packets in the server's send queue to the attacker.
+    pub(crate) queued: usize,
     /// The largest memory of all sessions at the server, and of the attacker's, bytes.
     pub(crate) memory: (usize, usize),
     pub(crate) attacker: PeerStatus,
@@ -47,6 +58,7 @@ pub(crate) struct Outcome {
     /// What the honest peer knows of the server.
     pub(crate) sender: PeerStatus,
     pub(crate) server: EndpointCounters,
+    pub(crate) secure: SecureCounters,
 }
 
 enum Event {
@@ -58,6 +70,8 @@ enum Event {
     Offer,
     /// The attacker sends a datagram.
     Attack,
+    /// The attacker begins a session.
+    Begin,
     /// The server's user sends a packet to the attacker.
     Feed,
     /// An end or the processor must be looked at.
@@ -77,6 +91,8 @@ struct World {
     socket_bytes: usize,
     busy_until: Time,
     delivered: u64,
+    delays: Vec<Duration>,
+    queued: usize,
     memory: (usize, usize),
     /// The share of the honest peer's datagrams that begin a run of losses, the length of a run, and how many more are
     /// lost now.
@@ -90,6 +106,7 @@ struct Attacker {
     /// Distance between the numbers of two datagrams.
     step: u64,
     attack: Option<Attack>,
+    known: Known,
 }
 
 pub(crate) fn address(n: u8) -> SocketAddr {
@@ -122,8 +139,10 @@ pub(crate) struct Setting {
     pub(crate) rate: u64,
     /// Distance between the numbers of two of these datagrams.
     pub(crate) step: u64,
-    /// Packets per second that the server's user sends to the attacker.
-    pub(crate) fed: u64,
+    /// Sessions that the attacker begins per second, beside its datagrams.
+    pub(crate) sessions: u64,
+    /// Packets per second that the server's user sends to the attacker, and their length.
+    pub(crate) fed: (u64, usize),
     /// The share of the honest peer's datagrams that is lost, in runs of this length.
     pub(crate) loss: (f64, u32),
     pub(crate) time: Duration,
@@ -132,7 +151,7 @@ pub(crate) struct Setting {
 impl Default for Setting {
     fn default() -> Setting {
         let (config, time) = (EndpointConfig::default(), Duration::from_secs(3));
-        Setting { config, rate: 10_000, step: 1, fed: 0, loss: (0.02, 1), time }
+        Setting { config, rate: 10_000, step: 1, sessions: 0, fed: (0, INNER), loss: (0.02, 1), time }
     }
 }
 
@@ -154,7 +173,9 @@ pub(crate) fn run(seed: u64, setting: &Setting, attack: Option<Attack>) -> Outco
     let rate = RateMode::Fixed(Rate::from_bps(2 * OFFERED));
     let tunnel = TunnelConfig { rate, ..TunnelConfig::default() };
     let mut honest = end(2, &EndpointConfig { tunnel, ..EndpointConfig::default() });
-    let mut peers = Peers::new(private(seed, 3), SecureConfig::default(), Box::new(seed.stream("attacker")));
+    // The attacker does not limit its own handshakes.
+    let unlimited = SecureConfig { handshakes_per_peer: 1_000, handshakes_saved: 1_000, ..SecureConfig::default() };
+    let mut peers = Peers::new(private(seed, 3), unlimited, Box::new(seed.stream("attacker")));
     let id = peers.add(private(seed, 1).public(), Some(address(1))).unwrap();
     peers.connect(Time::ZERO, id);
     honest.add_peer(Time::ZERO, &peer(1)).unwrap();
@@ -167,18 +188,23 @@ pub(crate) fn run(seed: u64, setting: &Setting, attack: Option<Attack>) -> Outco
         random: seed.stream("world"),
         server,
         honest,
-        attacker: Attacker { peers, epoch: None, number: 0, step: setting.step, attack },
+        attacker: Attacker { peers, epoch: None, number: 0, step: setting.step, attack, known: Known::default() },
         socket: VecDeque::new(),
         socket_bytes: 0,
         busy_until: Time::ZERO,
         delivered: 0,
+        delays: Vec::new(),
+        queued: 0,
         memory: (0, 0),
         loss: (setting.loss.0 / f64::from(setting.loss.1), setting.loss.1, 0),
     };
     world.at(Duration::ZERO, Event::Offer);
     world.at(Duration::from_millis(500), Event::Attack);
-    if setting.fed > 0 {
+    if setting.fed.0 > 0 {
         world.at(Duration::from_millis(100), Event::Feed);
+    }
+    if setting.sessions > 0 {
+        world.at(Duration::from_millis(500), Event::Begin);
     }
     world.attacker_sends();
     world.drain_honest();
@@ -190,13 +216,17 @@ pub(crate) fn run(seed: u64, setting: &Setting, attack: Option<Attack>) -> Outco
         world.now = at;
         world.take(event, setting);
     }
+    world.delays.sort_unstable();
     Outcome {
         goodput: world.delivered,
+        delay: world.delays[world.delays.len() * 9 / 10],
+        queued: world.queued,
         memory: world.memory,
         attacker: world.server.peer_status(ATTACKER).unwrap(),
         honest: world.server.peer_status(HONEST).unwrap(),
         sender: world.honest.peer_status(PeerId::from_index(0)).unwrap(),
         server: world.server.counters(),
+        secure: world.server.secure_counters().clone(),
     }
 }
 
@@ -210,14 +240,25 @@ impl World {
         let every = |rate: u64| Duration::from_nanos(1_000_000_000 / rate);
         match event {
             Event::Offer => {
-                self.honest.handle_inner(self.now, &udp(inside(2), inside(1), INNER));
+                // The packet says when it left.
+                let mut packet = udp(inside(2), inside(1), INNER);
+                packet[28..36].copy_from_slice(&self.now.as_nanos().to_be_bytes());
+                self.honest.handle_inner(self.now, &packet);
                 self.at(every(OFFERED / 8 / INNER as u64), Event::Offer);
                 self.drain_honest();
             }
             Event::Feed => {
-                self.server.handle_inner(self.now, &udp(inside(1), inside(3), INNER));
-                self.at(every(setting.fed), Event::Feed);
+                self.server.handle_inner(self.now, &udp(inside(1), inside(3), setting.fed.1));
+                self.queued = self.queued.max(self.server.backlog_packets(ATTACKER).unwrap_or(0));
+                self.at(every(setting.fed.0), Event::Feed);
                 self.drain_server();
+            }
+            Event::Begin => {
+                let id = PeerId::from_index(0);
+                self.attacker.peers.forget(id);
+                self.attacker.peers.connect(self.now, id);
+                self.attacker_sends();
+                self.at(every(setting.sessions), Event::Begin);
             }
             Event::Attack => {
                 self.attack();
@@ -236,7 +277,9 @@ impl World {
             }
             Event::AtAttacker(mut datagram) => {
                 let incoming = self.attacker.peers.handle_datagram(self.now, address(1), &mut datagram);
-                let _ = matches!(incoming, Incoming::Rejected(_));
+                if let Incoming::Transport { number, .. } = incoming {
+                    self.attacker.known.arrived.insert(number);
+                }
                 self.attacker_sends();
             }
             Event::Wake => {
@@ -286,6 +329,8 @@ impl World {
         while let Some((peer, delivered)) = self.server.poll_deliver() {
             if peer == HONEST {
                 self.delivered += u64::from(delivered.meta.len);
+                let sent = inner_packet(&delivered)[28..36].first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+                self.delays.extend(sent.map(|at| self.now.since(Time::from_nanos(at))));
             }
         }
         while self.server.poll_event().is_some() {}
@@ -322,7 +367,10 @@ impl World {
         }
         while let Some(event) = self.attacker.peers.poll_event() {
             if let SecureEvent::Established { epoch, .. } = event {
-                self.attacker.epoch = Some(epoch);
+                if self.attacker.epoch.replace(epoch) != Some(epoch) {
+                    self.attacker.number = 0;
+                    self.attacker.known = Known::default();
+                }
                 self.seal(&Packet::Probe { padding: 0 });
             }
         }
@@ -330,7 +378,7 @@ impl World {
 
     fn attack(&mut self) {
         if let Some(mut attack) = self.attacker.attack.take() {
-            let packet = attack(&mut self.random);
+            let packet = attack(&mut self.attacker.known);
             self.attacker.attack = Some(attack);
             self.seal(&packet);
         }

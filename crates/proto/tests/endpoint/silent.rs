@@ -10,8 +10,9 @@ use std::time::Duration;
 
 /// The memory budget of the hub, bytes. A window takes 4 MB before the silence begins.
 const MEMORY: usize = 5_000_000;
-/// The bytes by which the hub may exceed its budget: a full queue, and 1/64 of the budget between two checks.
-const SLACK: usize = QUEUE + MEMORY / 64;
+/// The bytes by which the hub may exceed its budget: a full queue for each client with the memory of its packets, and 1/64 of
+/// the budget between two checks.
+const SLACK: usize = 2 * (QUEUE + QUEUE / INNER * 352) + MEMORY / 64;
 /// The most bytes that wait for the path to a client.
 const QUEUE: usize = 200_000;
 /// The length of an inner packet, bytes.

@@ -301,6 +301,11 @@ impl<P: Payload> Decoder<P> {
         self.free.len() as usize
     }
 
+    /// The number of payloads that the decoder holds: symbols and stored repairs. The figure is approximate.
+    pub fn payloads(&self) -> usize {
+        self.symbols.held() + self.current.space.slots_used() + self.others.slots()
+    }
+
     /// The bytes of memory that the decoder holds: payloads, records of symbols, stored repairs, rows, spare memory.
     /// The figure is approximate: each stored repair counts as long as the longest payload that has arrived.
     pub fn bytes(&self) -> usize {

@@ -120,6 +120,10 @@ impl PacketLoop {
                 %from,
                 "handshake put off: too many handshakes arrive at the same time (a flood, or many peers that restart)"
             ),
+            Rejected::PeerLimit => tracing::warn!(
+                %from,
+                "session put off: the peer begins more than one session a second; it restarts again and again, or is hostile"
+            ),
             Rejected::Malformed(what) if rejection.is_handshake => tracing::warn!(
                 %from,
                 "handshake rejected: {what}; run the same version on both hosts"

@@ -77,6 +77,7 @@ impl PacketLoop {
             memory_bytes: 0,
             work_bytes: 0,
             over_work: 0,
+            unasked_reports: 0,
             shrunk: 0,
             early_acks: EarlyAcksStatus::default(),
             session: None,

@@ -141,7 +141,7 @@ pub const LEAST_REPEATS: u32 = 3;
 /// The limit bounds the cost when the losses look like an outage. Half the value is still enough
 /// for 10 % loss in runs of 10 packets (22 repetitions). With double the value, repetitions cost up
 /// to twice as much.
-const MOST_REPEATS: u32 = 48;
+pub(crate) const MOST_REPEATS: u32 = 48;
 
 /// Limit on the probability that all probes of one batch in a silence are lost, if the path still
 /// works.

@@ -5,6 +5,7 @@
 
 use super::announcement::REPORT_BYTES;
 use super::black_hole::Evidence;
+use super::bounds::REPORT_RANGES;
 use super::outcome::apply_outcome;
 use super::silence::TailProbe;
 use super::{InnerPacket, Tunnel, TunnelEvent};
@@ -34,6 +35,7 @@ const FEW_PACKETS: f64 = 4.0;
 impl<P: InnerPacket> Tunnel<P> {
     /// Takes in `feedback`, which datagram `number` of the peer carried. The datagram has `waited` in this host.
     pub(super) fn on_feedback(&mut self, now: Time, waited: Duration, number: u64, feedback: &Feedback) {
+        self.ranges_listed += REPORT_RANGES + (feedback.acked.len() + feedback.unseen.len()) as u64;
         if feedback.largest >= self.sent_history.next() || self.skips.are_acknowledged(feedback) {
             self.counts.false_reports += 1;
             self.events.push_back(TunnelEvent::FalseReport);

@@ -52,6 +52,7 @@ mod receive;
 mod received_numbers;
 mod recovery_wait;
 mod repair;
+mod report_limit;
 mod report_timer;
 mod sent_history;
 mod silence;
@@ -64,12 +65,12 @@ mod transmit;
 
 pub use black_hole::Arrivals;
 pub use blocks::BlockCounts;
-pub(crate) use bounds::REPORT_WORK;
+pub(crate) use bounds::{RANGE_WORK, REPORT_WORK};
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
 pub use config::{BlockLength, BlockSettings, Code, RateMode, TunnelConfig};
 use event::Closing;
 pub use event::{PathPacket, TunnelEvent};
-pub use ingress::QueueDrops;
+pub use ingress::{QueueDrops, SendQueue};
 pub use inner::{InnerPacket, Meta, Order};
 pub use order::{Delivered, OrderCounts};
 pub use pieces::PieceCounts;
@@ -90,6 +91,7 @@ use path_losses::PathLosses;
 use receive::Receiver;
 use recovery_wait::RecoveryWait;
 use repair::Repairs;
+use report_limit::ReportLimit;
 use ripstop_base::{Seed, Time};
 use sent_history::{Content, SentHistory};
 use silence::{Silence, TailProbe};
@@ -137,6 +139,9 @@ pub struct Tunnel<P: InnerPacket> {
     window_outdated: bool,
     /// How long to wait for a symbol before the symbol is given up.
     deadline: Deadline,
+    report_limit: ReportLimit,
+    /// The ranges that the peer's reports have listed.
+    ranges_listed: u64,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
     /// The running totals in the peer's reports.
@@ -207,6 +212,8 @@ impl<P: InnerPacket> Tunnel<P> {
             announce: true,
             window_outdated: true,
             deadline: Deadline::new(now),
+            report_limit: ReportLimit::new(now),
+            ranges_listed: 0,
             newest_report: None,
             reported: ReportedTotals::default(),
             recovery_wait: RecoveryWait::default(),
@@ -300,14 +307,35 @@ impl<P: InnerPacket> Tunnel<P> {
         self.sources.len()
     }
 
-    /// Removes all packets from the ingress queue. Returns them in the order in which the tunnel
-    /// would have sent them.
-    ///
-    /// CoDel may drop some of these packets, as CoDel does when packets are sent.
-    pub fn take_waiting(&mut self) -> Vec<P> {
-        std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX, P::mark_congestion))
-            .map(|queued| queued.payload)
-            .collect()
+    /// Removes the ingress queue as a whole, for the next session with the peer.
+    pub fn take_queue(&mut self) -> SendQueue<P> {
+        let empty = Ingress::new(self.config.queue_bytes, self.config.path_mtu);
+        SendQueue(std::mem::replace(&mut self.ingress, empty))
+    }
+
+    /// Takes over the queue of an earlier session. The packets keep the times at which they entered the queue, so they
+    /// expire as if there had been no new session. The work does not depend on the number of packets.
+    pub fn put_queue(&mut self, queue: SendQueue<P>) {
+        self.ingress = queue.0;
+        self.ingress.restart();
+        self.ingress.set_quantum(self.config.path_mtu);
+        self.ingress.set_rtt(self.sent_history.srtt(), Duration::ZERO);
+    }
+
+    /// Takes inner packets that this end sends again, because their senders were told that they have arrived. They leave
+    /// before the packets of their flows that wait in the ingress queue. A packet that is longer than
+    /// [`Tunnel::inner_mtu`] travels in pieces.
+    pub fn handle_again(&mut self, now: Time, payloads: Vec<P>) {
+        let now = self.tick(now);
+        for payload in payloads.into_iter().rev() {
+            match payload.meta() {
+                None => self.counts.malformed += 1,
+                Some(meta) => {
+                    self.counts.taken += 1;
+                    self.ingress.push_front(now, payload, meta);
+                }
+            }
+        }
     }
 
     /// Length of the largest inner packet that the tunnel takes, bytes.

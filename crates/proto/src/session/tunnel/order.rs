@@ -214,7 +214,9 @@ impl<P> InOrder<P> {
 
     /// Bytes of the packets that wait for an earlier packet.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.arrivals.len() * size_of::<(Time, u16, u64)>() + self.blocked.bytes()
+        // A queue that grows has up to half of its room to spare.
+        let entries = self.waiting * 2 * size_of::<(u64, Waiting<P>)>();
+        self.bytes + entries + self.arrivals.len() * size_of::<(Time, u16, u64)>() + self.blocked.bytes()
     }
 
     /// The counts so far.

@@ -205,7 +205,15 @@ impl SentHistory {
         self.first + self.records.len() as u64
     }
 
+    /// The memory of the history, bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.records.len() * RECORD_BYTES
+            + self.arrived.ranges().len() * size_of::<Range<u64>>()
+            + self.bases.len() * size_of::<(u64, Base)>()
+    }
+
     /// The number of datagrams in the history.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
@@ -272,10 +280,9 @@ impl SentHistory {
         let mut report = Report { now, ce, in_flight_before: self.in_flight, ..Report::default() };
         self.ce = self.ce.max(feedback.ce);
         // The report lists ranges from high to low. Outcomes are passed on in ascending order.
-        for range in feedback.acked.iter().rev() {
-            for news in self.not_arrived(range.start..range.end.min(feedback.largest + 1)) {
-                news.for_each(|number| self.receive(number, &mut report, &mut outcome));
-            }
+        let news = self.not_arrived(&feedback.acked, feedback.largest);
+        for number in news.into_iter().flatten() {
+            self.receive(number, &mut report, &mut outcome);
         }
         self.take_largest(now - waited, feedback, &mut report);
         report.one_way_delay = self.one_way_delay(now, feedback);
@@ -365,16 +372,24 @@ impl SentHistory {
         (self.lost, self.spurious + self.late_reports)
     }
 
-    /// The datagrams in `numbers` that are in the history and are not known to have arrived. A report repeats the
-    /// numbers of earlier reports; only the news takes work.
-    fn not_arrived(&self, numbers: Range<u64>) -> Vec<Range<u64>> {
-        let (mut at, end) = (numbers.start.max(self.first), numbers.end.min(self.next()));
-        let mut news = Vec::new();
-        for known in self.arrived.ranges_in(&(at..end)) {
-            news.push(at..known.start);
-            at = known.end;
+    /// The datagrams up to `largest` in the ranges `acked` that are in the history and are not known to have arrived,
+    /// ascending. `acked` goes from high to low. A report repeats the numbers of earlier reports; only the news takes work.
+    fn not_arrived(&self, acked: &[Range<u64>], largest: u64) -> Vec<Range<u64>> {
+        let within = self.first..self.next().min(largest + 1);
+        let lowest = acked.last().map_or(within.end, |range| range.start).max(within.start);
+        // Both lists are walked at the same time, so a range takes no search.
+        let (mut known, mut news) = (self.arrived.ranges_in(&(lowest..within.end)).peekable(), Vec::new());
+        for range in acked.iter().rev() {
+            let (mut at, end) = (range.start.max(within.start), range.end.min(within.end));
+            while at < end {
+                while known.next_if(|known| known.end <= at).is_some() {}
+                let next = known.peek().filter(|known| known.start < end).cloned().unwrap_or(end..end);
+                if at < next.start {
+                    news.push(at..next.start);
+                }
+                at = next.end;
+            }
         }
-        news.push(at..end);
         news
     }
 

@@ -19,6 +19,7 @@ mod tests;
 
 pub(super) use bucket::{BUCKETS, bucket_of};
 
+use super::bounds::PACKET;
 use super::class::Class;
 use super::inner::Meta;
 use bucket::Bucket;
@@ -26,6 +27,13 @@ use longest::Longest;
 use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
+
+/// Limit on the packets in the ingress queue. Unit: packets.
+///
+/// The limit on bytes alone would hold half a million packets of 28 bytes, which take much more memory and time than their
+/// bytes. A queue of full packets reaches its 16 MB with 11 000 packets, long before this limit. Half the value drops
+/// packets of 500 bytes before 16 MB wait. Double the value takes up to 10 MB more memory for each peer.
+pub(super) const MOST_PACKETS: usize = 32_768;
 
 /// A packet in the ingress queue.
 #[derive(Debug)]
@@ -70,7 +78,7 @@ pub(super) struct Ingress<P> {
     limit: usize,
     /// Packets in all buckets.
     packets: usize,
-    /// The bucket that holds the most bytes, while the queue is nearly full.
+    /// The bucket that holds the most memory, while the queue is nearly full.
     longest: Option<Longest>,
     /// Bytes that a bucket may send in one turn.
     quantum: i64,
@@ -81,9 +89,26 @@ pub(super) struct Ingress<P> {
     drops: QueueDrops,
 }
 
+/// The ingress queue of a session that is over. Its packets wait for the next session.
+#[derive(Debug)]
+pub struct SendQueue<P>(pub(super) Ingress<P>);
+
+impl<P> SendQueue<P> {
+    /// Number of packets in the queue.
+    #[expect(clippy::len_without_is_empty, reason = "the number is wanted for the status")]
+    pub fn len(&self) -> usize {
+        self.0.packets
+    }
+
+    /// Memory of the packets, bytes.
+    pub fn memory(&self) -> usize {
+        self.0.bytes + self.0.packets * PACKET
+    }
+}
+
 impl<P> Ingress<P> {
-    /// Creates an empty queue for up to `limit` bytes. `quantum` is the length of the longest
-    /// packet, bytes.
+    /// Creates an empty queue for up to `limit` bytes and [`MOST_PACKETS`] packets. `quantum` is the length of the
+    /// longest packet, bytes.
     pub(super) fn new(limit: usize, quantum: u32) -> Ingress<P> {
         Ingress {
             buckets: (0..BUCKETS).map(|_| None).collect(),
@@ -140,8 +165,7 @@ impl<P> Ingress<P> {
         self.interval.mul_f64(part.max(0.25))
     }
 
-    /// Adds a packet. If the queue would exceed its limit, first drops packets of the longest
-    /// bucket.
+    /// Adds a packet. If the queue would exceed a limit, first drops packets of the longest bucket.
     ///
     /// The packet is interactive if two conditions hold:
     ///
@@ -152,12 +176,7 @@ impl<P> Ingress<P> {
     pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) -> Class {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
-        while self.bytes + len > self.limit && self.bytes > 0 {
-            self.drop_from_longest();
-        }
-        if self.bytes < self.limit / 2 {
-            self.longest = None;
-        }
+        self.make_room(len);
         let bucket = self.buckets[usize::from(index)].get_or_insert_default();
         let rate = bucket.rate.count(now, len);
         let repeated = bucket.repeats_ack(&meta);
@@ -168,7 +187,7 @@ impl<P> Ingress<P> {
             bucket.bytes = bucket.bytes - before + len;
             self.bytes = self.bytes - before + len;
             if let Some(longest) = &mut self.longest {
-                longest.set(index, bucket.bytes);
+                longest.set(index, bucket.held());
             }
             self.drops.thinned += 1;
             return class;
@@ -176,9 +195,41 @@ impl<P> Ingress<P> {
         let interactive = rate < interactive_below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now, repeated });
+        self.added(index, len);
+        class
+    }
+
+    /// Adds a packet in front of the packets of its bucket. Like [`Ingress::push`], drops packets if the queue would exceed
+    /// a limit.
+    pub(super) fn push_front(&mut self, now: Time, payload: P, meta: Meta) {
+        let (index, len) = (bucket_of(meta.flow), meta.len as usize);
+        self.make_room(len);
+        let bucket = self.buckets[usize::from(index)].get_or_insert_default();
+        bucket.queue.push_front(Queued { payload, meta, class: Class::Bulk, since: now, repeated: true });
+        self.added(index, len);
+    }
+
+    /// Begins the counts of drops anew: the queue goes on in a new session.
+    pub(super) fn restart(&mut self) {
+        self.drops = QueueDrops::default();
+    }
+
+    /// Drops packets of the longest bucket until there is room for a packet of `len` bytes.
+    fn make_room(&mut self, len: usize) {
+        while (self.bytes + len > self.limit || self.packets >= MOST_PACKETS) && self.packets > 0 {
+            self.drop_from_longest();
+        }
+        if self.bytes < self.limit / 2 && self.packets < MOST_PACKETS / 2 {
+            self.longest = None;
+        }
+    }
+
+    /// Counts a packet of `len` bytes that was added to the bucket `index`.
+    fn added(&mut self, index: u16, len: usize) {
+        let bucket = self.buckets[usize::from(index)].get_or_insert_default();
         bucket.bytes += len;
         if let Some(longest) = &mut self.longest {
-            longest.set(index, bucket.bytes);
+            longest.set(index, bucket.held());
         }
         self.bytes += len;
         self.packets += 1;
@@ -187,7 +238,6 @@ impl<P> Ingress<P> {
             bucket.credit = self.quantum;
             self.new.push_back(index);
         }
-        class
     }
 
     /// Removes and returns the next packet to send. Drops packets that CoDel selects and that are not
@@ -213,7 +263,7 @@ impl<P> Ingress<P> {
                     self.rotate(true);
                 } else {
                     bucket.codel.rest();
-                    bucket.active = false;
+                    bucket.rest();
                     self.old.pop_front();
                 }
                 continue;
@@ -221,7 +271,7 @@ impl<P> Ingress<P> {
             let len = head.meta.len as usize;
             bucket.bytes -= len;
             if let Some(longest) = &mut self.longest {
-                longest.set(index, bucket.bytes);
+                longest.set(index, bucket.held());
             }
             self.bytes -= len;
             self.packets -= 1;
@@ -272,26 +322,26 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Drops the first packets of the buckets that hold the most bytes, until the queue holds at
+    /// Drops the first packets of the buckets that hold the most memory, until the queue holds at
     /// most `bytes`.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
-        while self.bytes > bytes {
+        while self.bytes > bytes && self.packets > 0 {
             self.drop_from_longest();
         }
     }
 
-    /// Drops the first packet of the bucket that holds the most bytes. The packet's sender notices
+    /// Drops the first packet of the bucket that holds the most memory. The packet's sender notices
     /// the loss of the first packet sooner than the loss of the last packet.
     fn drop_from_longest(&mut self) {
         let buckets = &self.buckets;
-        let bytes = |index: u16| buckets[usize::from(index)].as_ref().map_or(0, |bucket| bucket.bytes);
-        let longest = self.longest.get_or_insert_with(|| Longest::of(bytes));
+        let held = |index: u16| buckets[usize::from(index)].as_ref().map_or(0, |bucket| bucket.held());
+        let longest = self.longest.get_or_insert_with(|| Longest::of(held));
         let index = longest.first();
         let Some(bucket) = self.buckets[usize::from(index)].as_mut() else { return };
         if let Some(head) = bucket.queue.pop_front() {
             let len = head.meta.len as usize;
             bucket.bytes -= len;
-            longest.set(index, bucket.bytes);
+            longest.set(index, bucket.held());
             self.bytes -= len;
             self.packets -= 1;
             self.drops.full += 1;

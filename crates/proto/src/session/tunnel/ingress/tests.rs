@@ -132,16 +132,16 @@ fn a_full_queue_drops_from_the_longest_bucket() {
     let mut random = ripstop_base::Seed::new(1).stream("longest");
     for step in 0..20_000u64 {
         if random.chance(0.7) {
-            let bytes = |q: &Ingress<_>| -> Vec<usize> {
-                q.buckets.iter().map(|bucket| bucket.as_ref().map_or(0, |bucket| bucket.bytes)).collect()
+            let held = |q: &Ingress<_>| -> Vec<usize> {
+                q.buckets.iter().map(|bucket| bucket.as_ref().map_or(0, |bucket| bucket.held())).collect()
             };
-            let before = bytes(&q);
+            let before = held(&q);
             let longest = before.iter().copied().max().unwrap_or(0);
             let drops = q.drops().full;
             let len = 50 + random.below(1400) as u32;
             q.push(ms(step), (), meta(random.below(300).pow(2), len), 0.0);
             if q.drops().full == drops + 1 {
-                let shorter = bytes(&q).into_iter().zip(before).find(|(now, before)| now < before);
+                let shorter = held(&q).into_iter().zip(before).find(|(now, before)| now < before);
                 // A bucket of equal length may have taken the new packet's place.
                 assert!(shorter.is_none_or(|(_, before)| before == longest), "step {step}");
             }
@@ -155,6 +155,31 @@ fn a_full_queue_drops_from_the_longest_bucket() {
     assert!((3_000..=5_000).contains(&q.backlog().1));
     q.shrink_to(0);
     assert!(q.is_empty() && q.pop(ms(20_000), DEADLINE, |_| false).is_none());
+}
+
+/// Small packets would take much more memory than their bytes.
+#[test]
+fn a_queue_of_small_packets_is_bounded() {
+    let mut q = Ingress::new(16_000_000, 1500);
+    for i in 0..200_000u64 {
+        // A flow of large packets keeps its packets: the many small ones take more memory.
+        q.push(ms(i / 100), (), meta(if i % 100 == 0 { 1 } else { 2 }, if i % 100 == 0 { 1500 } else { 28 }), 0.0);
+    }
+    assert_eq!(q.backlog().0, MOST_PACKETS);
+    let large = q.buckets[1].as_ref().unwrap().queue.len();
+    assert!(large > 1_800, "{large}");
+}
+
+/// A session hands its queue over to the next one. The packets keep their times.
+#[test]
+fn repeated_packets_go_first_in_their_bucket() {
+    let mut q = Ingress::new(1 << 20, 1500);
+    q.push(ms(0), 1, meta(7, 500), 0.0);
+    q.push_front(ms(5), 0, meta(7, 500));
+    q.restart();
+    let left: Vec<_> = std::iter::from_fn(|| q.pop(ms(6), DEADLINE, |_| false)).collect();
+    assert_eq!(left.iter().map(|head| (head.payload, head.since)).collect::<Vec<_>>(), [(0, ms(5)), (1, ms(0))]);
+    assert_eq!((q.backlog(), q.drops()), ((0, 0), QueueDrops::default()));
 }
 
 #[test]

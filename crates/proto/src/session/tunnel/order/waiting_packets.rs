@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+/// Room for packets that an empty queue keeps. Unit: packets. With half the value, a flow that waits often allocates more
+/// often. Double the value takes up to 10 MB more for a peer whose 1024 buckets were all long once.
+const KEPT: usize = 64;
+
 /// Waiting packets by symbol.
 ///
 /// Most packets arrive in the order of their symbols. These packets need no map. The others are recovered packets, and
@@ -47,7 +51,11 @@ impl<T> WaitingPackets<T> {
     pub(super) fn pop_first(&mut self) -> Option<(u64, T)> {
         let (first, _) = self.first()?;
         if self.in_order.front().is_some_and(|(id, _)| *id == first) {
-            self.in_order.pop_front()
+            let packet = self.in_order.pop_front();
+            if self.in_order.is_empty() && self.in_order.capacity() > KEPT {
+                self.in_order = VecDeque::new();
+            }
+            packet
         } else {
             self.others.pop_first()
         }
