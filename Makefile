@@ -64,9 +64,10 @@ deny: ## check the dependency tree for advisories, licences, duplicate crates an
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
 
-bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), compare the simulator's speed with ns-2's, and measure the CPU time of the daemon and the memory of 1000 peers (10 minutes); OLD=FILE also measures another build of the program
+bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), compare the simulator's speed with ns-2's, measure the time of a datagram of each type as a multiple of a probe's, and measure the CPU time of the daemon and the memory of 1000 peers (10 minutes); OLD=FILE also measures another build of the program
 	@tools/need.sh cargo cc ip
 	cargo bench --locked -p ripstop-gf256 --bench kernels
+	cargo run --release --locked -p ripstop-proto --example packet-costs
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
 	cargo run --release --locked -p ripstop-codes --features compare --example compare
 	cargo run --release --locked -p ripstop-codes --features bench --example lt-speed
