@@ -65,8 +65,8 @@ pub(super) struct InOrder<P> {
     waiting: usize,
     /// Bytes of the waiting packets.
     bytes: usize,
-    /// Packets to deliver now.
-    ready: VecDeque<Delivered<P>>,
+    /// Packets to deliver now, with their symbols.
+    ready: VecDeque<(u64, Delivered<P>)>,
     counts: OrderCounts,
 }
 
@@ -131,14 +131,14 @@ impl<P> InOrder<P> {
             } else {
                 flow.last_immediate = Some(id);
                 self.counts.delivered += 1;
-                self.ready.push_back(packet);
+                self.ready.push_back((id, packet));
             }
         } else if flow.last.is_some_and(|last| last > id) {
             self.counts.late += 1;
         } else if flow.waiting.is_empty() && flow.blocker(id, gap, missing).is_none() {
             flow.last = Some(id);
             self.counts.delivered += 1;
-            self.ready.push_back(packet);
+            self.ready.push_back((id, packet));
         } else {
             let bytes = packet.meta.len as usize;
             flow.waiting.insert(id, Waiting { gap, packet });
@@ -202,9 +202,22 @@ impl<P> InOrder<P> {
         self.arrivals.front().map(|(since, _, _)| *since + deadline + Duration::from_nanos(1))
     }
 
-    /// Removes and returns the next packet for the user.
-    pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
+    /// Removes and returns the next packet for the user, and its symbol.
+    pub(super) fn poll(&mut self) -> Option<(u64, Delivered<P>)> {
         self.ready.pop_front()
+    }
+
+    /// Whether a packet of the flow `flow` that came in pieces, the last of them in symbol `id`, may still be delivered
+    /// with [`Order::Immediate`]. Its pieces were delivered in order, so a later packet of the flow may have overtaken it.
+    pub(super) fn is_in_time(&mut self, flow: u64, id: u64) -> bool {
+        let flow = self.flow(bucket_of(flow));
+        let is_in_time = flow.last_immediate.is_none_or(|last| last < id);
+        if is_in_time {
+            flow.last_immediate = Some(id);
+        } else {
+            self.counts.superseded += 1;
+        }
+        is_in_time
     }
 
     /// Number of packets that wait for an earlier packet.
@@ -283,7 +296,7 @@ impl<P> InOrder<P> {
             self.waiting -= 1;
             self.bytes -= first.packet.meta.len as usize;
             self.counts.delivered += 1;
-            self.ready.push_back(first.packet);
+            self.ready.push_back((id, first.packet));
         }
     }
 }
@@ -307,7 +320,7 @@ mod tests {
     }
 
     fn drain(out: &mut InOrder<u64>) -> Vec<u64> {
-        std::iter::from_fn(|| out.poll()).map(|d| d.payload).collect()
+        std::iter::from_fn(|| out.poll()).map(|(_, d)| d.payload).collect()
     }
 
     /// The flow and the gap of each symbol, as the sender computes them.

@@ -7,7 +7,7 @@
 
 mod peer_losses;
 
-use super::inner::InnerPacket;
+use super::inner::{InnerPacket, Order};
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::pieces::{Joiner, PieceCounts};
 use super::received_numbers::ReceivedNumbers;
@@ -381,8 +381,11 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Removes and returns the next packet for the user.
     pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
-        while let Some(symbol) = self.order.poll() {
-            if let Some(packet) = self.joiner.take(symbol) {
+        while let Some((id, symbol)) = self.order.poll() {
+            let is_piece = symbol.meta.order == Order::InOrder;
+            let Some(packet) = self.joiner.take(symbol) else { continue };
+            let overtakes = is_piece && packet.meta.order == Order::Immediate;
+            if !overtakes || self.order.is_in_time(packet.meta.flow, id) {
                 return Some(packet);
             }
         }
