@@ -350,7 +350,12 @@ fn a_device_taken_away_is_an_error() {
     with_namespaces("a_device_taken_away_is_an_error", || {
         let site = Site::new();
         let mut left = site.up(LEFT);
-        ip(&site.hosts[LEFT], &["link", "del", "rip0"]).unwrap();
+        // Another device takes the name, so the daemon cannot create its device again.
+        let script = "ip link set rip0 name gone0 && ip tuntap add dev rip0 mode tap && ip link del gone0";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let output = site.hosts[LEFT].output(command).unwrap();
+        assert!(output.status.success(), "{output:?}");
         assert_eq!(left.child.wait().unwrap().code(), Some(1));
         assert!(left.log().contains("error: the tunnel failed"), "{}", left.log());
         assert!(!site.file("left.sock").exists());
