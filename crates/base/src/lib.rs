@@ -7,6 +7,7 @@
 //! * [`Place`]: a line and a column in a file.
 //! * [`plain_words`]: rewrites a parser's error message without the names of Rust's types.
 //! * [`readable`]: numbers as text for people.
+//! * [`text`]: how texts are read, and made safe to print.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.
 //! * [`Codel`]: the control law of the active queue management CoDel.
 //!
@@ -18,6 +19,7 @@ mod plain;
 mod quantity;
 pub mod readable;
 mod seed;
+pub mod text;
 mod time;
 mod written;
 

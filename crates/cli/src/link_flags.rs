@@ -7,6 +7,7 @@ use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_lab::preset::loss_model;
 use ripstop_link::{Discipline, Duplicate, Fec, LinkConfig, Mark, Policer, RateTrace, Reorder};
 use serde::Serialize;
+use std::path::Path;
 use std::time::Duration;
 
 /// A round-trip time from which on a unit was probably forgotten. No path on Earth takes so long; a bare number is in
@@ -289,7 +290,7 @@ pub(crate) fn burst(text: &str) -> Result<f64, String> {
 
 /// Reads the file of a rate trace.
 fn rate_trace(file: &str) -> Result<LoadedTrace, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read the file: {error}"))?;
+    let text = ripstop_lab::files::read_text(Path::new(file)).map_err(|error| format!("cannot read the file: {error}"))?;
     Ok(LoadedTrace { file: file.to_owned(), trace: RateTrace::parse(&text)? })
 }
 

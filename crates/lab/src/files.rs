@@ -1,4 +1,4 @@
-//! Writes result files atomically: a file appears complete or not at all.
+//! Writes result files atomically: a file appears complete or not at all. Reads texts that users give.
 //!
 //! This file also writes lines of CSV, and checks whether an output file can be written before long
 //! work begins.
@@ -9,6 +9,14 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+
+/// The text of the file at `path`; see [`ripstop_base::text::read_text`].
+///
+/// # Errors
+/// The file cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    ripstop_base::text::read_text(File::open(path)?)
+}
 
 /// Why a file was not written.
 #[derive(Debug)]

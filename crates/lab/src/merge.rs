@@ -98,7 +98,7 @@ struct ResultHead {
 
 /// Calls `add` for each result in a text file.
 fn each_of_text(path: &Path, add: &mut dyn FnMut(&CellKey, &str, &str) -> LabResult<()>) -> LabResult<()> {
-    let text = std::fs::read_to_string(path).map_err(|error| LabError::work(path.display(), error))?;
+    let text = crate::files::read_text(path).map_err(|error| LabError::work(path.display(), error))?;
     let mut found = 0;
     for result in serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>() {
         found += 1;

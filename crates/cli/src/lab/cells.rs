@@ -4,6 +4,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::run_cells::{RunStyle, run_missing};
+use ripstop_base::text::read_text;
 use ripstop_lab::cell::{CellText, SIMULATOR};
 use ripstop_lab::experiment::pick_cells;
 use ripstop_lab::papers::find_study;
@@ -84,9 +85,8 @@ pub(super) fn run_cell(flags: &CellFlags) -> Outcome<()> {
     if flags.threads == Some(0) {
         return Err(Failure::flag("--threads", "0 threads run nothing; write at least 1"));
     }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text);
-    read.map_err(|error| Failure::work("standard input", error))?;
+    let text = read_text(std::io::stdin().lock().take(MOST_BYTES));
+    let text = text.map_err(|error| Failure::work("standard input", error))?;
     let cell = CellText::parse(&text)?.cell(flags.any_simulator)?;
     let threads = flags.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let store = ResultStore::in_memory()?;

@@ -57,7 +57,7 @@ pub(super) fn run(flags: &FigureFlags) -> Outcome<()> {
 
 fn of_result(flags: &FigureFlags) -> Outcome<Vec<(String, FigureChart)>> {
     let path = Path::new(&flags.what);
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::work(path.display(), error))?;
+    let text = files::read_text(path).map_err(|error| Failure::work(path.display(), error))?;
     let wrong = |problem: String| Failure::Config(format!("{}: {problem}", path.display()));
     let result = read_result(&text).map_err(|error| wrong(error.to_string()))?;
     let chart = series_chart(&result, flags.y).map_err(wrong)?;

@@ -113,7 +113,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 
 fn read_results(path: &Path) -> Outcome<CampaignResults> {
     let wrong = |problem: String| Failure::flag("--from", format!("{}: {problem}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = files::read_text(path).map_err(|error| wrong(error.to_string()))?;
     toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))
 }
 

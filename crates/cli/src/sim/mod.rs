@@ -9,6 +9,7 @@ use crate::failure::{Failure, Outcome, WrongFlag};
 use clap::Subcommand;
 use flags::{MeasureFlags, PresetCommand, PresetFlags};
 use ripstop_lab::expect::check_scenario;
+use ripstop_lab::files::read_text;
 use ripstop_lab::preset::{Preset, measured, parameter_of_run};
 use ripstop_sim::scenario::{Scenario, ScenarioError};
 use std::path::{Path, PathBuf};
@@ -164,11 +165,11 @@ fn wrong(error: ScenarioError) -> Failure {
 }
 
 fn read(path: &Path) -> Outcome<Scenario> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::work(path.display(), error))?;
+    let text = read_text(path).map_err(|error| Failure::work(path.display(), error))?;
     // A file that the scenario names is beside the scenario.
     let beside = |file: &str| {
         let file = path.parent().unwrap_or(std::path::Path::new("")).join(file);
-        std::fs::read_to_string(&file).map_err(|error| format!("cannot read the file: {error}"))
+        read_text(&file).map_err(|error| format!("cannot read the file: {error}"))
     };
     Scenario::parse_with(&text, beside).map_err(|error| Failure::Config(format!("{}:{error}", path.display())))
 }

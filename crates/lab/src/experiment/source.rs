@@ -2,6 +2,7 @@
 
 use crate::error::{LabError, LabResult};
 use ripstop_base::Place;
+use ripstop_base::text::read_text;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
@@ -29,10 +30,9 @@ impl SourceText {
     /// The file cannot be read, is not UTF-8, or is too long. The message has the file's name.
     pub fn read(path: &Path) -> LabResult<SourceText> {
         let failed = |error: std::io::Error| LabError::work(path.display(), error);
-        let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
-        let length = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)? as u64;
-        if length > MOST_BYTES {
+        let text = read_text(file.take(MOST_BYTES + 1)).map_err(failed)?;
+        if text.len() as u64 > MOST_BYTES {
             return Err(LabError::work(
                 path.display(),
                 format!("is longer than {MOST_BYTES} bytes, the limit for an experiment"),

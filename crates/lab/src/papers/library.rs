@@ -224,14 +224,14 @@ fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
         let toml = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "toml");
         for file in entries(folder)?.iter().filter(toml) {
             let path = file.strip_prefix(directory).unwrap_or(file).display().to_string();
-            texts.push(PaperFile { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
+            texts.push(PaperFile { path, text: crate::files::read_text(file).map_err(failed(file))? });
         }
         let results = folder.join("results");
         let json = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "json");
         let written = if results.is_dir() { entries(&results)? } else { Vec::new() };
         for file in written.iter().filter(json) {
             let path = file.strip_prefix(directory).unwrap_or(file).display().to_string();
-            texts.push(PaperFile { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
+            texts.push(PaperFile { path, text: crate::files::read_text(file).map_err(failed(file))? });
         }
     }
     if texts.is_empty() {
