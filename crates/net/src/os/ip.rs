@@ -1,6 +1,6 @@
 //! The `ip` command of iproute2, for settings that are rarely changed: routes, further addresses, rules.
 
-use super::netns::{Namespace, NetnsError};
+use super::netns::{Namespace, NetnsError, in_namespace};
 use std::io;
 use std::process::Command;
 
@@ -22,7 +22,7 @@ pub enum IpError {
         source: io::Error,
     },
     /// The command reported an error.
-    #[error("`{command}` in namespace {namespace} failed: {words}")]
+    #[error("`{command}`{} failed: {words}", in_namespace(.namespace))]
     Failed {
         /// The whole command line.
         command: String,

@@ -134,6 +134,14 @@ pub fn in_user_namespace(command: &mut Command) -> &mut Command {
     }
 }
 
+/// The name of [`Namespace::current`].
+const CURRENT: &str = "current";
+
+/// The words " in namespace NAME" of a message. The namespace of the program itself is not mentioned.
+pub(super) fn in_namespace(name: &str) -> String {
+    if name == CURRENT { String::new() } else { format!(" in namespace {name}") }
+}
+
 /// A network namespace. Clones are handles of the same namespace.
 #[derive(Clone, Debug)]
 pub struct Namespace {
@@ -161,7 +169,7 @@ impl Namespace {
     ///
     /// # Errors /proc is not mounted.
     pub fn current() -> Result<Namespace, NetnsError> {
-        Ok(Namespace { file: Arc::new(current_file()?.into()), name: "current".into() })
+        Ok(Namespace { file: Arc::new(current_file()?.into()), name: CURRENT.into() })
     }
 
     /// The namespace that a user names: `pid:NUMBER`, a path (any text with a `/`), or a name known to `ip

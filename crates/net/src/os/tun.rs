@@ -1,9 +1,10 @@
 //! TUN devices: they bring IP packets into a namespace and out of it.
 
 use super::netlink::{Change, Netlink};
-use super::netns::{Namespace, NetnsError};
+use super::netns::{Namespace, NetnsError, in_namespace};
 use super::offload::{self, split::split};
 use ipnet::IpNet;
+use nix::net::if_::if_nametoindex;
 use nix::sys::uio::writev;
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek};
@@ -69,8 +70,39 @@ pub enum TunError {
         /// What is wrong and what would be right.
         problem: String,
     },
+    /// Another device has the name.
+    #[error(
+        "TUN device `{device}`: another network device has this name; `ip link show {device}` shows it. Write another \
+         `name` in [interface], or remove the device with `ip link del {device}`"
+    )]
+    NameTaken {
+        /// The device's name.
+        device: String,
+    },
+    /// Another program moves the packets of a TUN device with this name.
+    #[error(
+        "TUN device `{device}`: another program uses it, perhaps another `ripstop up`; stop that program, or write another \
+         `name` in [interface]"
+    )]
+    InUse {
+        /// The device's name.
+        device: String,
+    },
+    /// The kernel takes no IPv6 address.
+    #[error(
+        "TUN device `{device}`: IPv6 is switched off here, so the address {address} cannot be set. Switch IPv6 on with \
+         `sysctl -w net.ipv6.conf.all.disable_ipv6=0` (in a container: start it with `--sysctl \
+         net.ipv6.conf.all.disable_ipv6=0`; a kernel without IPv6 was started with `ipv6.disable=1`), or remove the IPv6 \
+         addresses from `address` and `allowed-ips`"
+    )]
+    Ipv6Off {
+        /// The device's name.
+        device: String,
+        /// The first IPv6 address of the device.
+        address: IpNet,
+    },
     /// The system refused one step.
-    #[error("TUN device `{device}` in namespace {namespace}: {what}: {source}")]
+    #[error("TUN device `{device}`{}: {what}: {source}", in_namespace(.namespace))]
     System {
         /// The device's name, or `tun` where the kernel would choose.
         device: String,
@@ -126,8 +158,21 @@ impl Tun {
             source,
         };
         namespace.run(|| {
-            open_here(config).map_err(|(what, source)| match source.kind() {
-                io::ErrorKind::PermissionDenied if what == CREATE_STEP => TunError::NotAllowed { source },
+            let is_taken = config.name.as_deref().is_some_and(|name| if_nametoindex(name).is_ok());
+            let first_v6 = config.addresses.iter().copied().find(|address| matches!(address, IpNet::V6(_)));
+            let device = || config.shown_name().to_owned();
+            open_here(config).map_err(|(what, source)| match source.raw_os_error() {
+                Some(libc::EINVAL | libc::EEXIST) if what == CREATE_STEP && is_taken => {
+                    TunError::NameTaken { device: device() }
+                }
+                Some(libc::EBUSY) if what == CREATE_STEP => TunError::InUse { device: device() },
+                Some(libc::EPERM | libc::EACCES) if what == CREATE_STEP => TunError::NotAllowed { source },
+                Some(libc::EACCES | libc::EOPNOTSUPP | libc::EAFNOSUPPORT | libc::EPERM) if what == IPV6_STEP => {
+                    match first_v6 {
+                        Some(address) => TunError::Ipv6Off { device: device(), address },
+                        None => wrong(what, source),
+                    }
+                }
                 _ => wrong(what, source),
             })
         })?
@@ -280,6 +325,8 @@ impl TunConfig {
 
 /// The name of the first step: opening the driver and creating the device.
 const CREATE_STEP: &str = "creating it";
+/// The name of the step that the kernel refuses while IPv6 is switched off.
+const IPV6_STEP: &str = "adding an IPv6 address";
 
 /// Creates the device in the namespace of the calling thread.
 fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
@@ -302,7 +349,7 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     device.enabled(true).map_err(|e| ("bringing it up", e))?;
     for address in &config.addresses {
         if let IpNet::V6(v6) = address {
-            device.add_address_v6(v6.addr(), v6.prefix_len()).map_err(|e| ("adding an IPv6 address", e))?;
+            device.add_address_v6(v6.addr(), v6.prefix_len()).map_err(|e| (IPV6_STEP, e))?;
         }
     }
     let statistics = File::open("/proc/thread-self/net/dev").map_err(|e| ("opening /proc/thread-self/net/dev", e))?;
