@@ -87,7 +87,10 @@ mod tests {
         assert_eq!(decode(b"a\nb\n\xFF"), Err(TextError::NotUtf8 { line: 3 }));
         assert_eq!(read_text(&b"\xEF\xBB\xBFa"[..]).unwrap(), "a");
         let error = read_text(&b"\xFF\xFEa\0"[..]).unwrap_err();
-        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::InvalidData, "the text is UTF-16; save it as UTF-8"));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::InvalidData, "the text is UTF-16; save it as UTF-8")
+        );
     }
 
     #[test]

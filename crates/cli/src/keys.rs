@@ -3,7 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use clap::{Args, Subcommand};
+use ripstop_base::text::read_text;
 use ripstop_net::daemon::{self, DaemonConfig, DaemonConfigError};
+use ripstop_net::os::settings_file::SettingsFile;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
 use serde::Serialize;
 use std::fs::{self, OpenOptions};
@@ -158,11 +160,11 @@ fn write(path: &Path, key: &str) -> Outcome<()> {
 /// The public key for the private key in a key file or in a configuration file.
 fn public_in(file: &Path) -> Outcome<PublicKey> {
     if file == Path::new("-") {
-        let mut text = Zeroizing::new(String::new());
-        io::stdin()
-            .take(MAX_INPUT)
-            .read_to_string(&mut text)
-            .map_err(|error| Failure::work("reading standard input", error))?;
+        let read = read_text(io::stdin().take(MAX_INPUT)).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => Failure::Config(format!("standard input: {error}")),
+            _ => Failure::work("reading standard input", error),
+        });
+        let text = Zeroizing::new(read?);
         let key: PrivateKey =
             text.trim().parse().map_err(|error| Failure::Config(format!("standard input: {error}")))?;
         return Ok(key.public());
@@ -180,5 +182,5 @@ fn public_in(file: &Path) -> Outcome<PublicKey> {
 }
 
 fn has_sections(file: &Path) -> bool {
-    fs::read_to_string(file).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with('[')))
+    SettingsFile::read(file).is_ok_and(|file| file.text.lines().any(|line| line.trim_start().starts_with('[')))
 }

@@ -290,7 +290,8 @@ pub(crate) fn burst(text: &str) -> Result<f64, String> {
 
 /// Reads the file of a rate trace.
 fn rate_trace(file: &str) -> Result<LoadedTrace, String> {
-    let text = ripstop_lab::files::read_text(Path::new(file)).map_err(|error| format!("cannot read the file: {error}"))?;
+    let text =
+        ripstop_lab::files::read_text(Path::new(file)).map_err(|error| format!("cannot read the file: {error}"))?;
     Ok(LoadedTrace { file: file.to_owned(), trace: RateTrace::parse(&text)? })
 }
 

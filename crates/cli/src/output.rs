@@ -5,6 +5,7 @@ pub(crate) use ripstop_base::readable::{bytes, rate, share, time};
 use crate::failure::{Failure, Outcome};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ripstop_base::text::printable;
 use serde::Serialize;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,7 +31,10 @@ pub(crate) fn print(text: &str) -> Outcome<()> {
 /// Prints `text`, such as a warning, as a line on standard error. Unlike `eprintln!`, ends no command: a note that cannot
 /// be written, or that nobody reads for [`LONGEST_WAIT`], is left out.
 pub(crate) fn note(text: impl std::fmt::Display) {
-    write_note(std::io::stderr().as_fd(), &format!("{text}\n"));
+    // A note may repeat a text that a user or a file gave.
+    let text = text.to_string();
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
+    write_note(std::io::stderr().as_fd(), &format!("{}\n", lines.join("\n")));
 }
 
 fn write_note(to: BorrowedFd<'_>, text: &str) {
@@ -65,7 +69,7 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell.into()).into_owned()).collect());
     }
 
     /// The table as text, one line per row.

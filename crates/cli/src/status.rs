@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
 use clap::Args;
+use ripstop_base::text::printable;
 use ripstop_net::daemon::{
     ClassRedundancy, DaemonPeerStatus, DaemonStatus, STATUS_DIRECTORY, SessionStatus, StatusSocket,
 };
@@ -148,12 +149,12 @@ fn table(status: &DaemonStatus) -> String {
     let interface = &status.interface;
     let mut text = format!(
         "{}: port {}, MTU {} B, up {}, CPU {}\npublic key {}\n\n",
-        interface.name,
+        printable(&interface.name),
         interface.port,
         interface.mtu_bytes,
         age(interface.uptime_s),
         output::time(interface.cpu_s),
-        interface.public_key
+        printable(&interface.public_key)
     );
     let mut table = Table::titled([
         "peer",
@@ -222,7 +223,7 @@ fn row(peer: &DaemonPeerStatus) -> Vec<String> {
         state(peer).to_owned(),
         or_dash(peer.connected_s, age),
         or_dash(peer.last_heard_s, age),
-        or_dash(peer.endpoint.clone(), |endpoint| endpoint),
+        endpoint(peer),
         of(|s| output::time(s.srtt_s)),
         or_dash(session, |_| output::rate(peer.sending_bps)),
         or_dash(session, |_| output::rate(peer.receiving_bps)),
@@ -238,6 +239,15 @@ fn row(peer: &DaemonPeerStatus) -> Vec<String> {
     ]
 }
 
+/// The peer's address. Before an address is known, this is the name in the configuration.
+fn endpoint(peer: &DaemonPeerStatus) -> String {
+    match (&peer.endpoint, &peer.configured_endpoint) {
+        (Some(address), _) => address.clone(),
+        (None, Some(name)) => format!("{name} (not resolved)"),
+        (None, None) => or_dash(None::<()>, |()| String::new()),
+    }
+}
+
 /// Why each session has its redundancy. Empty without a session.
 fn redundancy(status: &DaemonStatus) -> String {
     let mut table =
@@ -246,11 +256,12 @@ fn redundancy(status: &DaemonStatus) -> String {
     for peer in &status.peers {
         let Some(redundancy) = peer.session.as_ref().map(|session| &session.redundancy) else { continue };
         let (to, from) = (&redundancy.to_peer, &redundancy.from_peer);
-        for (name, class) in [("interactive", &to.interactive), ("bulk", &to.bulk)] {
-            table.row(class_row(&peer.name, name, class));
-            words.push_str(&format!("to {}, {name}: {}\n", peer.name, class.explanation));
+        let name = printable(&peer.name);
+        for (class_name, class) in [("interactive", &to.interactive), ("bulk", &to.bulk)] {
+            table.row(class_row(&peer.name, class_name, class));
+            words.push_str(&format!("to {name}, {class_name}: {}\n", class.explanation));
         }
-        words.push_str(&format!("from {}: {}\n", peer.name, from.explanation));
+        words.push_str(&format!("from {name}: {}\n", from.explanation));
     }
     match words.is_empty() {
         true => String::new(),

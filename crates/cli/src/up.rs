@@ -5,7 +5,7 @@ use crate::output;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use nix::sys::signal::Signal;
-use ripstop_net::daemon::{Daemon, DaemonConfig, limit_wait};
+use ripstop_net::daemon::{Daemon, DaemonConfig, InsecureFile, limit_wait};
 use ripstop_net::log::Log;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ pub(crate) struct Flags {
     /// The configuration file, in TOML. docs/operators/example.toml shows every field
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
-    /// Check the configuration and exit
+    /// Check the configuration and exit. Does not look at the network and at the rights of this user
     #[arg(long)]
     check: bool,
-    /// Start although other users have access to a file with a secret key
+    /// Start although other users have access to a file with a secret key, or may change the configuration
     #[arg(long)]
     allow_insecure_key: bool,
     /// How much to log
@@ -72,6 +72,7 @@ enum Level {
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let config = load(flags)?;
     if flags.check {
+        config.check_host(&flags.config)?;
         return check(flags, &config);
     }
     limit_wait();
@@ -128,12 +129,10 @@ fn reload(flags: &Flags, daemon: &mut Daemon) {
     }
 }
 
-/// Reads the configuration. Refuses secret keys to which other users have access, unless a flag allows them.
+/// Reads the configuration. Refuses files to which other users have access, unless a flag allows them.
 fn load(flags: &Flags) -> Outcome<DaemonConfig> {
     let mut config = DaemonConfig::load(&flags.config)?;
-    for path in config.exposed_keys.drain(..) {
-        let shown = path.display();
-        let problem = format!("{shown} holds a secret key, and other users have access to it; run `chmod 600 {shown}`");
+    for InsecureFile { problem, .. } in config.insecure_files.drain(..) {
         if !flags.allow_insecure_key {
             return Err(Failure::Config(format!("{problem}. --allow-insecure-key starts the tunnel nevertheless")));
         }

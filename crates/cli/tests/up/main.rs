@@ -1,6 +1,7 @@
 //! Tests of `ripstop up`: two daemons in two namespaces, from the first key to the end of the session, and after
 //! a kill. Every wait is for a condition and has a limit.
 
+mod check;
 #[path = "../common/mod.rs"]
 mod common;
 mod early_acks;

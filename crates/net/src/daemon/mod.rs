@@ -29,8 +29,8 @@ mod status;
 mod status_server;
 
 pub use config::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings, STATUS_DIRECTORY,
-    StatusSocket, read_key,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, InsecureFile, Listen, PeerSettings,
+    STATUS_DIRECTORY, StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
 pub use redundancy::{ClassRedundancy, RedundancyFromPeer, RedundancyStatus, RedundancyToPeer};
@@ -171,7 +171,7 @@ impl Daemon {
         // the status server and the thread.
         let namespace = Namespace::current()?;
         let (packet_loop, mut keeper) = PacketLoop::new(config, &namespace, shared.clone())?;
-        let listeners = status_server::open(config, owner)?;
+        let listeners = status_server::open_sockets(config, owner)?;
         prepared()?;
         let status_server = StatusServer::start(listeners, shared.clone())?;
         keeper.start().map_err(DaemonError::system("starting a thread"))?;

@@ -144,12 +144,16 @@ impl PacketLoop {
         namespace: &Namespace,
         shared: Arc<Shared>,
     ) -> Result<(PacketLoop, Keeper), DaemonError> {
-        let mut udp = match config.listen {
-            Listen::Everywhere(port) => Udp::bind_any(port).map_err(DaemonError::system(format!(
+        let mut udp = match &config.listen {
+            Listen::Everywhere(port) => Udp::bind_any(*port).map_err(DaemonError::system(format!(
                 "listening on UDP port {port} (to use another port, set `port` in [interface])"
             )))?,
             Listen::At(address) => {
-                Udp::bind(address).map_err(DaemonError::system(format!("listening on UDP {address}")))?
+                let what = format!(
+                    "listening on UDP {address} (`listen` in [interface]: the address must be one of this host's; `port` alone \
+                     listens on all of them)"
+                );
+                address.resolve().and_then(Udp::bind).map_err(DaemonError::system(what))?
             }
         };
         let mtu = device_mtu(config, config.tunnel.inner_mtu());

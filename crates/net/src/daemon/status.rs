@@ -6,6 +6,7 @@
 
 use super::redundancy::RedundancyStatus;
 use crate::os::udp::{Udp, UdpCounters};
+use crate::os::zoned::ZonedAddress;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::inner::early_acks::EarlyAckCounts;
 use ripstop_proto::secure::{Rejected, SecureCounters};
@@ -167,6 +168,9 @@ pub struct DaemonPeerStatus {
     pub public_key: String,
     /// The peer's address; null while it is not known.
     pub endpoint: Option<String>,
+    /// The endpoint in the configuration; null for a peer without one.
+    #[serde(default)]
+    pub configured_endpoint: Option<String>,
     /// Whether there is a session that the peer has not closed, and the peer is not unreachable.
     pub connected: bool,
     /// Age of the session; null while `connected` is false.
@@ -374,7 +378,7 @@ const LEAST_SOURCES: u64 = 200;
 impl DaemonPeerStatus {
     /// Copies what the endpoint knows about the peer.
     pub(super) fn take(&mut self, peer: &EndpointPeer) {
-        self.endpoint = peer.endpoint.map(|address| address.to_string());
+        self.endpoint = peer.endpoint.map(|address| ZonedAddress::from(address).to_string());
         self.sessions = peer.sessions;
         self.mtu_bytes = peer.inner_mtu;
         self.waiting = peer.waiting as u64;

@@ -56,7 +56,7 @@ pub(super) struct Listeners {
 ///
 /// # Errors
 /// A socket could not be opened, and the configuration names it.
-pub(super) fn open(config: &DaemonConfig, owner: Option<&User>) -> Result<Listeners, DaemonError> {
+pub(super) fn open_sockets(config: &DaemonConfig, owner: Option<&User>) -> Result<Listeners, DaemonError> {
     let status = match &config.status {
         None => None,
         Some(StatusSocket::At(path)) => {
@@ -75,9 +75,9 @@ pub(super) fn open(config: &DaemonConfig, owner: Option<&User>) -> Result<Listen
             }
         }
     };
-    let metrics = config.metrics.map(|address| {
+    let metrics = config.metrics.as_ref().map(|address| {
         let what = format!("listening for metrics on TCP {address}");
-        let listener = TcpListener::bind(address);
+        let listener = address.resolve().and_then(TcpListener::bind);
         let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
         listener.map_err(DaemonError::system(what))
     });

@@ -1,7 +1,7 @@
 //! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN
 //! devices ([`tun`]) with large segments ([`offload`]), UDP in batches ([`udp`]), counters of TCP connections ([`tcp`]),
-//! real-time threads ([`priority`]), capabilities ([`privileges`]), links, addresses and routes through rtnetlink
-//! ([`netlink`]), and the command `ip` ([`ip`]).
+//! real-time threads ([`priority`]), capabilities ([`privileges`]), files with settings ([`settings_file`]), addresses with
+//! zones ([`zoned`]), links, addresses and routes through rtnetlink ([`netlink`]), and the command `ip` ([`ip`]).
 
 pub mod clock;
 pub mod ip;
@@ -10,6 +10,8 @@ pub mod netns;
 pub mod offload;
 pub mod priority;
 pub mod privileges;
+pub mod settings_file;
 pub mod tcp;
 pub mod tun;
 pub mod udp;
+pub mod zoned;

@@ -137,7 +137,7 @@ impl Side<'_> {
                 name: "peer".to_owned(),
             }],
             warnings: Vec::new(),
-            exposed_keys: Vec::new(),
+            insecure_files: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! duration.
 
 mod alerts;
+mod check;
 mod codes;
 #[path = "../common/mod.rs"]
 mod common;

@@ -39,7 +39,7 @@ pub(super) struct Interface {
     pub(super) memory: Option<Spanned<Word>>,
     pub(super) work: Option<Spanned<Word>>,
     pub(super) metrics: Option<Spanned<String>>,
-    pub(super) user: Option<String>,
+    pub(super) user: Option<Spanned<String>>,
     pub(super) status: Option<Spanned<String>>,
 }
 

@@ -1,18 +1,25 @@
 //! The daemon's configuration ([`DaemonConfig`]), and how the configuration is read from a file.
 
+mod addresses;
 mod code;
 mod file;
+mod host;
+mod peers;
 mod read;
+mod security;
 #[cfg(test)]
 mod tests;
 mod wireguard;
 
+use crate::os::settings_file::SettingsFile;
+use crate::os::zoned::ZonedAddress;
 use ipnet::IpNet;
+use ripstop_base::text::printable;
 use ripstop_proto::endpoint::{Acks, IpPrefix};
 use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -49,7 +56,7 @@ pub struct DaemonConfig {
     /// ([`EndpointConfig::work_per_second`](ripstop_proto::endpoint::EndpointConfig::work_per_second)).
     pub work_per_second: u64,
     /// The TCP address at which metrics are served over HTTP; None: metrics are not served.
-    pub metrics: Option<SocketAddr>,
+    pub metrics: Option<ZonedAddress>,
     /// The user to which the daemon changes after its start; None: the user who started it.
     pub user: Option<String>,
     /// The status socket; None: there is no status socket.
@@ -58,18 +65,27 @@ pub struct DaemonConfig {
     pub peers: Vec<PeerSettings>,
     /// Warnings about settings that are allowed but may not be intended.
     pub warnings: Vec<String>,
-    /// The files with secret keys to which other users have access. The caller decides whether to
-    /// refuse such files.
-    pub exposed_keys: Vec<PathBuf>,
+    /// The files that other users may change, and the files with secret keys to which other users have access. The
+    /// caller decides whether to refuse such files.
+    pub insecure_files: Vec<InsecureFile>,
+}
+
+/// A file that the daemon should not trust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InsecureFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// A sentence that names the file, the problem and the remedy.
+    pub problem: String,
 }
 
 /// The UDP address to listen on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// This port on every address of the host; 0 lets the kernel choose.
     Everywhere(u16),
     /// This address and port.
-    At(SocketAddr),
+    At(ZonedAddress),
 }
 
 /// The Unix socket at which the daemon reports its status.
@@ -103,7 +119,7 @@ pub struct PeerSettings {
 /// A host by name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
-    /// Name or address, without brackets.
+    /// Name or address, without brackets. A link-local address has its zone: `fe80::a%eth0`.
     pub host: String,
     /// UDP port.
     pub port: u16,
@@ -141,7 +157,18 @@ impl DaemonConfig {
     /// # Errors
     /// The file cannot be read, or its content is not valid. See [`DaemonConfigError`].
     pub fn load(path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
-        DaemonConfig::parse(&read::text_of(path)?, path)
+        let file = SettingsFile::read(path).map_err(|problem| DaemonConfigError::file(path, &problem))?;
+        read::read(&file.text, path, Some(&file))
+    }
+
+    /// Checks what the configuration at `path` wants of this host: the user, and the directory of the status socket. The
+    /// network is not looked at: neither addresses, ports and devices nor the rights of this user. A daemon that starts
+    /// does without this check: it meets the same problems, and they may be gone when it is started again.
+    ///
+    /// # Errors
+    /// The setting that this host does not meet.
+    pub fn check_host(&self, path: &Path) -> Result<(), DaemonConfigError> {
+        host::check(self, path)
     }
 
     /// Reads `text` as the content of the file at `path`.
@@ -149,7 +176,7 @@ impl DaemonConfig {
     /// # Errors
     /// The content is not valid, or the file of the private key cannot be used.
     pub fn parse(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
-        read::read(text, path)
+        read::read(text, path, None)
     }
 
     /// The public key of this host.
@@ -163,11 +190,27 @@ impl DaemonConfig {
 /// # Errors
 /// The file cannot be read or holds no key. The message does not repeat the file's content.
 pub fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, DaemonConfigError> {
-    let text = read::text_of(path)?;
-    text.trim().parse().map_err(|error: KeyError| DaemonConfigError::File {
-        path: path.display().to_string(),
-        problem: error.to_string(),
-    })
+    key_file(path).map(|(key, _)| key)
+}
+
+fn key_file<K: FromStr<Err = KeyError>>(path: &Path) -> Result<(K, SettingsFile), DaemonConfigError> {
+    let file = SettingsFile::read(path).map_err(|problem| DaemonConfigError::file(path, &problem))?;
+    let key = file.text.trim().parse();
+    key.map(|key| (key, file)).map_err(|error: KeyError| DaemonConfigError::file(path, &error.to_string()))
+}
+
+impl DaemonConfigError {
+    /// An error of the whole file. Control characters are escaped, because the message is printed.
+    fn file(path: &Path, problem: &str) -> DaemonConfigError {
+        let path = printable(&path.display().to_string()).into_owned();
+        DaemonConfigError::File { path, problem: printable(problem).into_owned() }
+    }
+
+    /// An error of the content. Control characters are escaped, because the message may repeat a text of the file.
+    fn content(path: &Path, line: usize, column: usize, problem: &str) -> DaemonConfigError {
+        let path = printable(&path.display().to_string()).into_owned();
+        DaemonConfigError::Content { path, line, column, problem: printable(problem).into_owned() }
+    }
 }
 
 impl StatusSocket {
@@ -185,12 +228,22 @@ impl StatusSocket {
 }
 
 impl HostPort {
-    /// The address; None if the host is a name that must be resolved.
+    /// The address; None if the host is a name that must be resolved, or if no device has the name of the zone yet.
     pub fn address(&self) -> Option<SocketAddr> {
-        Some(SocketAddr::new(self.host.parse().ok()?, self.port))
+        self.to_string().parse::<ZonedAddress>().ok()?.resolve().ok()
     }
 
-    /// Reads `host:port`, `1.2.3.4:5182` or `[fd00::1]:5182`; None for any other form.
+    /// The address without its zone and port; None if the host is a name.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.host.split('%').next()?.parse().ok()
+    }
+
+    /// The zone of a link-local address.
+    pub fn zone(&self) -> Option<&str> {
+        self.host.split_once('%').map(|(_, zone)| zone)
+    }
+
+    /// Reads `host:port`, `1.2.3.4:5182`, `[fd00::1]:5182` or `[fe80::a%eth0]:5182`; None for any other form.
     pub fn parse(text: &str) -> Option<HostPort> {
         let (host, port) = text.trim().rsplit_once(':')?;
         let port = port.parse().ok().filter(|port| *port != 0)?;
@@ -199,7 +252,15 @@ impl HostPort {
             None => host,
         };
         let named = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-        let is_v6 = host.parse::<std::net::Ipv6Addr>().is_ok() && text.trim().starts_with('[');
+        // The system's resolver takes `10.1` and `10.0.0.300` for addresses, or asks the name server in vain.
+        let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+        let is_number = !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
+        let named = named && (!is_number || host.parse::<IpAddr>().is_ok());
+        let is_v6 = text.trim().starts_with('[')
+            && match host.contains('%') {
+                true => text.parse::<ZonedAddress>().is_ok(),
+                false => host.parse::<std::net::Ipv6Addr>().is_ok(),
+            };
         (named || is_v6).then(|| HostPort { host: host.to_owned(), port })
     }
 }

@@ -1,32 +1,33 @@
 //! From TOML to [`DaemonConfig`]. An error in the content names its line and column. An error of
 //! the file itself, such as a missing file, names only the path.
 
-use super::file::{Classes, File, Interface, Peer, texts};
+use super::addresses;
+use super::file::{Classes, File, Interface, texts};
+use super::security;
 use super::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings, StatusSocket,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, Listen, PeerSettings, StatusSocket,
 };
+use crate::os::settings_file::SettingsFile;
 use ipnet::IpNet;
+use ripstop_base::text::is_control;
 use ripstop_base::{Bytes, Place, Span};
-use ripstop_proto::endpoint::{EndpointConfig, IpPrefix};
-use ripstop_proto::secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
+use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::secure::{KeyError, PrivateKey};
 use ripstop_proto::session::tunnel::{ClassHints, ClassRule, Hint, TunnelConfig};
-use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use toml::Spanned;
-use zeroize::Zeroizing;
 
 /// The smallest inner MTU that is allowed: 576 bytes, the datagram size that every IPv4 host accepts (RFC 791). The
 /// inner MTU is the size of the largest packet that the tunnel carries.
 const MIN_INNER_MTU: u32 = 576;
-/// The largest file that is read, in bytes: a configuration or a private key. The limit guards against a wrong path: a
-/// real configuration has a few kilobytes.
-const MAX_FILE: u64 = 1 << 20;
 
+/// The longest path of a socket, in bytes: the room in a socket's address, less the byte that ends the path (unix(7)).
+const LONGEST_SOCKET_PATH: usize = 107;
 /// The smallest budget of memory, bytes. A session without traffic holds less than 100 kB, and a session at 20 Mbit/s
 /// and 100 ms about 2 MB. Half the value shrinks the sessions of ten such peers. Double the value excludes small devices.
 const LEAST_MEMORY: u64 = 16_000_000;
@@ -36,41 +37,14 @@ const LEAST_WORK: u64 = 10_000_000;
 /// The largest budget of memory and of work, bytes. Half and double the value change nothing: no host has as much.
 const MOST_BUDGET: u64 = 1_000_000_000_000;
 
-/// The content of a file. More than [`MAX_FILE`] bytes are an error.
-pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigError> {
-    use std::io::Read;
-    let wrong = |problem: String| DaemonConfigError::File { path: path.display().to_string(), problem };
-    let file = std::fs::File::open(path).map_err(|error| {
-        wrong(match error.kind() {
-            std::io::ErrorKind::NotFound => "No such file; check the path".to_owned(),
-            std::io::ErrorKind::PermissionDenied => {
-                "this user may not read the file; run the command as the file's owner or as root".to_owned()
-            }
-            _ => error.to_string(),
-        })
-    })?;
-    let mut text = Zeroizing::new(String::new());
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(wrong(format!(
-            "the file has more than {MAX_FILE} bytes; name a file with a configuration or a private key"
-        )));
-    }
-    Ok(text)
-}
-
-/// Whether users other than the owner have any access to the file.
-fn is_exposed(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0)
-}
-
-/// Reads the whole configuration.
-pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
-    let mut reader = Reader { text, path, warnings: Vec::new(), exposed_keys: Vec::new() };
+/// Reads the whole configuration: the text of the file at `path`. If the text was read from the file, `file` says who may
+/// change it.
+pub(super) fn read(text: &str, path: &Path, file: Option<&SettingsFile>) -> Result<DaemonConfig, DaemonConfigError> {
+    let mut reader = Reader { text, path, warnings: Vec::new(), has_key: false, key_files: Vec::new() };
     if let Some((at, problem)) = super::wireguard::recognise(text) {
         return Err(reader.at(at..at, problem));
     }
-    let file: File = toml::from_str(text).map_err(|error| {
+    let sections: File = toml::from_str(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
         let hint = match reader.line_of(&at).trim_start().starts_with("[peer]") {
             true => ": a peer's section begins with [[peer]], in two brackets",
@@ -78,26 +52,34 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         };
         reader.at(at, format_args!("{}{hint}", error.message().trim_end()))
     })?;
-    let Some(interface) = &file.interface else {
+    let Some(interface) = &sections.interface else {
         return Err(reader.at(0..0, "the section [interface] is missing"));
     };
     let (at, interface) = (interface.span(), interface.get_ref());
     let private = reader.private_key(at.clone(), interface)?;
+    let listen = reader.listen(interface)?;
     let addresses = reader.addresses(at.clone(), &texts(interface.address.as_ref()))?;
     let name = reader.name(interface.name.as_ref())?;
-    let peers = reader.peers(&file.peer, &private.public(), &addresses)?;
+    let peers = reader.peers(&sections.peer, &private.public(), &addresses)?;
+    reader.check_listen(interface, &listen, &addresses, &peers)?;
     // The IP and UDP headers of a datagram have 48 bytes with IPv6 and 28 bytes with IPv4.
-    let over_v6 = peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address()).any(|a| a.is_ipv6());
+    let over_v6 = peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip()).any(|ip| ip.is_ipv6());
     let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 })?;
     let status = match &interface.status {
-        Some(path) => StatusSocket::At(reader.beside(path.get_ref())),
+        Some(path) => StatusSocket::At(reader.status(path)?),
         None => StatusSocket::Default(StatusSocket::default_path(&name)),
     };
     let defaults = EndpointConfig::default();
+    let user = reader.optional("user", interface.user.as_ref(), user)?;
+    let has_key = reader.has_key;
+    let own = file.map(|file| security::FileToJudge { path, file, has_key });
+    let keys = reader.key_files.iter().map(|(path, file)| security::FileToJudge { path, file, has_key: true });
+    let (insecure_files, loose) = security::judge(own.into_iter().chain(keys), user.as_deref());
+    reader.warnings.extend(loose);
     Ok(DaemonConfig {
         private,
         addresses,
-        listen: reader.listen(interface)?,
+        listen,
         name,
         tunnel,
         acks: reader.optional("acks", interface.acks.as_ref(), str::parse)?.unwrap_or_default(),
@@ -107,29 +89,31 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
         work_per_second: reader
             .optional("work", interface.work.as_ref(), |text| budget(text, LEAST_WORK, " per second"))?
             .unwrap_or(defaults.work_per_second),
-        metrics: reader.optional("metrics", interface.metrics.as_ref(), |text| {
-            text.parse().map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
-        })?,
-        user: interface.user.clone(),
+        metrics: reader
+            .optional("metrics", interface.metrics.as_ref(), |text| addresses::to_listen(text, "\"127.0.0.1:9482\""))?,
+        user,
         status: Some(status),
         peers,
         warnings: reader.warnings,
-        exposed_keys: reader.exposed_keys,
+        insecure_files,
     })
 }
 
-struct Reader<'a> {
+/// What the reading of a configuration has found so far.
+pub(super) struct Reader<'a> {
     text: &'a str,
     path: &'a Path,
     warnings: Vec<String>,
-    exposed_keys: Vec<PathBuf>,
+    /// Whether the configuration itself holds a secret key.
+    has_key: bool,
+    /// The files with secret keys.
+    key_files: Vec<(PathBuf, SettingsFile)>,
 }
 
 impl Reader<'_> {
-    fn at(&self, span: Range<usize>, problem: impl fmt::Display) -> DaemonConfigError {
+    pub(super) fn at(&self, span: Range<usize>, problem: impl fmt::Display) -> DaemonConfigError {
         let Place { line, column } = Place::of(self.text, span.start);
-        let path = self.path.display().to_string();
-        DaemonConfigError::Content { path, line, column, problem: problem.to_string() }
+        DaemonConfigError::content(self.path, line, column, &problem.to_string())
     }
 
     /// The line in which a span begins.
@@ -139,12 +123,12 @@ impl Reader<'_> {
         self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default()
     }
 
-    fn wrong<T>(&self, field: &str, value: &Spanned<T>, problem: impl fmt::Display) -> DaemonConfigError {
+    pub(super) fn wrong<T>(&self, field: &str, value: &Spanned<T>, problem: impl fmt::Display) -> DaemonConfigError {
         self.at(value.span(), format_args!("{field}: {problem}"))
     }
 
     /// Reads an optional value with the function `read`. An error names the field and its place.
-    fn optional<T, V: AsRef<str>>(
+    pub(super) fn optional<T, V: AsRef<str>>(
         &self,
         field: &str,
         value: Option<&Spanned<V>>,
@@ -155,7 +139,7 @@ impl Reader<'_> {
     }
 
     /// Resolves a path that is written in the file. A relative path starts at the file's directory.
-    fn beside(&self, path: &str) -> std::path::PathBuf {
+    fn beside(&self, path: &str) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
@@ -172,32 +156,30 @@ impl Reader<'_> {
 
     /// Reads a secret key, which the setting `field` gives, or a file that the setting `field`-file
     /// names. Notes the file with the key if other users have access to it.
-    fn key<K: FromStr<Err = KeyError>>(
+    pub(super) fn key<K: FromStr<Err = KeyError>>(
         &mut self,
         field: &str,
         key: Option<&Spanned<String>>,
         file: Option<&Spanned<String>>,
     ) -> Result<Option<K>, DaemonConfigError> {
-        let (key, path) = match (key, file) {
-            (None, None) => return Ok(None),
+        match (key, file) {
+            (None, None) => Ok(None),
             (Some(key), None) => {
-                let read = key.get_ref().parse().map_err(|error| self.wrong(field, key, error))?;
-                (read, self.path.to_owned())
+                self.has_key = true;
+                key.get_ref().parse().map(Some).map_err(|error| self.wrong(field, key, error))
             }
             (None, Some(file)) => {
                 let path = self.beside(file.get_ref());
                 let field = format!("{field}-file");
-                (super::read_key(&path).map_err(|error| self.wrong(&field, file, error))?, path)
+                let (key, file) = super::key_file(&path).map_err(|error| self.wrong(&field, file, error))?;
+                self.key_files.push((path, file));
+                Ok(Some(key))
             }
             (Some(_), Some(second)) => {
                 let problem = format!("the section has a {field} too; keep one of the two");
-                return Err(self.wrong(&format!("{field}-file"), second, problem));
+                Err(self.wrong(&format!("{field}-file"), second, problem))
             }
-        };
-        if is_exposed(&path) && !self.exposed_keys.contains(&path) {
-            self.exposed_keys.push(path);
         }
-        Ok(Some(key))
     }
 
     fn addresses(&self, at: Range<usize>, list: &[Spanned<String>]) -> Result<Vec<IpNet>, DaemonConfigError> {
@@ -219,9 +201,59 @@ impl Reader<'_> {
             if addresses.iter().any(|a| a.addr() == address.addr()) {
                 return Err(wrong("appears twice"));
             }
+            addresses::check_own(address).map_err(|problem| self.wrong("address", item, problem))?;
             addresses.push(address);
         }
         Ok(addresses)
+    }
+
+    /// Checks what the UDP address has to do with the other settings.
+    fn check_listen(
+        &mut self,
+        interface: &Interface,
+        listen: &Listen,
+        addresses: &[IpNet],
+        peers: &[PeerSettings],
+    ) -> Result<(), DaemonConfigError> {
+        let (Listen::At(at), Some(written)) = (listen, &interface.listen) else { return Ok(()) };
+        if addresses.iter().any(|own| own.addr() == at.ip()) {
+            let problem = "this is the tunnel's own address; write an address of this host outside the tunnel";
+            return Err(self.wrong("listen", written, problem));
+        }
+        // An IPv6 socket at `::` serves IPv4 too.
+        let serves = |ip: IpAddr| at.ip().is_ipv6() == ip.is_ipv6() || at.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        for peer in peers {
+            if let Some(endpoint) =
+                peer.endpoint.as_ref().filter(|endpoint| endpoint.ip().is_some_and(|ip| !serves(ip)))
+            {
+                self.warnings.push(format!(
+                    "listen: a socket at {at} sends no datagram to the peer `{}` at {endpoint}, which has another address \
+                     family; change `endpoint` or `listen`",
+                    peer.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn status(&self, path: &Spanned<String>) -> Result<PathBuf, DaemonConfigError> {
+        let socket = self.beside(path.get_ref());
+        let shown = |problem: String| Err(self.wrong("status", path, problem));
+        let bytes = socket.as_os_str().len();
+        if bytes > LONGEST_SOCKET_PATH {
+            return shown(format!(
+                "the path has {bytes} bytes; a socket's path has at most {LONGEST_SOCKET_PATH}, so write a shorter path"
+            ));
+        }
+        if path.get_ref().ends_with('/') || socket.file_name().is_none() {
+            return shown(
+                "this is a directory; write the path of a socket, for example \"/run/ripstop/rip0.sock\"".to_owned(),
+            );
+        }
+        if path.get_ref().contains('\0') {
+            return shown("a path has no NUL character; write for example \"/run/ripstop/rip0.sock\"".to_owned());
+        }
+        Ok(socket)
     }
 
     fn name(&self, name: Option<&Spanned<String>>) -> Result<String, DaemonConfigError> {
@@ -230,6 +262,11 @@ impl Reader<'_> {
         let fits = (1..=15).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
             && !matches!(text.as_str(), "." | "..");
+        // The kernel has settings of all devices and of new devices under two of these names, and the loopback device.
+        if matches!(text.as_str(), "all" | "default" | "lo") {
+            let problem = format!("the kernel needs the name `{text}` for itself; write for example \"rip0\"");
+            return Err(self.wrong("name", name, problem));
+        }
         if !fits {
             let problem = "a device name has 1 to 15 letters, digits, `-`, `_` or `.`; for example \"rip0\"";
             return Err(self.wrong("name", name, problem));
@@ -243,12 +280,8 @@ impl Reader<'_> {
                 Err(self.wrong("port", port, "the section has a listen address too; keep one of the two"))
             }
             (Some(listen), None) => {
-                let example = "for example \"0.0.0.0:5182\" or \"[::]:5182\"";
-                listen.get_ref().parse().map(Listen::At).map_err(|_| {
-                    let problem = format_args!("`{}` is not an address with a port; write {example}", listen.get_ref())
-                        .to_string();
-                    self.wrong("listen", listen, problem)
-                })
+                let read = addresses::to_listen(listen.get_ref(), "\"0.0.0.0:5182\" or \"[::]:5182\"");
+                read.map(Listen::At).map_err(|problem| self.wrong("listen", listen, problem))
             }
             (None, Some(port)) => port.get_ref().parse().map(Listen::Everywhere).map_err(|_| {
                 let problem = format!("`{}` is not a port; write 0 to 65535, for example 5182", port.get_ref());
@@ -328,100 +361,6 @@ impl Reader<'_> {
         }
         Ok(hints)
     }
-
-    fn peers(
-        &mut self,
-        list: &[Spanned<Peer>],
-        own: &PublicKey,
-        addresses: &[IpNet],
-    ) -> Result<Vec<PeerSettings>, DaemonConfigError> {
-        let mut peers: Vec<PeerSettings> = Vec::new();
-        let mut prefixes: BTreeMap<IpPrefix, String> = BTreeMap::new();
-        for peer in list {
-            let (at, peer) = (peer.span(), peer.get_ref());
-            let Some(key) = &peer.public_key else {
-                let problem = "[[peer]] has no public-key; `ripstop keys show` on the other host prints it";
-                return Err(self.at(at, problem));
-            };
-            let public: PublicKey = key.get_ref().parse().map_err(|error| self.wrong("public-key", key, error))?;
-            if public == *own {
-                return Err(self.wrong(
-                    "public-key",
-                    key,
-                    "this is this host's own key; write the other host's public key",
-                ));
-            }
-            if let Some(twin) = peers.iter().find(|other| other.public == public) {
-                let problem = format!("the peer `{}` has this key already; every peer needs its own key", twin.name);
-                return Err(self.wrong("public-key", key, problem));
-            }
-            let name = peer.name.as_ref().map_or_else(|| public.to_string(), |name| name.get_ref().clone());
-            if let Some(written) = &peer.name
-                && peers.iter().any(|other| other.name == name)
-            {
-                return Err(self.wrong(
-                    "name",
-                    written,
-                    format_args!("two peers are called `{name}`; give each its own name"),
-                ));
-            }
-            let allowed_ips = self.allowed_ips(at, peer, &name, &mut prefixes, addresses)?;
-            let preshared: Option<PresharedKey> =
-                self.key("preshared-key", peer.preshared_key.as_ref(), peer.preshared_key_file.as_ref())?;
-            peers.push(PeerSettings {
-                public,
-                preshared,
-                endpoint: self.optional("endpoint", peer.endpoint.as_ref(), |text| {
-                    HostPort::parse(text).ok_or_else(|| {
-                        format!(
-                            "`{text}` is not a host with a port; write for example \"vpn.example.org:5182\", \
-                             \"192.0.2.1:5182\" or \"[2001:db8::1]:5182\""
-                        )
-                    })
-                })?,
-                allowed_ips,
-                keepalive: self.optional("keepalive", peer.keepalive.as_ref(), |text| {
-                    span(text, Duration::from_secs(1)..=Duration::from_secs(65_535))
-                })?,
-                name,
-            });
-        }
-        Ok(peers)
-    }
-
-    /// Reads the allowed prefixes of the peer `name` and adds them to `prefixes`. `prefixes` maps
-    /// each prefix of the peers read so far to the name of the peer that owns the prefix.
-    fn allowed_ips(
-        &self,
-        at: std::ops::Range<usize>,
-        peer: &Peer,
-        name: &str,
-        prefixes: &mut BTreeMap<IpPrefix, String>,
-        addresses: &[IpNet],
-    ) -> Result<Vec<IpPrefix>, DaemonConfigError> {
-        let list = texts(peer.allowed_ips.as_ref());
-        if list.is_empty() {
-            let problem =
-                "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
-            return Err(self.at(at, problem));
-        }
-        let mut allowed_ips = Vec::new();
-        for item in &list {
-            let prefix: IpPrefix = item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
-            if let Some(owner) = prefixes.insert(prefix, name.to_owned()) {
-                let problem = format!("{prefix} belongs to the peer `{owner}` already; a prefix has only one peer");
-                return Err(self.wrong("allowed-ips", item, problem));
-            }
-            let is_v6 = prefix.address().is_ipv6();
-            if !addresses.iter().any(|address| address.addr().is_ipv6() == is_v6) {
-                let (family, example) = if is_v6 { ("IPv6", "fd77::1/64") } else { ("IPv4", "10.77.0.1/24") };
-                let problem = format!("{prefix}: the interface has no {family} address; add for example \"{example}\"");
-                return Err(self.wrong("allowed-ips", item, problem));
-            }
-            allowed_ips.push(prefix);
-        }
-        Ok(allowed_ips)
-    }
 }
 
 /// Reads a limit on repair bytes per source byte, as a number or in per cent. Unlike a
@@ -433,6 +372,14 @@ fn overhead(text: &str) -> Result<f64, String> {
         _ => Err(format!(
             "`{text}` is not an overhead between 0 and 1000% (repair bytes per source byte); write for example \"100%\" or 0.2"
         )),
+    }
+}
+
+/// Reads the name of a user.
+fn user(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains(|c: char| is_control(c) || c == ':') {
+        true => Err("this is not the name of a user; write for example \"nobody\"".to_owned()),
+        false => Ok(text.to_owned()),
     }
 }
 
@@ -449,7 +396,7 @@ fn budget(text: &str, least: u64, per: &str) -> Result<u64, String> {
     }
 }
 
-fn span(text: &str, range: std::ops::RangeInclusive<Duration>) -> Result<Duration, String> {
+pub(super) fn span(text: &str, range: std::ops::RangeInclusive<Duration>) -> Result<Duration, String> {
     let span = Span::from_str(text).map_err(|error| error.to_string())?;
     if range.contains(&span.duration()) {
         return Ok(span.duration());

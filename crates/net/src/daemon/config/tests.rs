@@ -234,7 +234,8 @@ fn keys_that_other_users_can_read_are_noted() {
         let path = write("a.toml", &text, own);
         write("shared", &key(3).to_base64(), shared);
         let config = DaemonConfig::load(&path).unwrap();
-        let names = config.exposed_keys.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        let names =
+            config.insecure_files.iter().map(|file| file.path.file_name().unwrap().to_str().unwrap().to_owned());
         names.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(

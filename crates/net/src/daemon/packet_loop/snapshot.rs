@@ -57,6 +57,7 @@ impl PacketLoop {
             name: peer.name.clone(),
             public_key: peer.public.to_string(),
             endpoint: None,
+            configured_endpoint: peer.configured.as_ref().map(ToString::to_string),
             connected: connected.is_some(),
             connected_s: connected.map(|since| now.since(since).as_secs_f64()),
             last_heard_s: None,
