@@ -4,13 +4,15 @@
 
 use super::config::{DaemonConfig, StatusSocket};
 use super::{DaemonError, Shared, prometheus};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open, renameat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::unistd::{User, chown};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstat};
+use nix::unistd::{User, fchownat, geteuid, gethostname};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -128,19 +130,41 @@ fn listen(path: &Path, owner: Option<&User>) -> io::Result<UnixListener> {
         _ => {}
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let private = tempfile::Builder::new().prefix(".ripstop-").tempdir_in(parent).map_err(plain)?;
-    let made = private.path().join("s");
-    let listener = UnixListener::bind(&made)?;
-    fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+    let mut maker = tempfile::Builder::new();
+    maker.prefix(".ripstop-").permissions(fs::Permissions::from_mode(0o700));
+    let private = maker.tempdir_in(parent).map_err(plain)?;
+    let directory = own_directory(private.path())?;
+    // Everything below happens in this directory, whatever another user makes of its path.
+    let made = format!("/proc/self/fd/{}/{MADE}", directory.as_raw_fd());
+    let listener = UnixListener::bind(made)?;
+    fchmodat(&directory, MADE, Mode::from_bits_truncate(0o600), FchmodatFlags::NoFollowSymlink)?;
     if let Some(user) = owner {
-        chown(&made, Some(user.uid), Some(user.gid)).map_err(|errno| {
+        fchownat(&directory, MADE, Some(user.uid), Some(user.gid), AtFlags::AT_SYMLINK_NOFOLLOW).map_err(|errno| {
             let error = io::Error::from(errno);
             io::Error::new(error.kind(), format!("giving it to the user {}: {error}", user.name))
         })?;
     }
-    fs::rename(&made, path)?;
+    renameat(&directory, MADE, AT_FDCWD, path)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+/// The name of the socket in its private directory.
+const MADE: &str = "s";
+
+/// Opens a directory that this process has just made. A user who owns the directory above it can put another directory or
+/// a link in its place; both are refused.
+fn own_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let directory = open(path, flags, Mode::empty())?;
+    let found = fstat(&directory)?;
+    if found.st_uid != geteuid().as_raw() || found.st_mode & 0o077 != 0 {
+        return Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "another user replaces files in this directory; write a path in a directory that only root may change",
+        ));
+    }
+    Ok(directory)
 }
 
 /// The error without the temporary directory's random name.
@@ -343,6 +367,11 @@ fn answer_http(shared: &Shared, page: &mut LastPage, request: &[u8]) -> Vec<u8> 
     let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
     let mut words = line.split(' ');
     let (status, body) = match (words.next(), words.next().map(|path| path.split('?').next())) {
+        _ if !is_for_this_host(request) => (
+            "403 Forbidden",
+            "the Host header must be an IP address, a name without a dot, or the name that `hostname` prints\n"
+                .to_owned(),
+        ),
         (Some("GET"), Some(Some("/metrics" | "/"))) => match page.get(Instant::now(), || make_page(shared)) {
             Some(page) => ("200 OK", page),
             None => ("503 Service Unavailable", "the daemon has ended\n".to_owned()),
@@ -356,6 +385,25 @@ fn answer_http(shared: &Shared, page: &mut LastPage, request: &[u8]) -> Vec<u8> 
         body.len()
     );
     [head.into_bytes(), body.into_bytes()].concat()
+}
+
+/// Whether the header Host names this host: by an address, by a name without a dot, such as `localhost`, or by the name that
+/// hostname(1) prints. Any other name may belong to a web page that has let its name point here, to read the answer in its
+/// visitor's browser (DNS rebinding). Nobody can register a name without a dot. A request without the header does not come
+/// from a browser.
+fn is_for_this_host(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let headers = text.split("\r\n").skip(1).take_while(|line| !line.is_empty());
+    let hosts =
+        headers.filter_map(|line| line.split_once(':').filter(|(name, _)| name.trim().eq_ignore_ascii_case("host")));
+    hosts.map(|(_, value)| value.trim()).all(|value| {
+        let host = match value.strip_prefix('[') {
+            Some(v6) => v6.split(']').next().unwrap_or_default(),
+            None => value.split(':').next().unwrap_or_default(),
+        };
+        let is_own_name = || gethostname().is_ok_and(|name| name.to_string_lossy().eq_ignore_ascii_case(host));
+        !host.is_empty() && (host.parse::<IpAddr>().is_ok() || !host.contains('.') || is_own_name())
+    })
 }
 
 #[cfg(test)]
@@ -377,6 +425,36 @@ mod tests {
         let pages = [0, 1, 99, 100, 150, 199, 200].map(|millis| at(millis).unwrap());
         assert_eq!(pages, ["page 1", "page 1", "page 1", "page 2", "page 2", "page 2", "page 3"]);
         assert_eq!(page.get(start + Duration::from_secs(1), || None), None);
+    }
+
+    #[test]
+    fn only_requests_for_this_host_are_answered() {
+        let own = gethostname().unwrap().to_string_lossy().into_owned();
+        let answered =
+            |headers: &str| is_for_this_host(format!("GET /metrics HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes());
+        for host in ["127.0.0.1:9482", "192.0.2.1", "[::1]:9482", "[fd00::1]", "localhost:9482", "gateway", &own] {
+            assert!(answered(&format!("Accept: */*\r\nHost: {host}")), "{host}");
+        }
+        assert!(answered("Accept: */*"));
+        for host in ["evil.example", "127.0.0.1.evil.example:9482", "localhost.evil.example", "", "[evil.example]"] {
+            assert!(!answered(&format!("host:{host}")), "{host}");
+        }
+        assert!(!answered("Host: 127.0.0.1\r\nHost: evil.example"));
+    }
+
+    #[test]
+    fn a_replaced_directory_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (own, link, shared) =
+            (directory.path().join("own"), directory.path().join("link"), directory.path().join("shared"));
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        assert!(own_directory(&own).is_ok());
+        assert!(own_directory(&link).is_err());
+        assert_eq!(own_directory(&shared).unwrap_err().kind(), ErrorKind::PermissionDenied);
     }
 
     #[test]
