@@ -4,9 +4,7 @@
 use super::addresses;
 use super::file::{Classes, File, Interface, texts};
 use super::security;
-use super::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, Listen, PeerSettings, StatusSocket,
-};
+use super::{DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, Listen, PeerSettings, StatusSocket};
 use crate::os::settings_file::SettingsFile;
 use ipnet::IpNet;
 use ripstop_base::text::is_control;
