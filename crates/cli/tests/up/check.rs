@@ -129,6 +129,10 @@ fn files_that_others_can_change_are_refused() {
     assert!(said.contains("holds a secret key, and belongs to the user 4321; run `chown root "), "{said}");
     let allowed = ripstop().args(["up", "--check", "--allow-insecure-key"]).arg(files.path("a.toml")).output().unwrap();
     assert!(allowed.status.success() && stderr(&allowed).contains("warning: "), "{}", stderr(&allowed));
+    // The owner has started the program with sudo.
+    let by_owner =
+        ripstop().args(["up", "--check"]).arg(files.path("a.toml")).env("SUDO_UID", "4321").output().unwrap();
+    assert!(by_owner.status.success(), "{}", stderr(&by_owner));
 }
 
 #[test]

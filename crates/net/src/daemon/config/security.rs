@@ -52,12 +52,18 @@ fn problem(path: &Path, file: &SettingsFile, has_key: bool, user: Option<&str>) 
         ));
     }
     let owner = file.owner();
-    if owner.is_root() || owner == geteuid() || Some(owner) == user.and_then(uid_of) {
+    if owner.is_root() || [Some(geteuid()), user.and_then(uid_of), behind_sudo()].contains(&Some(owner)) {
         return None;
     }
     let name = User::from_uid(owner).ok().flatten().map_or_else(|| owner.to_string(), |user| user.name);
     let what = if has_key { "holds a secret key" } else { "chooses the key and the peers of this host" };
     Some(format!("{shown} {what}, and belongs to the user {name}; run `chown root {shown}`"))
+}
+
+/// The user who started this process with sudo, and so may act as root. None without sudo.
+fn behind_sudo() -> Option<Uid> {
+    let uid = std::env::var("SUDO_UID").ok()?.parse().ok()?;
+    geteuid().is_root().then_some(Uid::from_raw(uid))
 }
 
 fn uid_of(name: &str) -> Option<Uid> {
