@@ -15,7 +15,7 @@
 //! With GSO and GRO one system call moves many packets as one large segment.
 //!
 //! A daemon works in the network namespace of the thread that starts it. The device and the routes into it
-//! disappear when the process ends in any way. After a kill or an error, the guard routes ([`keeper`]) and the status
+//! disappear when the process ends in any way. After a kill or an error, the guard routes (`keeper.rs`) and the status
 //! socket's file remain; the next start replaces them.
 
 mod config;

@@ -135,7 +135,7 @@ impl Pool {
     }
 }
 
-/// Shortens the time for which a silent name server blocks a look-up of this process to [`RESOLVER_OPTIONS`], unless the
+/// Shortens the time for which a silent name server blocks a look-up of this process to 2 s, unless the
 /// environment has options of its own (`RES_OPTIONS`, resolv.conf(5)). Has an effect with glibc, and only while the process
 /// has a single thread.
 pub fn limit_wait() {

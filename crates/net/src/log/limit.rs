@@ -10,7 +10,7 @@ const AT_ONCE: u32 = 5;
 /// 150 bytes a second. Half the value doubles this rate. Double the value shows a peer that flaps less often.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// A limit on lines of one kind that a peer or a stranger can cause: [`AT_ONCE`] lines, then one in [`EVERY`].
+/// A limit on lines of one kind that a peer or a stranger can cause: five lines at once, then one in 10 s.
 #[derive(Clone, Debug)]
 pub struct LineLimit {
     /// Lines that may be logged now.
