@@ -21,7 +21,9 @@ const MOST_BEGUN: usize = 32;
 /// What became of the pieces that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PieceCounts {
-    /// Packets joined from their pieces.
+    /// Pieces that arrived in the order of delivery.
+    pub taken: u64,
+    /// Packets joined from their pieces and delivered.
     pub joined: u64,
     /// Pieces dropped because another piece of their packet is missing, or because the packet is malformed.
     pub dropped: u64,
@@ -52,6 +54,7 @@ impl<P: InnerPacket> Joiner<P> {
     /// packet of which it is the last piece.
     pub(super) fn take(&mut self, symbol: Delivered<P>) -> Option<Delivered<P>> {
         let Some(piece) = symbol.payload.piece() else { return Some(symbol) };
+        self.counts.taken += 1;
         let known = self.begun.iter().position(|begun| begun.next.flow == piece.flow);
         let mut begun = match known.and_then(|at| self.begun.remove(at)) {
             Some(begun) if begun.next == piece => begun,
@@ -87,6 +90,11 @@ impl<P: InnerPacket> Joiner<P> {
             None => self.counts.dropped += pieces.len() as u64,
         }
         joined
+    }
+
+    /// Notes that the packet joined last is not delivered, because a later one of its flow was delivered before.
+    pub(super) fn withdraw(&mut self) {
+        self.counts.joined -= 1;
     }
 
     /// Bytes of the pieces held.
@@ -156,7 +164,10 @@ mod tests {
             assert!(parts.into_iter().all(|part| joiner.take(part).is_none()) && joiner.bytes() > 0);
             let whole = joiner.take(last).unwrap();
             assert_eq!((whole.payload, whole.meta), (packet.clone(), packet.meta().unwrap()));
-            assert_eq!((joiner.bytes(), joiner.counts()), (0, PieceCounts { joined: 1, dropped: 0 }));
+            assert_eq!(
+                (joiner.bytes(), joiner.counts()),
+                (0, PieceCounts { taken: count as u64, joined: 1, dropped: 0 })
+            );
         }
     }
 
@@ -169,7 +180,7 @@ mod tests {
         assert_eq!([joiner.take(a1).unwrap().payload, joiner.take(b1.clone()).unwrap().payload], [a.clone(), b]);
         assert!(joiner.take(b1).is_none(), "the first piece is missing");
         assert!(joiner.take(a0.clone()).is_none() && joiner.take(a0).is_none(), "the second piece was given up");
-        assert_eq!(joiner.counts(), PieceCounts { joined: 2, dropped: 2 });
+        assert_eq!(joiner.counts(), PieceCounts { taken: 7, joined: 2, dropped: 2 });
         let whole = Delivered { meta: a.meta().unwrap(), payload: a };
         assert_eq!(joiner.take(whole.clone()), Some(whole));
     }
@@ -203,6 +214,6 @@ mod tests {
                 assert!(joiner.take(Delivered { meta: payload.meta().unwrap(), payload }).is_none());
             }
         }
-        assert_eq!(joiner.counts(), PieceCounts { joined: 0, dropped: 4 });
+        assert_eq!(joiner.counts(), PieceCounts { taken: 4, joined: 0, dropped: 4 });
     }
 }

@@ -388,6 +388,7 @@ impl<P: InnerPacket> Receiver<P> {
             if !overtakes || self.order.is_in_time(packet.meta.flow, id) {
                 return Some(packet);
             }
+            self.joiner.withdraw();
         }
         None
     }
