@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The time from a notification to the check: 20 ms. A program that changes the device makes several changes, and one
-/// check repairs them all. Meanwhile the guard routes refuse packets. Half the value makes more checks; double the value
-/// refuses packets for longer.
+/// check repairs them all. Meanwhile the guard routes refuse packets, unless they were removed too. Half the value makes
+/// more checks; double the value refuses packets for longer.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 /// How many times this wait doubles while another program changes the device again and again: up to 1.28 s. Then two
 /// programs that disagree take little time. With one step less, they take twice the time.
