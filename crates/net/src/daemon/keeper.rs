@@ -10,6 +10,7 @@
 //! the daemon stops. They stay when it is killed or ends because of an error: packets are then refused until the next
 //! start. The metric says to which device a guard route belongs, so that the next start finds it.
 
+mod pace;
 mod report;
 mod restore;
 mod thread;

@@ -214,7 +214,11 @@ impl Page {
                 "Addresses of the device that another program had removed",
                 device.addresses_restored,
             ),
-            ("device_routes_restored_total", "Routes that another program had removed", device.routes_restored),
+            (
+                "device_routes_restored_total",
+                "Routes that another program had removed, or replaced by its own",
+                device.routes_restored,
+            ),
             ("device_recreated_total", "Times that another program had removed the device", device.recreated),
             ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),
             ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),

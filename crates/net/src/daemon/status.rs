@@ -92,7 +92,7 @@ pub struct DeviceCounters {
     pub mtu_restored: u64,
     /// Addresses of the device that were restored, because another program had removed them.
     pub addresses_restored: u64,
-    /// Routes into the device, and guard routes, that were restored, because another program had removed them.
+    /// Routes into the device, and guard routes, that were restored, because another program had removed or replaced them.
     pub routes_restored: u64,
     /// How many times the device was created again, because another program had removed it.
     pub recreated: u64,

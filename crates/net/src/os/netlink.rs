@@ -7,13 +7,14 @@
 mod messages;
 mod watch;
 
-pub use watch::Watch;
+pub use watch::{Notice, RouteNotice, Watch};
 
 use ipnet::IpNet;
 use messages::{Message, dump_of_addresses, dump_of_links, dump_of_routes, request_of};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 
@@ -78,6 +79,9 @@ pub enum Target {
 pub enum Change {
     /// Adds a route. Refused with [`io::ErrorKind::AlreadyExists`] if there is a route to the same prefix with this metric.
     AddRoute(Route),
+    /// Sets a route before all other routes to the same prefix with this metric. An IPv6 route takes the place of another one
+    /// with this metric, because the kernel gives such routes no order.
+    PutRoute(Route),
     /// Removes a route.
     RemoveRoute(Route),
     /// Brings the device with this number up.
@@ -194,6 +198,33 @@ impl Netlink {
         Ok(routes)
     }
 
+    /// Those of `prefixes` whose packets the main table sends elsewhere than to the device `index`, although a route to this
+    /// device may exist. Reads the whole table, which takes about a second for a million routes.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn taken(&mut self, index: u32, prefixes: &BTreeSet<IpNet>) -> io::Result<BTreeSet<IpNet>> {
+        let mut first: BTreeMap<IpNet, RouteNotice> = BTreeMap::new();
+        for v6 in [false, true] {
+            if !prefixes.iter().any(|prefix| prefix.addr().is_ipv6() == v6) {
+                continue;
+            }
+            self.list_all(dump_of_routes(v6, None, None), |message| {
+                let Some(Notice::Route(route)) = messages::read_notice(message) else { return };
+                // The kernel lists IPv4 routes with the same metric in the order in which it uses them. For IPv6 there is
+                // no order, so the route of another program counts as the first.
+                let precedes = |known: &RouteNotice| {
+                    (route.metric, v6 && route.device == Some(index))
+                        < (known.metric, v6 && known.device == Some(index))
+                };
+                if prefixes.contains(&route.prefix) && first.get(&route.prefix).is_none_or(precedes) {
+                    first.insert(route.prefix, route);
+                }
+            })?;
+        }
+        Ok(first.into_values().filter(|route| route.device != Some(index)).map(|route| route.prefix).collect())
+    }
+
     fn links(&mut self) -> io::Result<Vec<Link>> {
         let mut links = Vec::new();
         self.list(dump_of_links(), |message| {
@@ -204,8 +235,17 @@ impl Netlink {
         Ok(links)
     }
 
-    /// Asks for a list, and calls `take` for each of its elements.
+    /// Asks for a list, and calls `take` for each of its elements that are of interest.
     fn list(&mut self, message: RouteNetlinkMessage, mut take: impl FnMut(Message)) -> io::Result<()> {
+        self.list_all(message, |element| {
+            if let Some(element) = messages::read(element) {
+                take(element);
+            }
+        })
+    }
+
+    /// Asks for a list, and calls `take` for each of its elements.
+    fn list_all(&mut self, message: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage)) -> io::Result<()> {
         let mut bytes = Vec::new();
         self.append(&mut bytes, message, NLM_F_DUMP);
         self.socket.send(&bytes, 0)?;
@@ -214,11 +254,7 @@ impl Netlink {
             self.receive(|sequence, payload| {
                 match payload {
                     _ if sequence != wanted => {}
-                    NetlinkPayload::InnerMessage(inner) => {
-                        if let Some(message) = messages::read(inner) {
-                            take(message);
-                        }
-                    }
+                    NetlinkPayload::InnerMessage(inner) => take(inner),
                     NetlinkPayload::Done(done) => end = Some(result_of(Some(done.code).filter(|code| *code != 0))),
                     NetlinkPayload::Error(error) => end = Some(result_of(error.code.map(|code| code.get()))),
                     _ => {}

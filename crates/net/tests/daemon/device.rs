@@ -188,6 +188,71 @@ fn no_change_of_the_device_lets_packets_leave_by_another_route() {
     });
 }
 
+/// Another program sets routes to the same prefixes. The daemon puts its routes before them, and leaves them where they are.
+#[test]
+fn routes_of_other_programs_come_second() {
+    with_namespaces("device::routes_of_other_programs_come_second", || {
+        let leak = Leak::raise();
+        leak.flows("the start");
+        let restored = || leak.left().status().device.routes_restored;
+        // The kernel prefers the route into the tunnel by its metric.
+        leak.ip("-6 route add fd99::/48 via fd00:1::2 dev wire1");
+        leak.ip("route add 10.9.0.0/16 via 198.18.1.2 dev wire1 metric 1");
+        leak.ip("route append 10.9.0.0/16 via 198.18.1.2 dev wire1");
+        leak.flows("routes with a higher metric");
+        assert_eq!(leak.leaked(), 0);
+        let changes = [
+            "route replace 10.9.0.0/16 via 198.18.1.2 dev wire1 src 198.18.1.1",
+            "route prepend 10.77.0.0/24 via 198.18.1.2 dev wire1",
+            "-6 route replace fd99::/48 via fd00:1::2 dev wire1 metric 1",
+            "-6 route add fd77::/64 via fd00:1::2 dev wire1 metric 1",
+            "route replace throw 10.9.0.0/16",
+        ];
+        for change in changes {
+            let before = restored();
+            leak.ip(change);
+            until(&format!("the route is restored after {change}"), || restored() > before);
+            leak.flows(change);
+            // Packets that left before the repair may be under way.
+            leak.leaked();
+            leak.flows(change);
+            assert_eq!(leak.leaked(), 0, "packets left by another route after {change}");
+        }
+        let four = ip(&leak.left().host.namespace, &["-4", "route"]).unwrap();
+        assert!(four.contains("10.77.0.0/24 via 198.18.1.2") && four.contains("throw 10.9.0.0/16"), "{four}");
+        assert_eq!(leak.left().status().device.routes_refused, 0);
+    });
+}
+
+/// A route that another program had set before the start stays in use, until it is removed.
+#[test]
+fn a_prefix_that_was_routed_before_is_taken_over_later() {
+    with_namespaces("device::a_prefix_that_was_routed_before_is_taken_over_later", || {
+        let (left, right) = (Host::new(1), Host::new(2));
+        let _link = link(1, &left, &right, &perfect(), 1500);
+        let others = ["10.9.0.0/16", "10.77.0.0/24"];
+        let change = |what: &str, prefix: &str| {
+            ip(&left.namespace, &["route", what, prefix, "via", "198.18.1.2", "dev", "wire1"]).unwrap();
+        };
+        others.iter().for_each(|prefix| change("add", prefix));
+        let end = left.up("", &[with_networks(&right, "")]);
+        let refused = || end.status().device.routes_refused;
+        let first = |prefix: &str| ip(&left.namespace, &["-4", "route", "show", prefix]).unwrap();
+        assert_eq!(refused(), 2);
+        for prefix in others {
+            assert!(first(prefix).starts_with(&format!("{prefix} via 198.18.1.2")), "{}", first(prefix));
+        }
+        change("del", others[1]);
+        until("the network of the device's address is taken over", || refused() == 1);
+        // The kernel removes the other route, and sends no notification about that.
+        ip(&left.namespace, &["link", "set", "wire1", "down"]).unwrap();
+        until("the network behind the peer is taken over", || refused() == 0);
+        for prefix in others {
+            assert!(first(prefix).starts_with(&format!("{prefix} dev rip0")), "{}", first(prefix));
+        }
+    });
+}
+
 #[test]
 fn a_device_that_is_removed_is_created_again() {
     with_namespaces("device::a_device_that_is_removed_is_created_again", || {

@@ -4,12 +4,13 @@ use super::{PROTOCOL, Wish};
 use crate::os::netlink::{Change, Netlink, Route, Target};
 use crate::os::tun::restrict_ipv6;
 use ipnet::IpNet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 
-/// The metric of the IPv6 route to the prefix of an address, as the kernel sets it.
-const V6_CONNECTED_METRIC: u32 = 256;
+/// The metric of the IPv6 routes: the lowest that a route can ask for. So a route of another program to the same prefix
+/// never comes first by its metric. A higher value lets such routes come first. IPv4 has 0.
+const V6_METRIC: u32 = 1;
 
 /// Restores one device.
 #[derive(Debug)]
@@ -20,22 +21,38 @@ pub(super) struct Restorer {
     guard_metric: u32,
     /// What the last call has set: what is missing later was removed by somebody else.
     applied: Option<Wish>,
+    /// The prefixes whose packets went into the device after the last call. Such a prefix is defended: a route of another
+    /// program to the same prefix gets a place behind the route into the device.
+    held: BTreeSet<IpNet>,
     /// The prefixes whose routes the kernel refuses.
     refused: BTreeSet<IpNet>,
+    /// The prefixes to which another program has set a route since the last call, each with the lowest metric.
+    rivals: BTreeMap<IpNet, u32>,
+    /// Any prefix may have a rival, because notifications were lost.
+    doubts_all: bool,
 }
 
 /// What one call has restored, after a change by another program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Restored {
     pub(super) brought_up: bool,
     pub(super) mtu: bool,
-    pub(super) addresses: u64,
-    pub(super) routes: u64,
+    pub(super) addresses: Vec<IpNet>,
+    pub(super) routes: Vec<IpNet>,
 }
 
 impl Restorer {
     pub(super) fn new(netlink: Netlink, index: u32, guard_metric: u32) -> Restorer {
-        Restorer { netlink, index, guard_metric, applied: None, refused: BTreeSet::new() }
+        Restorer {
+            netlink,
+            index,
+            guard_metric,
+            applied: None,
+            held: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            rivals: BTreeMap::new(),
+            doubts_all: false,
+        }
     }
 
     pub(super) fn index(&self) -> u32 {
@@ -46,6 +63,21 @@ impl Restorer {
     pub(super) fn set_index(&mut self, index: u32) {
         self.index = index;
         self.applied = None;
+    }
+
+    pub(super) fn guard_metric(&self) -> u32 {
+        self.guard_metric
+    }
+
+    /// Notes that another program has set a route to `prefix`. The next call looks whether that route comes first.
+    pub(super) fn note_rival(&mut self, prefix: IpNet, metric: u32) {
+        let lowest = self.rivals.entry(prefix).or_insert(metric);
+        *lowest = metric.min(*lowest);
+    }
+
+    /// Notes that another program may have set routes to any prefix.
+    pub(super) fn doubt_all(&mut self) {
+        self.doubts_all = true;
     }
 
     /// The prefixes whose routes the kernel refuses.
@@ -80,7 +112,7 @@ impl Restorer {
         }
         for address in missing {
             if self.apply_one(Change::AddAddress(self.index, address), "an address of the device was not set") {
-                restored.addresses += 1;
+                restored.addresses.push(address);
             }
         }
         restored.routes = self.restore_routes(wish)?;
@@ -111,58 +143,105 @@ impl Restorer {
         }
     }
 
-    /// Sets the missing routes, and removes those that are not wanted any more. Returns how many routes somebody else had
-    /// removed.
-    fn restore_routes(&mut self, wish: &Wish) -> io::Result<u64> {
+    /// Sets the missing routes, puts them before those of other programs, and removes those that are not wanted any more.
+    /// Returns the prefixes whose route somebody else had removed or replaced.
+    fn restore_routes(&mut self, wish: &Wish) -> io::Result<Vec<IpNet>> {
         let actual = self.netlink.routes(Some(self.index), PROTOCOL)?;
-        let (adds, removes) = self.compare(&actual, wish);
-        let changes: Vec<Change> =
-            adds.iter().copied().map(Change::AddRoute).chain(removes.into_iter().map(Change::RemoveRoute)).collect();
-        let results = self.netlink.apply(&changes)?;
         let before = std::mem::take(&mut self.refused);
-        let mut restored = 0;
-        for (route, result) in adds.iter().zip(results) {
+        let taken = self.taken(wish, &actual)?;
+        for prefix in taken.iter().filter(|prefix| !self.held.contains(prefix)) {
+            warn_of_refused(prefix, &io::ErrorKind::AlreadyExists.into(), &before);
+            self.refused.insert(*prefix);
+        }
+        let (sets, removes) = self.compare(&actual, &taken, wish);
+        let changes: Vec<Change> = sets.iter().cloned().chain(removes.into_iter().map(Change::RemoveRoute)).collect();
+        let results = self.netlink.apply(&changes)?;
+        let mut restored = BTreeSet::new();
+        for (change, result) in sets.iter().zip(results) {
+            let (Change::AddRoute(route) | Change::PutRoute(route)) = change else { continue };
             match result {
-                Ok(()) => restored += u64::from(self.was_applied(&route.prefix) && !before.contains(&route.prefix)),
+                Ok(()) if self.was_applied(&route.prefix) && !before.contains(&route.prefix) => {
+                    restored.insert(route.prefix);
+                }
+                Ok(()) => {}
                 // The device is gone, and is created again.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN)) => {}
                 Err(error) => {
-                    if !before.contains(&route.prefix) {
-                        warn_of_refused(&route.prefix, &error);
-                    }
+                    warn_of_refused(&route.prefix, &error, &before);
                     self.refused.insert(route.prefix);
                 }
             }
         }
-        Ok(restored)
+        self.held = wish.routes.inside().filter(|prefix| !self.refused.contains(prefix)).collect();
+        self.rivals.clear();
+        self.doubts_all = false;
+        Ok(restored.into_iter().collect())
     }
 
-    /// The routes to add, the guard routes first, and the routes to remove, the guard routes last.
-    fn compare(&self, actual: &[Route], wish: &Wish) -> (Vec<Route>, Vec<Route>) {
-        let leads = |route: &&Route| matches!(route.target, Target::Device { index, .. } if index == self.index);
-        let guarded: BTreeSet<IpNet> = actual.iter().filter(|one| self.is_guard(one)).map(|one| one.prefix).collect();
-        let routed: BTreeSet<IpNet> = actual.iter().filter(leads).map(|route| route.prefix).collect();
-        let through = |prefix: IpNet, metric, source| {
-            let target = Target::Device { index: self.index, source };
-            Route { prefix, target, metric, protocol: PROTOCOL }
+    /// The prefixes for which a route of another program comes before the route into the device.
+    fn taken(&mut self, wish: &Wish, actual: &[Route]) -> io::Result<BTreeSet<IpNet>> {
+        // The kernel makes the routes to the prefixes of addresses, and puts them behind those that exist.
+        let connected = wish.routes.connected.iter().map(|(prefix, _)| *prefix);
+        let doubtful: BTreeSet<IpNet> = if self.doubts_all {
+            wish.routes.inside().collect()
+        } else {
+            connected.filter(|prefix| !self.held.contains(prefix)).collect()
         };
-        let guards = wish.routes.inside().filter(|prefix| !guarded.contains(prefix)).map(|prefix| Route {
-            prefix,
-            target: Target::Unreachable,
-            metric: self.guard_metric,
-            protocol: PROTOCOL,
-        });
-        let connected = wish.routes.connected.iter().map(|(prefix, address)| match address {
-            IpAddr::V4(_) => through(*prefix, 0, Some(*address)),
-            IpAddr::V6(_) => through(*prefix, V6_CONNECTED_METRIC, None),
-        });
-        let others = wish.routes.routed.iter().map(|prefix| through(*prefix, 0, None));
-        let adds = guards.chain(connected.chain(others).filter(|route| !routed.contains(&route.prefix))).collect();
+        let mut taken = self.netlink.taken(self.index, &doubtful)?;
+        for route in actual.iter().filter(|route| self.leads(route)) {
+            if self.rivals.get(&route.prefix).is_some_and(|metric| *metric <= route.metric) {
+                taken.insert(route.prefix);
+            }
+        }
+        // A route that is missing is set in any case.
+        let routed = self.routed(actual);
+        taken.retain(|prefix| routed.contains(prefix));
+        Ok(taken)
+    }
+
+    /// The routes to set, the guard routes first, and the routes to remove, the guard routes last.
+    fn compare(&self, actual: &[Route], taken: &BTreeSet<IpNet>, wish: &Wish) -> (Vec<Change>, Vec<Route>) {
+        let guarded: BTreeSet<IpNet> = actual.iter().filter(|one| self.is_guard(one)).map(|one| one.prefix).collect();
+        let routed = self.routed(actual);
+        let mut sets = Vec::new();
+        for prefix in wish.routes.inside().filter(|prefix| !guarded.contains(prefix)) {
+            let (target, metric) = (Target::Unreachable, self.guard_metric);
+            sets.push(Change::AddRoute(Route { prefix, target, metric, protocol: PROTOCOL }));
+        }
+        let connected = wish.routes.connected.iter().map(|(prefix, address)| (*prefix, Some(*address)));
+        for (prefix, address) in connected.chain(wish.routes.routed.iter().map(|prefix| (*prefix, None))) {
+            if self.refused.contains(&prefix) {
+                continue;
+            }
+            let metric = if prefix.addr().is_ipv6() { V6_METRIC } else { 0 };
+            let source = address.filter(IpAddr::is_ipv4);
+            let target = Target::Device { index: self.index, source };
+            let route = Route { prefix, target, metric, protocol: PROTOCOL };
+            match (self.held.contains(&prefix), routed.contains(&prefix)) {
+                (true, false) => sets.push(Change::PutRoute(route)),
+                (false, false) => sets.push(Change::AddRoute(route)),
+                (_, true) if taken.contains(&prefix) => {
+                    let own = |one: &&Route| one.prefix == prefix && one.protocol == PROTOCOL && self.leads(one);
+                    sets.extend(actual.iter().filter(own).copied().map(Change::RemoveRoute));
+                    sets.push(Change::PutRoute(route));
+                }
+                (_, true) => {}
+            }
+        }
         let wanted: BTreeSet<IpNet> = wish.routes.inside().collect();
         let ours = actual.iter().filter(|route| route.protocol == PROTOCOL && !wanted.contains(&route.prefix));
         let (guards, others): (Vec<Route>, Vec<Route>) =
-            ours.filter(|route| leads(route) || self.is_guard(route)).partition(|route| self.is_guard(route));
-        (adds, others.into_iter().chain(guards).collect())
+            ours.filter(|route| self.leads(route) || self.is_guard(route)).partition(|route| self.is_guard(route));
+        (sets, others.into_iter().chain(guards).collect())
+    }
+
+    /// The prefixes that have a route into the device.
+    fn routed(&self, actual: &[Route]) -> BTreeSet<IpNet> {
+        actual.iter().filter(|route| self.leads(route)).map(|route| route.prefix).collect()
+    }
+
+    fn leads(&self, route: &Route) -> bool {
+        matches!(route.target, Target::Device { index, .. } if index == self.index)
     }
 
     fn is_guard(&self, route: &Route) -> bool {
@@ -174,10 +253,16 @@ impl Restorer {
     }
 }
 
-fn warn_of_refused(prefix: &IpNet, error: &io::Error) {
+/// Logs that a prefix gets no route, unless it got none `before`.
+fn warn_of_refused(prefix: &IpNet, error: &io::Error, before: &BTreeSet<IpNet>) {
+    if before.contains(prefix) {
+        return;
+    }
     let reason = match error.kind() {
-        io::ErrorKind::AlreadyExists => "another route to this prefix exists".to_owned(),
-        _ => error.to_string(),
+        io::ErrorKind::AlreadyExists => {
+            "another program has set a route to this prefix before; remove that route".to_owned()
+        }
+        _ => format!("{error}; set the routes yourself"),
     };
-    tracing::warn!(%prefix, "no route set: {reason}; remove it, or set the routes yourself");
+    tracing::warn!(%prefix, "no route set: {reason}");
 }

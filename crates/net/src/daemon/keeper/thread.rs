@@ -1,29 +1,22 @@
 //! The thread that watches and restores.
 
+use super::pace::{Pace, Urgency};
 use super::report::Report;
 use super::restore::{Restored, Restorer};
 use super::{KeeperShared, PROTOCOL, lock};
 use crate::os::clock::since_boot;
-use crate::os::netlink::Watch;
+use crate::os::netlink::{Notice, Watch};
 use crate::os::tun::Tun;
+use ipnet::IpNet;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The time from a notification to the check: 20 ms. A program that changes the device makes several changes, and one
-/// check repairs them all. Meanwhile the guard routes refuse packets, unless they were removed too. Half the value makes
-/// more checks; double the value refuses packets for longer.
-const DEBOUNCE: Duration = Duration::from_millis(20);
-/// How many times this wait doubles while another program changes the device again and again: up to 1.28 s. Then two
-/// programs that disagree take little time. With one step less, they take twice the time.
-const MOST_DOUBLINGS: u32 = 6;
-/// After this time without a repair, the wait is [`DEBOUNCE`] again. With half the value, a program that changes the
-/// device every 6 s is not slowed down; with double the value, a second accident within 20 s is repaired a little later.
-const CALM: Duration = Duration::from_secs(10);
 /// How many times the keeper tries to create the device again. The first wait is 50 ms, and each wait is twice as long as
 /// the one before, so the last try comes after 6 s. Another program may hold the device's name for a moment. Half
 /// the number of tries ends after .7 s, double the number after half an hour.
@@ -43,18 +36,16 @@ pub(super) struct KeeperThread {
     restorer: Restorer,
     open: Open,
     report: Report,
-    /// When the next check is due.
-    due: Option<Duration>,
-    /// How many of the last checks have restored something, and the time of the last one.
-    streak: (u32, Duration),
+    pace: Pace,
     /// How many times the device could not be created again.
     failures: u32,
 }
 
 impl KeeperThread {
     pub(super) fn new(shared: Arc<KeeperShared>, watch: Watch, restorer: Restorer, open: Open) -> KeeperThread {
-        let (report, streak) = (Report::default(), (0, Duration::ZERO));
-        KeeperThread { shared, watch, restorer, open, report, due: Some(Duration::ZERO), streak, failures: 0 }
+        let mut pace = Pace::default();
+        pace.check_at(Duration::ZERO);
+        KeeperThread { shared, watch, restorer, open, report: Report::default(), pace, failures: 0 }
     }
 
     pub(super) fn into_restorer(self) -> Restorer {
@@ -73,12 +64,9 @@ impl KeeperThread {
                 let checks = lock(&self.shared.checks);
                 (checks.asked > checks.done).then_some(checks.asked)
             };
-            if self.watch.concerns(self.restorer.index(), PROTOCOL) {
-                let at = now + self.debounce(now);
-                self.due = Some(self.due.map_or(at, |due| due.min(at)));
-            }
-            if asked.is_some() || self.due.is_some_and(|due| due <= now) {
-                self.due = None;
+            self.read_notices(now);
+            if asked.is_some() || self.pace.due().is_some_and(|due| due <= now) {
+                self.pace.begin(now);
                 self.check(now);
             }
             if let Some(asked) = asked {
@@ -91,7 +79,7 @@ impl KeeperThread {
 
     /// Waits for a notification, a wish, or the next time-out.
     fn wait(&self) {
-        let due = [self.due, self.report.due()].into_iter().flatten().min();
+        let due = [self.pace.due(), self.report.due()].into_iter().flatten().min();
         let wait = due.map(|due| due.saturating_sub(since_boot()));
         let mut files = [
             PollFd::new(self.watch.as_fd(), PollFlags::POLLIN),
@@ -101,10 +89,36 @@ impl KeeperThread {
         let _ = self.shared.wake.read();
     }
 
-    fn debounce(&self, now: Duration) -> Duration {
-        let (count, last) = self.streak;
-        let doublings = if now.saturating_sub(last) < CALM { count.min(MOST_DOUBLINGS) } else { 0 };
-        DEBOUNCE * (1 << doublings)
+    /// Asks for a check if a notification concerns the device, or a prefix whose packets go into the device.
+    fn read_notices(&mut self, now: Duration) {
+        let KeeperThread { shared, watch, restorer, pace, .. } = self;
+        let mut wanted: Option<BTreeSet<IpNet>> = None;
+        watch.read(|notice| {
+            let route = match notice {
+                // Without a notification, the kernel removes the routes through a device that is taken down.
+                Notice::Link(index) if index == restorer.index() || !restorer.refused().is_empty() => {
+                    return pace.note_change(now, Urgency::Refused);
+                }
+                Notice::Link(_) => return,
+                Notice::Missed => {
+                    restorer.doubt_all();
+                    return pace.note_change(now, Urgency::Leaks);
+                }
+                Notice::Route(route) => route,
+            };
+            let wanted = wanted.get_or_insert_with(|| lock(&shared.wish).routes.inside().collect());
+            let is_own = route.protocol == PROTOCOL || route.device == Some(restorer.index());
+            let urgency = match (is_own, wanted.contains(&route.prefix)) {
+                (false, false) => return,
+                (false, true) if route.is_set => {
+                    restorer.note_rival(route.prefix, route.metric);
+                    Urgency::Leaks
+                }
+                (true, true) if !route.is_set && route.metric == restorer.guard_metric() => Urgency::Leaks,
+                _ => Urgency::Refused,
+            };
+            pace.note_change(now, urgency);
+        });
     }
 
     fn check(&mut self, now: Duration) {
@@ -115,7 +129,7 @@ impl KeeperThread {
             Ok(None) => self.recreate(now, &wish),
             Err(error) => {
                 tracing::warn!(%error, "the kernel's routes cannot be read, so the device is not watched; trying again");
-                self.due = Some(now + AFTER_ERROR);
+                self.pace.check_at(now + AFTER_ERROR);
             }
         }
         if *self.restorer.refused() != before {
@@ -127,13 +141,12 @@ impl KeeperThread {
         if restored == Restored::default() {
             return;
         }
-        let (count, last) = self.streak;
-        self.streak = (if now.saturating_sub(last) < CALM { count + 1 } else { 1 }, now);
+        self.pace.note_repair(now);
         let mut counters = lock(&self.shared.counters);
         counters.brought_up += u64::from(restored.brought_up);
         counters.mtu += u64::from(restored.mtu);
-        counters.addresses += restored.addresses;
-        counters.routes += restored.routes;
+        counters.addresses += restored.addresses.len() as u64;
+        counters.routes += restored.routes.len() as u64;
         drop(counters);
         self.report.add(restored);
     }
@@ -152,14 +165,21 @@ impl KeeperThread {
                 lock(&self.shared.counters).recreated += 1;
                 self.report.add_recreated();
                 self.shared.publish(|news| news.device = Some(tun));
-                self.due = Some(now + DEBOUNCE);
+                self.pace.check_again(now);
                 return;
             }
             Err(error) => error,
         };
         self.failures += 1;
+        if self.failures == 1 {
+            tracing::warn!(
+                %error,
+                "another program has removed the device, and it cannot be created yet; packets for the peers' networks are \
+                 refused meanwhile"
+            );
+        }
         if self.failures < MOST_TRIES {
-            self.due = Some(now + FIRST_WAIT * (1 << (self.failures - 1)));
+            self.pace.check_at(now + FIRST_WAIT * (1 << (self.failures - 1)));
             return;
         }
         let failure = format!(

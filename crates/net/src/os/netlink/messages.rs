@@ -1,8 +1,9 @@
 //! Requests to rtnetlink, and what its messages mean here.
 
+use super::watch::{Notice, RouteNotice};
 use super::{Change, Link, Route, Target};
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
@@ -39,6 +40,10 @@ pub(super) fn split(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub(super) fn request_of(change: &Change) -> (RouteNetlinkMessage, u16) {
     match change {
         Change::AddRoute(route) => (RouteNetlinkMessage::NewRoute(message_of(route)), NLM_F_CREATE | NLM_F_EXCL),
+        Change::PutRoute(route) => {
+            let replace = if route.prefix.addr().is_ipv6() { NLM_F_REPLACE } else { 0 };
+            (RouteNetlinkMessage::NewRoute(message_of(route)), NLM_F_CREATE | replace)
+        }
         Change::RemoveRoute(route) => (RouteNetlinkMessage::DelRoute(message_of(route)), 0),
         Change::SetUp(index) => {
             let mut message = link_message(*index);
@@ -80,14 +85,27 @@ pub(super) fn dump_of_routes(v6: bool, device: Option<u32>, made_by: Option<u8>)
     RouteNetlinkMessage::GetRoute(message)
 }
 
-/// What an element of a list, or a notification, says. None for what is of no interest here.
+/// What an element of a list says. None for what is of no interest here.
 pub(super) fn read(message: RouteNetlinkMessage) -> Option<Message> {
     match message {
-        RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link) => Some(Message::Link(link_of(&link))),
-        RouteNetlinkMessage::NewAddress(address) | RouteNetlinkMessage::DelAddress(address) => address_of(&address),
-        RouteNetlinkMessage::NewRoute(route) | RouteNetlinkMessage::DelRoute(route) => {
-            route_of(&route).map(Message::Route)
+        RouteNetlinkMessage::NewLink(link) => Some(Message::Link(link_of(&link))),
+        RouteNetlinkMessage::NewAddress(address) => address_of(&address),
+        RouteNetlinkMessage::NewRoute(route) => route_of(&route).map(Message::Route),
+        _ => None,
+    }
+}
+
+/// What a notification says. None for what is of no interest here.
+pub(super) fn read_notice(message: RouteNetlinkMessage) -> Option<Notice> {
+    match message {
+        RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link) => {
+            Some(Notice::Link(link.header.index))
         }
+        RouteNetlinkMessage::NewAddress(address) | RouteNetlinkMessage::DelAddress(address) => {
+            Some(Notice::Link(address.header.index))
+        }
+        RouteNetlinkMessage::NewRoute(route) => notice_of(&route, true),
+        RouteNetlinkMessage::DelRoute(route) => notice_of(&route, false),
         _ => None,
     }
 }
@@ -124,8 +142,33 @@ fn address_of(message: &AddressMessage) -> Option<Message> {
     Some(Message::Address(message.header.index, IpNet::new(address?, message.header.prefix_len).ok()?))
 }
 
-/// None for a route of another table, with several next hops, or of another kind.
+/// None for a route with several next hops, or of another kind.
 fn route_of(message: &RouteMessage) -> Option<Route> {
+    let RouteParts { prefix, metric, device, source } = parts_of(message)?;
+    let target = match message.header.kind {
+        RouteType::Unicast => Target::Device { index: device?, source },
+        RouteType::Unreachable => Target::Unreachable,
+        _ => return None,
+    };
+    Some(Route { prefix, target, metric, protocol: message.header.protocol.into() })
+}
+
+fn notice_of(message: &RouteMessage, is_set: bool) -> Option<Notice> {
+    let RouteParts { prefix, metric, device, .. } = parts_of(message)?;
+    let protocol = message.header.protocol.into();
+    Some(Notice::Route(RouteNotice { prefix, metric, device, protocol, is_set }))
+}
+
+/// What all kinds of routes have.
+struct RouteParts {
+    prefix: IpNet,
+    metric: u32,
+    device: Option<u32>,
+    source: Option<IpAddr>,
+}
+
+/// None for a route of another table than the main table.
+fn parts_of(message: &RouteMessage) -> Option<RouteParts> {
     let header = &message.header;
     let v6 = match header.address_family {
         AddressFamily::Inet => false,
@@ -144,18 +187,8 @@ fn route_of(message: &RouteMessage) -> Option<Route> {
             _ => {}
         }
     }
-    let target = match header.kind {
-        RouteType::Unicast => Target::Device { index: device?, source },
-        RouteType::Unreachable => Target::Unreachable,
-        _ => return None,
-    };
     let prefix = IpNet::new(address, header.destination_prefix_length).ok()?;
-    (table == u32::from(RouteHeader::RT_TABLE_MAIN)).then_some(Route {
-        prefix,
-        target,
-        metric,
-        protocol: header.protocol.into(),
-    })
+    (table == u32::from(RouteHeader::RT_TABLE_MAIN)).then_some(RouteParts { prefix, metric, device, source })
 }
 
 fn ip_of(address: &RouteAddress) -> Option<IpAddr> {
