@@ -143,7 +143,7 @@ fn load(flags: &Flags) -> Outcome<DaemonConfig> {
 
 /// Prints a summary of a valid configuration.
 fn check(flags: &Flags, config: &DaemonConfig) -> Outcome<()> {
-    for warning in &config.warnings {
+    for warning in config.warnings.iter().chain(&config.route_warnings()) {
         output::note(format_args!("warning: {warning}"));
     }
     let peers = match config.peers.len() {

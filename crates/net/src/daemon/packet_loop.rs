@@ -26,7 +26,7 @@ mod waiting;
 
 use super::config::{DaemonConfig, HostPort, Listen};
 use super::keeper::{Keeper, KeeperShared};
-use super::resolve::Resolver;
+use super::resolve::{Resolver, name_servers};
 use super::routes::WantedRoutes;
 use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System};
@@ -161,7 +161,7 @@ impl PacketLoop {
         let joiner = Joiner::new(tun.offload().0, tun.offload().1);
         tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
         udp.ignore_device(tun.index());
-        let routes = WantedRoutes::of(config, &[]);
+        let routes = WantedRoutes::of(config, &[], &name_servers());
         routes.warn_of_new(&WantedRoutes::default());
         let keeper = Keeper::prepare(config, namespace, &tun, mtu, routes.clone(), shared.worker.wakeup().clone())
             .map_err(DaemonError::system("reading the kernel's devices and routes"))?;

@@ -1,9 +1,11 @@
 //! Name resolution, on a few threads: a look-up may take seconds.
 
 use super::config::HostPort;
+use crate::os::zoned::ZonedAddress;
 use nix::sys::eventfd::EventFd;
-use std::collections::VecDeque;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -104,8 +106,7 @@ impl Pool {
     /// Answers questions until there is none for [`IDLE`].
     fn work(&self) {
         while let Some((peer, name)) = self.next() {
-            let addresses = (name.host.as_str(), name.port).to_socket_addrs();
-            let addresses = addresses.map(Iterator::collect).map_err(|error| error.to_string());
+            let addresses = look_up(&name).map_err(|error| error.to_string());
             self.answer(peer, name, addresses);
         }
     }
@@ -133,6 +134,29 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The addresses of a host. May take seconds.
+fn look_up(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
+    match name.to_string().parse::<ZonedAddress>() {
+        // The device of the zone may have appeared since. The system's resolver does not say that the device is missing.
+        Ok(address) => address.resolve().map(|address| vec![address]),
+        Err(_) => (name.host.as_str(), name.port).to_socket_addrs().map(Iterator::collect),
+    }
+}
+
+/// The name servers of this host: those in resolv.conf(5), and those behind the local server of systemd-resolved. A file
+/// that does not exist names none.
+pub(super) fn name_servers() -> BTreeSet<IpAddr> {
+    let files = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
+    files.into_iter().flat_map(|path| servers_in(&std::fs::read_to_string(path).unwrap_or_default())).collect()
+}
+
+fn servers_in(text: &str) -> Vec<IpAddr> {
+    let lines = text.lines().map(str::split_whitespace);
+    let values = lines.filter_map(|mut words| words.next().filter(|key| *key == "nameserver").and(words.next()));
+    // An address in the host's own network may have a zone.
+    values.filter_map(|value| value.split('%').next()?.parse().ok()).collect()
 }
 
 /// Shortens the time for which a silent name server blocks a look-up of this process to 2 s, unless the
@@ -174,6 +198,22 @@ mod tests {
         assert_eq!(in_turn(vec![a, b], Some(b)), [a, b]);
         assert_eq!(in_turn(vec![a, b], Some(c)), [a, b]);
         assert_eq!((in_turn(vec![a], Some(a)), in_turn(vec![], Some(a))), ([a].into(), VecDeque::new()));
+    }
+
+    #[test]
+    fn name_servers_are_read_from_resolv_conf() {
+        let text = "# nameserver 192.0.2.9\nsearch example\n nameserver\t192.0.2.53 # first\nnameserver fe80::1%eth0\n\
+                    nameserver\nnameserver x\nnameservers 192.0.2.10\n";
+        let expected: Vec<IpAddr> = ["192.0.2.53", "fe80::1"].map(|address| address.parse().unwrap()).into();
+        assert_eq!(servers_in(text), expected);
+    }
+
+    #[test]
+    fn a_zone_without_a_device_is_named() {
+        let name = HostPort::parse("[fe80::1%no-device]:1").unwrap();
+        assert!(look_up(&name).unwrap_err().to_string().contains("no network device `no-device`"));
+        let here = HostPort::parse("[fe80::1%lo]:1").unwrap();
+        assert_eq!(look_up(&here).unwrap(), [here.address().unwrap()]);
     }
 
     #[test]

@@ -2,14 +2,16 @@
 //! address of a peer. [`super::keeper`] sets the routes.
 
 use super::config::DaemonConfig;
+use super::resolve::name_servers;
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 
 /// The prefix length in bits below which a prefix counts as a default route while the endpoint of any peer is a host
-/// name: the name may resolve to an address inside the prefix, and the name server may lie there too. The largest private
-/// network, 10.0.0.0/8, is still routed. At half the value, `0.0.0.0/1` and `128.0.0.0/1` still count. At double the
+/// name: the name may resolve to an address inside the prefix. The largest private network, 10.0.0.0/8, is still routed,
+/// until the name resolves to an address inside. At half the value, `0.0.0.0/1` and `128.0.0.0/1` still count. At double the
 /// value, 10.0.0.0/8 would get no route.
 const DEFAULT_LIKE: u8 = 8;
 
@@ -30,16 +32,26 @@ pub(super) struct LeftOut {
     /// The name of the peer to whose `allowed-ips` the prefix belongs.
     pub(super) peer: String,
     pub(super) prefix: IpNet,
-    /// The address of a peer that lies inside the prefix. None: the endpoint of a peer is a host name, which may resolve
-    /// to such an address.
-    pub(super) host: Option<IpAddr>,
+    pub(super) reason: Reason,
+}
+
+/// Why a prefix gets no route: datagrams to a peer or to a name server would enter the tunnel that needs their answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The address of a peer lies inside the prefix.
+    Peer(IpAddr),
+    /// The endpoint of a peer is a host name, and this name server of the host lies inside the prefix.
+    NameServer(IpAddr),
+    /// The endpoint of a peer is a host name, which may resolve to an address inside the prefix.
+    Name,
 }
 
 impl WantedRoutes {
     /// The routes for `config` while the peers are at the addresses `hosts`, in addition to their configured addresses. A
     /// prefix that lies in the prefix of a device's address needs no route. A prefix that contains an address of a peer
-    /// gets none: datagrams to this peer would enter the tunnel.
-    pub(super) fn of(config: &DaemonConfig, hosts: &[IpAddr]) -> WantedRoutes {
+    /// gets none: datagrams to this peer would enter the tunnel. While an endpoint is a host name, the same is true for the
+    /// addresses of the host's name `servers`.
+    pub(super) fn of(config: &DaemonConfig, hosts: &[IpAddr], servers: &BTreeSet<IpAddr>) -> WantedRoutes {
         let numeric = config.peers.iter().filter_map(|peer| Some(peer.endpoint.as_ref()?.address()?.ip()));
         let hosts: BTreeSet<IpAddr> = numeric.chain(hosts.iter().copied()).collect();
         let named = config.peers.iter().any(|peer| peer.endpoint.as_ref().is_some_and(|to| to.address().is_none()));
@@ -49,11 +61,11 @@ impl WantedRoutes {
             ..WantedRoutes::default()
         };
         for (peer, prefix) in candidates(config) {
-            let host = host_inside(&hosts, &prefix);
-            if host.is_some() || (named && prefix.prefix_len() < DEFAULT_LIKE) {
-                wanted.left_out.push(LeftOut { peer: peer.to_owned(), prefix, host });
-            } else {
-                wanted.routed.insert(prefix);
+            let at_name = || (named && prefix.prefix_len() < DEFAULT_LIKE).then_some(Reason::Name);
+            let at_server = || host_inside(servers, &prefix).filter(|_| named).map(Reason::NameServer);
+            match host_inside(&hosts, &prefix).map(Reason::Peer).or_else(at_name).or_else(at_server) {
+                Some(reason) => wanted.left_out.push(LeftOut { peer: peer.to_owned(), prefix, reason }),
+                None => drop(wanted.routed.insert(prefix)),
             }
         }
         wanted
@@ -66,19 +78,40 @@ impl WantedRoutes {
 
     /// Logs the prefixes that get no route, without those that got none `before` for the same reason.
     pub(super) fn warn_of_new(&self, before: &WantedRoutes) {
-        for LeftOut { peer, prefix, host } in self.left_out.iter().filter(|one| !before.left_out.contains(one)) {
-            match host {
-                Some(host) => tracing::warn!(
-                    %peer, %prefix,
-                    "no route set: the peer at {host} lies inside the prefix, so datagrams to the peer would enter \
-                     the tunnel; set the routes yourself"
-                ),
-                None => tracing::warn!(
-                    %peer, %prefix,
-                    "no route set: the endpoint of a peer is a host name, and its address may lie inside the prefix; \
-                     write the address as `endpoint`, and set the routes yourself"
-                ),
-            }
+        for one in self.left_out.iter().filter(|one| !before.left_out.contains(one)) {
+            let LeftOut { peer, prefix, reason } = one;
+            tracing::warn!(%peer, %prefix, "no route set: {reason}");
+        }
+    }
+}
+
+impl DaemonConfig {
+    /// What the daemon warns of at its start: the prefixes in `allowed-ips` that get no route, each with the reason. Reads the
+    /// addresses of this host's name servers.
+    pub fn route_warnings(&self) -> Vec<String> {
+        let wanted = WantedRoutes::of(self, &[], &name_servers());
+        let words = |LeftOut { peer, prefix, reason }| format!("allowed-ips of {peer}: no route to {prefix}: {reason}");
+        wanted.left_out.into_iter().map(words).collect()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Peer(host) => write!(
+                f,
+                "the peer at {host} lies inside the prefix, so datagrams to the peer would enter the tunnel; set the routes \
+                 yourself"
+            ),
+            Reason::NameServer(server) => write!(
+                f,
+                "the endpoint of a peer is a host name, and the name server {server} lies inside the prefix, so the name \
+                 could not be resolved; write the address as `endpoint`, or use another name server"
+            ),
+            Reason::Name => f.write_str(
+                "the endpoint of a peer is a host name, and its address may lie inside the prefix; write the address as \
+                 `endpoint`, and set the routes yourself",
+            ),
         }
     }
 }
@@ -121,11 +154,10 @@ mod tests {
         DaemonConfig::parse(&text, Path::new("t.toml")).unwrap()
     }
 
-    fn wanted(config: &DaemonConfig, hosts: &[&str]) -> (Vec<String>, Vec<(String, Option<String>)>) {
-        let hosts: Vec<_> = hosts.iter().map(|host| host.parse().unwrap()).collect();
-        let wanted = WantedRoutes::of(config, &hosts);
-        let left_out =
-            wanted.left_out.iter().map(|one| (one.prefix.to_string(), one.host.map(|host| host.to_string())));
+    fn wanted(config: &DaemonConfig, hosts: &[&str], servers: &[&str]) -> (Vec<String>, Vec<(String, Reason)>) {
+        let [hosts, servers] = [hosts, servers].map(|list| list.iter().map(|host| host.parse().unwrap()));
+        let wanted = WantedRoutes::of(config, &hosts.collect::<Vec<_>>(), &servers.collect());
+        let left_out = wanted.left_out.iter().map(|one| (one.prefix.to_string(), one.reason));
         (wanted.routed.iter().map(ToString::to_string).collect(), left_out.collect())
     }
 
@@ -134,30 +166,37 @@ mod tests {
         let allowed = "[\"10.77.0.2\", \"10.9.0.0/16\", \"10.8.0.0/16\"]";
         let both = vec!["10.8.0.0/16".to_owned(), "10.9.0.0/16".to_owned()];
         let one = vec!["10.8.0.0/16".to_owned()];
-        let without = |prefix: &str, host: &str| vec![(prefix.to_owned(), Some(host.to_owned()))];
-        assert_eq!(wanted(&config(allowed, "192.0.2.1:5182"), &[]), (both.clone(), vec![]));
+        let without = |reason| vec![("10.9.0.0/16".to_owned(), reason)];
+        assert_eq!(wanted(&config(allowed, "192.0.2.1:5182"), &[], &["10.9.0.53"]), (both.clone(), vec![]));
         // A configured, a resolved and a learned address inside a prefix take its route away.
-        let expected = (one, without("10.9.0.0/16", "10.9.0.5"));
-        assert_eq!(wanted(&config(allowed, "10.9.0.5:5182"), &[]), expected);
-        assert_eq!(wanted(&config(allowed, "vpn.example:5182"), &["10.9.0.5"]), expected);
-        assert_eq!(wanted(&config(allowed, "vpn.example:5182"), &["192.0.2.1"]), (both, vec![]));
+        let host = "10.9.0.5";
+        let expected = (one.clone(), without(Reason::Peer(host.parse().unwrap())));
+        assert_eq!(wanted(&config(allowed, "10.9.0.5:5182"), &[], &[]), expected);
+        let named = config(allowed, "vpn.example:5182");
+        assert_eq!(wanted(&named, &[host], &[]), expected);
+        assert_eq!(wanted(&named, &["192.0.2.1"], &["127.0.0.53"]), (both, vec![]));
+        // The name could not be resolved through the tunnel.
+        let server = "10.9.0.53";
+        let expected = (one, without(Reason::NameServer(server.parse().unwrap())));
+        assert_eq!(wanted(&named, &["192.0.2.1"], &[server]), expected);
     }
 
     #[test]
     fn a_default_route_is_left_out_while_an_endpoint_is_a_name() {
         let allowed = "[\"0.0.0.0/0\", \"::/0\", \"10.0.0.0/8\"]";
-        let (routed, left_out) = wanted(&config(allowed, "vpn.example:5182"), &[]);
+        let (routed, left_out) = wanted(&config(allowed, "vpn.example:5182"), &[], &[]);
         assert_eq!(routed, ["10.0.0.0/8"]);
-        assert_eq!(left_out, [("0.0.0.0/0".to_owned(), None), ("::/0".to_owned(), None)]);
+        assert_eq!(left_out, [("0.0.0.0/0".to_owned(), Reason::Name), ("::/0".to_owned(), Reason::Name)]);
         // An address of IPv4 does not lie in `::/0`.
-        let (routed, left_out) = wanted(&config(allowed, "192.0.2.1:5182"), &[]);
+        let (routed, left_out) = wanted(&config(allowed, "192.0.2.1:5182"), &[], &[]);
         assert_eq!(routed, ["10.0.0.0/8", "::/0"]);
-        assert_eq!(left_out, [("0.0.0.0/0".to_owned(), Some("192.0.2.1".to_owned()))]);
+        assert_eq!(left_out, [("0.0.0.0/0".to_owned(), Reason::Peer("192.0.2.1".parse().unwrap()))]);
     }
 
     #[test]
     fn the_prefix_of_one_address_is_no_connected_network() {
-        let wanted = WantedRoutes::of(&config("[\"10.9.0.0/16\"]", "192.0.2.1:5182"), &[]);
+        let config = config("[\"10.9.0.0/16\"]", "192.0.2.1:5182");
+        let wanted = WantedRoutes::of(&config, &[], &BTreeSet::new());
         assert_eq!(wanted.connected, [("10.77.0.0/24".parse().unwrap(), "10.77.0.1".parse().unwrap())]);
         assert_eq!(wanted.inside().map(|net| net.to_string()).collect::<Vec<_>>(), ["10.77.0.0/24", "10.9.0.0/16"]);
     }

@@ -2,6 +2,7 @@
 
 use super::PacketLoop;
 use crate::daemon::config::{DaemonConfig, MIN_IPV6_MTU};
+use crate::daemon::resolve::name_servers;
 use crate::daemon::routes::{WantedRoutes, candidates, prefix_of};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
@@ -81,7 +82,7 @@ impl PacketLoop {
             _ => self.endpoint.peer_address(id),
         };
         let hosts: Vec<IpAddr> = self.peers.iter().filter_map(|peer| Some(address(peer.id)?.ip())).collect();
-        let wanted = WantedRoutes::of(&self.config, &hosts);
+        let wanted = WantedRoutes::of(&self.config, &hosts, &name_servers());
         wanted.warn_of_new(&self.routes);
         if wanted != self.routes {
             self.routes = wanted;
