@@ -37,13 +37,11 @@ impl ZonedAddress {
     /// The address with the present number of its zone.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]: this namespace has no device with the zone's name.
+    /// [`io::ErrorKind::NotFound`]: this namespace has no device with the zone's name or number.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
         let mut address = self.address;
         if let (SocketAddr::V6(v6), Some(zone)) = (&mut address, &self.zone) {
-            let index = index_of(zone).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::NotFound, format!("there is no network device `{zone}` on this host"))
-            })?;
+            let index = index_of(zone).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, no_device(zone)))?;
             v6.set_scope_id(index);
         }
         Ok(address)
@@ -57,8 +55,7 @@ impl From<SocketAddr> for ZonedAddress {
             SocketAddr::V6(v6) => v6.scope_id(),
             SocketAddr::V4(_) => 0,
         };
-        let name = || if_indextoname(number).ok().and_then(|name| name.into_string().ok());
-        let zone = (number != 0).then(|| name().unwrap_or_else(|| number.to_string()));
+        let zone = (number != 0).then(|| name_of(number).unwrap_or_else(|| number.to_string()));
         ZonedAddress { address: SocketAddr::new(address.ip(), address.port()), zone }
     }
 }
@@ -107,14 +104,28 @@ pub fn is_link_local(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
-/// Whether the text can be a zone: the name of a network device has 1 to 15 characters.
-fn is_zone(zone: &str) -> bool {
-    (1..=15).contains(&zone.len()) && zone.bytes().all(|b| b.is_ascii_graphic() && !b"/%[]:\"`".contains(&b))
+/// Why a zone has no number.
+fn no_device(zone: &str) -> String {
+    let number = if zone.bytes().all(|byte| byte.is_ascii_digit()) { "with the number " } else { "" };
+    format!("there is no network device {number}`{zone}` on this host; `ip link` lists the devices")
 }
 
-/// The number of a zone; None if it is the name of no device.
+/// Whether the text can be a zone: the name of a network device has 1 to 15 characters, and its number is not 0.
+fn is_zone(zone: &str) -> bool {
+    zone.parse() != Ok(0)
+        && (1..=15).contains(&zone.len())
+        && zone.bytes().all(|b| b.is_ascii_graphic() && !b"/%[]:\"`".contains(&b))
+}
+
+/// The number of a zone; None if there is no device with this name or number.
 fn index_of(zone: &str) -> Option<u32> {
-    if_nametoindex(zone).ok().or_else(|| zone.parse().ok().filter(|number| *number != 0))
+    if_nametoindex(zone).ok().or_else(|| zone.parse().ok().filter(|number| name_of(*number).is_some()))
+}
+
+/// The name of the device with this number.
+fn name_of(number: u32) -> Option<String> {
+    // For an unknown number, `nix` returns an empty name instead of an error.
+    if_indextoname(number).ok()?.into_string().ok().filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -130,13 +141,18 @@ mod tests {
         for text in ["[fe80::a%e0]:5182", "[fe80::a%7]:1", "[2001:db8::1]:5182", "192.0.2.1:0", "[::]:5182"] {
             assert_eq!(read(text).unwrap().to_string(), text);
         }
-        let error = read("[fe80::a%no-device]:1").unwrap().resolve().unwrap_err();
-        assert!(error.to_string().contains("no network device `no-device`"), "{error}");
+        for (zone, words) in [("no-device", "no network device `no-device`"), ("4000000", "number `4000000`")] {
+            let error = read(&format!("[fe80::a%{zone}]:1")).unwrap().resolve().unwrap_err();
+            assert!(error.kind() == io::ErrorKind::NotFound && error.to_string().contains(words), "{error}");
+        }
         let scope = |text: &str| match read(text).unwrap().resolve().unwrap() {
             SocketAddr::V6(v6) => v6.scope_id(),
             SocketAddr::V4(_) => 0,
         };
-        assert_eq!([scope("[fe80::a%lo]:1"), scope("[fe80::a%4000000]:1")], [if_nametoindex("lo").unwrap(), 4_000_000]);
+        let lo = if_nametoindex("lo").unwrap();
+        assert_eq!([scope("[fe80::a%lo]:1"), scope(&format!("[fe80::a%{lo}]:1"))], [lo, lo]);
+        let gone = SocketAddr::from(std::net::SocketAddrV6::new("fe80::a".parse().unwrap(), 1, 0, 4_000_000));
+        assert_eq!(ZonedAddress::from(gone).to_string(), "[fe80::a%4000000]:1");
         // An address that the daemon shows can be written into a configuration.
         let shown = ZonedAddress::from(read("[fe80::a%lo]:1").unwrap().resolve().unwrap());
         assert_eq!(shown, read("[fe80::a%lo]:1").unwrap());
@@ -148,6 +164,8 @@ mod tests {
             ("[fe80::a]:5182", "`[fe80::a%eth0]:5182`"),
             ("[2001:db8::1%e0]:1", "write `[2001:db8::1]:1`"),
             ("[fe80::a%]:1", "valid zone"),
+            ("[fe80::a%0]:1", "valid zone"),
+            ("[fe80::a%00]:1", "valid zone"),
             ("[fe80::a%a/b]:1", "valid zone"),
             ("fe80::a%e0", "not an address with a port"),
             ("192.0.2.1%e0:1", "not an address with a port"),
