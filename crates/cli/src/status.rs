@@ -248,12 +248,12 @@ fn endpoint(peer: &DaemonPeerStatus) -> String {
     }
 }
 
-/// Why each session has its redundancy. Empty without a session.
+/// Why each session has its redundancy. Empty without a session. What is known of an unreachable peer is no longer true.
 fn redundancy(status: &DaemonStatus) -> String {
     let mut table =
         Table::titled(["peer", "class", "R", "loss", "burst", "target", "packets", "repairs", "overhead", "limit"]);
     let mut words = String::new();
-    for peer in &status.peers {
+    for peer in status.peers.iter().filter(|peer| !peer.unreachable) {
         let Some(redundancy) = peer.session.as_ref().map(|session| &session.redundancy) else { continue };
         let (to, from) = (&redundancy.to_peer, &redundancy.from_peer);
         let name = printable(&peer.name);

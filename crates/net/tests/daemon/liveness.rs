@@ -16,6 +16,8 @@ fn dead_peers_are_unreachable_and_alerts_fire() {
         let link = link(1, &left, &right, &perfect(), 1500);
         let keepalive = "keepalive = \"1s\"";
         let called = right.up("", &[left.as_peer("")]);
+        let alone = Reading::of(&called);
+        assert!(fires(&rule("peer_connected"), [&alone, &alone]), "a peer that never came is no healthy peer");
         let caller = left.up("", &[right.as_peer(&format!("endpoint = \"{}\"\n{keepalive}", over_v4(1, 2)))]);
         let pair = Pair { left: caller, right: called, link };
         pair.connect();
@@ -70,6 +72,8 @@ fn no_packet_is_lost_to_a_closed_session() {
             let restarts = stays.peer().sessions;
             stops.daemon.stop();
             until("the end is noticed", || !stays.peer().connected);
+            let closed = Reading::of(&stays);
+            assert!(fires(&rule("peer_connected"), [&closed, &closed]));
             let sender = udp(&from, SocketAddr::new(from.v4(), 0));
             let send = |byte| sender.send_to(&[byte; 100], SocketAddr::new(to.v4(), 9)).unwrap();
             (0..5).for_each(|n| _ = send(n));
