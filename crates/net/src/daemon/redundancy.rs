@@ -2,6 +2,7 @@
 //! why it is this number.
 
 use super::status::Name;
+use ripstop_proto::control::loss::PRESUMED_PACKETS;
 use ripstop_proto::control::redundancy::{Explanation, Limit};
 use ripstop_proto::session::tunnel::{ClassStatus, Status};
 use serde::{Deserialize, Serialize};
@@ -78,10 +79,11 @@ impl RedundancyStatus {
     pub(super) fn of(status: &Status) -> RedundancyStatus {
         let interactive = "may be lost together with all their repairs";
         let bulk = "of the flights may need a repair that the peer must ask for";
+        let known = status.settled.0;
         RedundancyStatus {
             to_peer: RedundancyToPeer {
-                interactive: ClassRedundancy::of(&status.interactive, interactive),
-                bulk: ClassRedundancy::of(&status.bulk, bulk),
+                interactive: ClassRedundancy::of(&status.interactive, interactive, known),
+                bulk: ClassRedundancy::of(&status.bulk, bulk, known),
             },
             from_peer: RedundancyFromPeer::of(status),
         }
@@ -89,8 +91,8 @@ impl RedundancyStatus {
 }
 
 impl ClassRedundancy {
-    /// `aim` continues the sentence "at most x %".
-    fn of(class: &ClassStatus, aim: &str) -> ClassRedundancy {
+    /// `aim` continues the sentence "at most x %". `known` is the number of datagrams to the peer whose fate is known.
+    fn of(class: &ClassStatus, aim: &str, known: u64) -> ClassRedundancy {
         let ClassStatus { counts, explanation, .. } = class;
         ClassRedundancy {
             packets: counts.packets,
@@ -107,7 +109,7 @@ impl ClassRedundancy {
             max_overhead: class.max_overhead,
             over_budget: class.over_budget,
             limit: explanation.limit.name().into(),
-            explanation: in_words(explanation, aim),
+            explanation: in_words(explanation, aim, known),
         }
     }
 }
@@ -131,7 +133,7 @@ impl RedundancyFromPeer {
 }
 
 /// An explanation as a sentence.
-fn in_words(explanation: &Explanation, aim: &str) -> String {
+fn in_words(explanation: &Explanation, aim: &str, known: u64) -> String {
     let Explanation { ratio, losses, target, relaxation, limit } = explanation;
     let why = reason(*limit);
     let Some(target) = target else { return format!("R = {ratio:.2}: {why}") };
@@ -140,8 +142,13 @@ fn in_words(explanation: &Explanation, aim: &str) -> String {
     } else {
         String::new()
     };
+    let guess = if (known as f64) < PRESUMED_PACKETS {
+        format!(" (a guess in part, until the peer has reported {PRESUMED_PACKETS} datagrams; {known} so far)")
+    } else {
+        String::new()
+    };
     format!(
-        "R = {ratio:.2}: {} of the packets are expected to be lost, in runs of {:.1}; at most {} {aim}{relaxed}; {why}",
+        "R = {ratio:.2}: {} of the packets are expected to be lost, in runs of {:.1}{guess}; at most {} {aim}{relaxed}; {why}",
         percent(losses.share),
         losses.burst,
         percent(*target),
@@ -163,4 +170,22 @@ fn reason(limit: Limit) -> &'static str {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_proto::control::loss::Losses;
+
+    #[test]
+    fn a_guess_is_called_a_guess() {
+        let losses = Losses { share: 0.035, burst: 8.0 };
+        let explanation =
+            Explanation { ratio: 5.0, losses, target: Some(0.001), relaxation: 0.0, limit: Limit::MostRepairs };
+        let words = |known| in_words(&explanation, "may be lost", known);
+        assert!(words(59).contains(
+            "in runs of 8.0 (a guess in part, until the peer has reported 60 datagrams; 59 so far); at most 0.1 %"
+        ));
+        assert!(!words(60).contains("guess"));
+    }
 }

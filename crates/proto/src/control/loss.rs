@@ -53,7 +53,7 @@ const PRIOR_PACKETS: f64 = 30.0;
 /// The weight of the presumed share falls linearly, from 1 before the first packet to 0 after this
 /// number of packets. With half the value, the protection of the first packets ends sooner. Double
 /// the value costs more repairs on a path that loses nothing in this direction.
-const PRESUMED_PACKETS: f64 = 60.0;
+pub const PRESUMED_PACKETS: f64 = 60.0;
 /// Guessed share of packets lost. The guess is the presumed share until packets of the other
 /// direction arrive. Afterwards the guess counts with the weight [`GUESS_PACKETS`].
 ///
