@@ -11,7 +11,7 @@ use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::secure::Rejected;
 use ripstop_proto::session::tunnel::RateMode;
-use ripstop_proto::wire::{Feedback, Gap, Packet, Window};
+use ripstop_proto::wire::{Feedback, Gap, Packet, Piece, Window};
 use std::time::Duration;
 use world::{Attack, Outcome, Setting, run};
 
@@ -238,6 +238,24 @@ fn packets_that_wait_for_ever() {
     let outcome = attacked(&Setting { config, rate: 20_000, ..Setting::default() }, Box::new(attack));
     assert!(outcome.memory.0 < 10_100_000 && outcome.attacker.shrunk > 0, "{:?}", outcome.memory);
     assert_eq!((outcome.honest.shrunk, outcome.server.shrunk), (0, outcome.attacker.shrunk));
+}
+
+/// All pieces but the last of packets of ever new flows. Zeros make the pieces as long as other symbols.
+#[test]
+fn packets_whose_last_piece_never_comes() {
+    let mut sent = 0;
+    let attack = move |_: &mut _| {
+        sent += 1;
+        let id = sent - 1;
+        let piece = Piece { flow: (id / 14) as u16, index: (id % 14) as u8, count: 15, total: 15 };
+        let payload = Symbol::from_parts(&[&[Gap::ADJACENT.nibble()], &piece.header(), &[7; 1], &[0; 1_400]]);
+        Packet::Source { id, gap: Gap::ADJACENT, payload }
+    };
+    let outcome = attacked(&Setting::default(), Box::new(attack));
+    let pieces = outcome.attacker.tunnel.unwrap().pieces;
+    assert!(pieces.taken > 20_000 && pieces.dropped + 500 > pieces.taken, "{pieces:?}");
+    // The history of 1088 known symbols, and 448 pieces.
+    assert!(outcome.memory.1 < 3_000_000, "{:?}", outcome.memory);
 }
 
 #[test]

@@ -138,6 +138,7 @@ mod tests {
     use super::super::{RateMode, TunnelConfig};
     use super::*;
     use crate::session::{Received, Session};
+    use crate::wire::{Datagram, Gap, Piece};
     use ripstop_base::Rate;
     use ripstop_codes::Symbol;
     use std::time::Duration;
@@ -249,5 +250,32 @@ mod tests {
         let status = ends[0].status();
         assert!(status.repairs.listed > 0, "{:?}", status.repairs);
         assert_eq!((status.outstanding.0, status.given_up), (0, 0), "{:?}", status.repairs);
+    }
+
+    /// A session that is otherwise idle gives the memory of pieces back whose rest never comes.
+    #[test]
+    fn an_idle_session_drops_pieces_whose_rest_never_comes() {
+        let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig::default(), 1);
+        let (mut number, mut now) = (0, Time::from_millis(1));
+        for flow in 0..20 {
+            for index in 0..14 {
+                let header = Piece { flow, index, count: 15, total: 15 }.header();
+                let payload = Symbol::from_parts(&[&[0], &header, &[7]]);
+                let packet = Packet::Source { id: number, gap: Gap::ADJACENT, payload };
+                let packet = Datagram { number, packet };
+                tunnel.handle_datagram(now, Received { packet, bytes: 80, reception: Default::default() });
+                number += 1;
+            }
+        }
+        let before = tunnel.memory();
+        assert!(tunnel.poll_deliver().is_none());
+        let held = tunnel.memory() - before;
+        assert!(held >= 280 * (SLOT + size_of::<Symbol>() + 8), "{held} bytes");
+        while now < Time::from_millis(20_000) {
+            now = tunnel.poll_timeout().map_or(Time::NEVER, |at| at.max(now + Duration::from_millis(1)));
+            tunnel.handle_timeout(now);
+            while tunnel.poll_transmit(now).is_some() {}
+        }
+        assert_eq!(tunnel.status().pieces.dropped, 280);
     }
 }

@@ -497,7 +497,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     }
 
     fn poll_deliver(&mut self) -> Option<Delivered<P>> {
-        self.receiver.poll()
+        self.receiver.poll(self.now)
     }
 
     fn poll_event(&mut self) -> Option<TunnelEvent> {

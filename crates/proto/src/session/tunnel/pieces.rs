@@ -10,13 +10,23 @@ use super::ingress::Queued;
 use super::inner::InnerPacket;
 use super::order::Delivered;
 use crate::wire::Piece;
+use ripstop_base::Time;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The number of packets whose beginning the receiver holds. A further packet takes the place of the oldest. The pieces of a
 /// packet arrive within a round trip, so this is the number of flows that lose a piece in the same round trip. Half the value
-/// may lose packets of more than 16 such flows. Double the value lets a peer hold twice the memory: a packet has at most
-/// 64 kB, and usually 1280 bytes.
+/// may lose packets of more than 16 such flows. Double the value lets a peer hold twice the memory: a packet usually has
+/// 1280 bytes.
 const MOST_BEGUN: usize = 32;
+/// The largest memory of the pieces held, bytes: 32 packets of 64 kB. Beyond, the oldest packet is dropped. A hostile peer
+/// makes short pieces long with zeros, so the number of packets alone does not bound the memory. Half the value holds fewer
+/// packets of more than 32 kB. Double the value lets a peer hold twice the memory.
+const MOST_BYTES: usize = MOST_BEGUN << 16;
+/// The time that the sender may take between two pieces of a packet. They leave one directly after the other, at the path's
+/// rate: 1 s is enough for a piece of 1400 bytes at 11 kbit/s. With half the value, packets in pieces are lost on paths of
+/// less than 22 kbit/s. With double the value, pieces whose rest never comes stay for 1 s longer.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What became of the pieces that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,15 +35,20 @@ pub struct PieceCounts {
     pub taken: u64,
     /// Packets joined from their pieces and delivered.
     pub joined: u64,
-    /// Pieces dropped because another piece of their packet is missing, or because the packet is malformed.
+    /// Pieces dropped because another piece of their packet is missing or did not come in time, or because the packet is
+    /// malformed.
     pub dropped: u64,
 }
 
 /// The packets of which the receiver has the first pieces.
 #[derive(Debug)]
 pub(super) struct Joiner<P> {
-    /// The oldest first.
+    /// In the order of their latest pieces, the oldest first.
     begun: VecDeque<Begun<P>>,
+    /// The sum of [`Begun::bytes`].
+    bytes: usize,
+    /// The number of pieces in `begun`.
+    held: usize,
     counts: PieceCounts,
 }
 
@@ -43,20 +58,41 @@ struct Begun<P> {
     /// The header that the next piece will have.
     next: Piece,
     pieces: Vec<P>,
+    /// When the latest piece was delivered.
+    since: Time,
+    /// The memory of the pieces and of this entry, bytes. The slots of the payloads do not count: see
+    /// [`Joiner::payloads`].
+    bytes: usize,
+}
+
+impl<P: InnerPacket> Begun<P> {
+    /// A packet whose first piece has the header `first`.
+    fn new(first: Piece) -> Begun<P> {
+        let pieces = Vec::with_capacity(usize::from(first.count));
+        let bytes = size_of::<Begun<P>>() + pieces.capacity() * size_of::<P>();
+        Begun { next: first, pieces, since: Time::ZERO, bytes }
+    }
+
+    fn push(&mut self, now: Time, piece: P) {
+        self.bytes += piece.len();
+        self.since = now;
+        self.pieces.push(piece);
+        self.next.index += 1;
+    }
 }
 
 impl<P: InnerPacket> Joiner<P> {
     pub(super) fn new() -> Joiner<P> {
-        Joiner { begun: VecDeque::new(), counts: PieceCounts::default() }
+        Joiner { begun: VecDeque::new(), bytes: 0, held: 0, counts: PieceCounts::default() }
     }
 
     /// Takes a symbol in the order of delivery. Returns a packet for the user: the symbol itself if it holds no piece, or the
     /// packet of which it is the last piece.
-    pub(super) fn take(&mut self, symbol: Delivered<P>) -> Option<Delivered<P>> {
+    pub(super) fn take(&mut self, now: Time, symbol: Delivered<P>) -> Option<Delivered<P>> {
         let Some(piece) = symbol.payload.piece() else { return Some(symbol) };
         self.counts.taken += 1;
         let known = self.begun.iter().position(|begun| begun.next.flow == piece.flow);
-        let mut begun = match known.and_then(|at| self.begun.remove(at)) {
+        let mut begun = match known.and_then(|at| self.remove(at)) {
             Some(begun) if begun.next == piece => begun,
             other => {
                 // A packet whose other pieces were given up.
@@ -65,19 +101,45 @@ impl<P: InnerPacket> Joiner<P> {
                     self.counts.dropped += 1;
                     return None;
                 }
-                Begun { next: piece, pieces: Vec::new() }
+                Begun::new(piece)
             }
         };
-        begun.pieces.push(symbol.payload);
-        begun.next.index += 1;
+        begun.push(now, symbol.payload);
         if begun.next.index == piece.count {
             return self.join(&begun.pieces, piece.total);
         }
-        if self.begun.len() >= MOST_BEGUN {
-            self.counts.dropped += self.begun.pop_front().map_or(0, |oldest| oldest.pieces.len() as u64);
-        }
+        self.bytes += begun.bytes;
+        self.held += begun.pieces.len();
         self.begun.push_back(begun);
+        while self.begun.len() > MOST_BEGUN || self.bytes > MOST_BYTES {
+            self.drop_oldest();
+        }
         None
+    }
+
+    /// Drops the packets whose next piece has not come in time: `wait`, the time that a packet waits for missing earlier
+    /// packets, and [`PAUSE`]. A missing piece is repaired or given up within `wait`.
+    pub(super) fn expire(&mut self, now: Time, wait: Duration) {
+        while self.begun.front().is_some_and(|oldest| now.since(oldest.since) > wait.saturating_add(PAUSE)) {
+            self.drop_oldest();
+        }
+    }
+
+    /// When [`Joiner::expire`] must be called next. None: no pieces are held.
+    pub(super) fn expires(&self, wait: Duration) -> Option<Time> {
+        self.begun.front().map(|oldest| oldest.since + wait + PAUSE + Duration::from_nanos(1))
+    }
+
+    /// Takes the packet at the index `at` of `begun` out.
+    fn remove(&mut self, at: usize) -> Option<Begun<P>> {
+        let begun = self.begun.remove(at)?;
+        self.bytes -= begun.bytes;
+        self.held -= begun.pieces.len();
+        Some(begun)
+    }
+
+    fn drop_oldest(&mut self) {
+        self.counts.dropped += self.remove(0).map_or(0, |oldest| oldest.pieces.len() as u64);
     }
 
     /// The packet of `total` bytes, of which `pieces` are all pieces.
@@ -97,14 +159,21 @@ impl<P: InnerPacket> Joiner<P> {
         self.counts.joined -= 1;
     }
 
-    /// Bytes of the pieces held.
+    /// Memory of the pieces held, bytes, without the slots of their payloads.
     pub(super) fn bytes(&self) -> usize {
-        self.begun.iter().flat_map(|begun| &begun.pieces).map(P::len).sum()
+        self.bytes
+    }
+
+    /// The number of pieces held. Each has a payload.
+    pub(super) fn payloads(&self) -> usize {
+        self.held
     }
 
     /// Drops the pieces held.
     pub(super) fn clear(&mut self) {
-        self.counts.dropped += self.begun.drain(..).map(|begun| begun.pieces.len() as u64).sum::<u64>();
+        while !self.begun.is_empty() {
+            self.drop_oldest();
+        }
     }
 
     pub(super) fn counts(&self) -> PieceCounts {
@@ -140,7 +209,10 @@ impl<P: InnerPacket> Tunnel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ripstop_base::Seed;
     use ripstop_codes::Symbol;
+
+    const NOW: Time = Time::ZERO;
 
     /// A UDP packet over IPv6 of `len` bytes. Its flow depends on `port`.
     fn packet(port: u8, len: usize) -> Symbol {
@@ -161,8 +233,8 @@ mod tests {
             let mut parts = pieces(&packet, most);
             assert!(parts.len() == count && parts.iter().all(|part| part.meta.len <= most));
             let last = parts.pop().unwrap();
-            assert!(parts.into_iter().all(|part| joiner.take(part).is_none()) && joiner.bytes() > 0);
-            let whole = joiner.take(last).unwrap();
+            assert!(parts.into_iter().all(|part| joiner.take(NOW, part).is_none()) && joiner.bytes() > 0);
+            let whole = joiner.take(NOW, last).unwrap();
             assert_eq!((whole.payload, whole.meta), (packet.clone(), packet.meta().unwrap()));
             assert_eq!(
                 (joiner.bytes(), joiner.counts()),
@@ -176,13 +248,19 @@ mod tests {
         let mut joiner = Joiner::new();
         let [a, b] = [1, 2].map(|port| packet(port, 1280));
         let ([a0, a1], [b0, b1]) = (two(&a), two(&b));
-        assert!(joiner.take(a0.clone()).is_none() && joiner.take(b0).is_none());
-        assert_eq!([joiner.take(a1).unwrap().payload, joiner.take(b1.clone()).unwrap().payload], [a.clone(), b]);
-        assert!(joiner.take(b1).is_none(), "the first piece is missing");
-        assert!(joiner.take(a0.clone()).is_none() && joiner.take(a0).is_none(), "the second piece was given up");
+        assert!(joiner.take(NOW, a0.clone()).is_none() && joiner.take(NOW, b0).is_none());
+        assert_eq!(
+            [joiner.take(NOW, a1).unwrap().payload, joiner.take(NOW, b1.clone()).unwrap().payload],
+            [a.clone(), b]
+        );
+        assert!(joiner.take(NOW, b1).is_none(), "the first piece is missing");
+        assert!(
+            joiner.take(NOW, a0.clone()).is_none() && joiner.take(NOW, a0).is_none(),
+            "the second piece was given up"
+        );
         assert_eq!(joiner.counts(), PieceCounts { taken: 7, joined: 2, dropped: 2 });
         let whole = Delivered { meta: a.meta().unwrap(), payload: a };
-        assert_eq!(joiner.take(whole.clone()), Some(whole));
+        assert_eq!(joiner.take(NOW, whole.clone()), Some(whole));
     }
 
     fn two(packet: &Symbol) -> [Delivered<Symbol>; 2] {
@@ -193,12 +271,98 @@ mod tests {
     fn the_beginnings_of_few_packets_are_held() {
         let mut joiner = Joiner::new();
         for port in 0..200 {
-            joiner.take(two(&packet(port, 1280))[0].clone());
+            joiner.take(NOW, two(&packet(port, 1280))[0].clone());
             assert!(joiner.begun.len() <= MOST_BEGUN && joiner.bytes() <= MOST_BEGUN * 1280);
         }
         assert_eq!(joiner.counts().dropped, 200 - MOST_BEGUN as u64);
         joiner.clear();
         assert_eq!((joiner.bytes(), joiner.counts().dropped), (0, 200));
+    }
+
+    #[test]
+    fn pieces_whose_rest_does_not_come_in_time_are_dropped() {
+        let (mut joiner, wait) = (Joiner::new(), Duration::from_millis(500));
+        let at = |ms| Time::from_millis(ms);
+        let [early, late] = [1, 2].map(|port| pieces(&packet(port, 1280), 512));
+        assert_eq!(joiner.expires(wait), None);
+        assert!(joiner.take(at(0), early[0].clone()).is_none());
+        assert!(joiner.take(at(100), late[0].clone()).is_none());
+        // Each piece gives the rest of its packet the same time again.
+        assert!(joiner.take(at(1_400), early[1].clone()).is_none());
+        joiner.expire(at(1_600), wait);
+        let due = joiner.expires(wait).unwrap();
+        assert_eq!((joiner.counts().dropped, due), (0, at(1_600) + Duration::from_nanos(1)));
+        joiner.expire(due, wait);
+        assert_eq!((joiner.counts().dropped, joiner.payloads()), (1, 2));
+        assert!(joiner.take(due, late[1].clone()).is_none(), "the first piece was dropped");
+        joiner.expire(joiner.expires(wait).unwrap(), wait);
+        assert_eq!(joiner.counts(), PieceCounts { taken: 4, joined: 0, dropped: 4 });
+        assert_eq!((joiner.bytes(), joiner.payloads(), joiner.expires(wait)), (0, 0, None));
+    }
+
+    /// Compares the running sums with a walk over all pieces.
+    fn check_sums(joiner: &Joiner<Symbol>) {
+        let of_packet = |begun: &Begun<Symbol>| {
+            let room = size_of::<Begun<Symbol>>() + begun.pieces.capacity() * size_of::<Symbol>();
+            room + begun.pieces.iter().map(Symbol::len).sum::<usize>()
+        };
+        assert_eq!(joiner.bytes(), joiner.begun.iter().map(of_packet).sum::<usize>());
+        assert_eq!(joiner.payloads(), joiner.begun.iter().map(|begun| begun.pieces.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn the_sums_are_those_of_a_walk() {
+        let (mut random, mut joiner) = (Seed::new(9).stream("pieces"), Joiner::new());
+        for step in 0..5_000 {
+            let now = Time::from_millis(step);
+            let (port, len) = (random.below(60) as u8, 700 + random.below(2) as usize * 600);
+            let parts = pieces(&packet(port, len), 300);
+            // Most packets come whole. Of some, pieces are missing.
+            for part in parts {
+                if random.chance(0.95) {
+                    joiner.take(now, part);
+                }
+                check_sums(&joiner);
+            }
+            joiner.expire(now, Duration::ZERO);
+            check_sums(&joiner);
+            if random.chance(0.01) {
+                joiner.clear();
+            }
+        }
+        let PieceCounts { taken, joined, dropped } = joiner.counts();
+        assert!(joined > 1_000 && dropped > 1_000 && taken > 10_000, "{:?}", joiner.counts());
+    }
+
+    /// A piece of a packet in 15 pieces of one byte, in a symbol of `len` bytes.
+    fn shortest(flow: u16, index: u8, len: usize) -> Delivered<Symbol> {
+        let header = Piece { flow, index, count: 15, total: 15 }.header();
+        let payload = Symbol::from_parts(&[&[0], &header, &[7], &vec![0; len.saturating_sub(8)]]);
+        Delivered { meta: payload.meta().unwrap(), payload }
+    }
+
+    /// A packet has at most 15 pieces, so the shortest pieces are few. What they take besides their bytes counts.
+    #[test]
+    fn the_memory_of_the_shortest_pieces_counts() {
+        let mut joiner = Joiner::new();
+        for flow in 0..100 {
+            (0..14).for_each(|index| assert!(joiner.take(NOW, shortest(flow, index, 8)).is_none()));
+            check_sums(&joiner);
+        }
+        assert_eq!(joiner.payloads(), 14 * MOST_BEGUN);
+        assert!(joiner.bytes() >= 14 * MOST_BEGUN * (8 + size_of::<Symbol>()), "{}", joiner.bytes());
+    }
+
+    /// A symbol may have zeros after the piece.
+    #[test]
+    fn long_symbols_with_short_pieces_take_bounded_memory() {
+        let mut joiner = Joiner::new();
+        for flow in 0..100 {
+            (0..14).for_each(|index| assert!(joiner.take(NOW, shortest(flow, index, 60_000)).is_none()));
+            assert!(joiner.bytes() <= MOST_BYTES, "{}", joiner.bytes());
+            check_sums(&joiner);
+        }
+        assert!(joiner.bytes() > MOST_BYTES / 2 && joiner.counts().dropped > 1_000);
     }
 
     /// The pieces of something that is no IP packet, and of another piece.
@@ -211,7 +375,7 @@ mod tests {
             content[..6].copy_from_slice(&start);
             for piece in Piece::plan(7, 1280, 1000).unwrap() {
                 let payload = Symbol::from_parts(&[&[0], &piece.header(), &content[piece.range()]]);
-                assert!(joiner.take(Delivered { meta: payload.meta().unwrap(), payload }).is_none());
+                assert!(joiner.take(NOW, Delivered { meta: payload.meta().unwrap(), payload }).is_none());
             }
         }
         assert_eq!(joiner.counts(), PieceCounts { taken: 4, joined: 0, dropped: 4 });

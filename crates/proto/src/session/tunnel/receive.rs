@@ -322,11 +322,12 @@ impl<P: InnerPacket> Receiver<P> {
         self.reporter.most_repeats = repeats;
     }
 
-    /// Delivers packets that have waited longer than 1.25 times the announced deadline. Until the
-    /// first announcement, packets wait for `deadline`. Does the next step of decoding.
+    /// Delivers packets that have waited longer than 1.25 times the announced deadline, and drops pieces whose rest has not
+    /// come. Until the first announcement, packets wait for `deadline`. Does the next step of decoding.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) {
         let deadline = self.deadline.unwrap_or(deadline);
         self.order.expire(now, deadline, &self.missing);
+        self.joiner.expire(now, deadline);
         if self.decoder.is_unfinished() && self.resume_at <= now {
             self.decoder.resume();
             self.take_decoded(now);
@@ -341,9 +342,10 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// When [`Receiver::expire`] or a report is due next.
     pub(super) fn next_due(&self, deadline: Duration) -> Option<Time> {
-        let expires = self.order.expires(self.deadline.unwrap_or(deadline));
+        let deadline = self.deadline.unwrap_or(deadline);
         let resume = self.decoder.is_unfinished().then_some(self.resume_at);
-        [expires, self.reporter.due, resume].into_iter().flatten().min()
+        let due = [self.order.expires(deadline), self.joiner.expires(deadline), self.reporter.due, resume];
+        due.into_iter().flatten().min()
     }
 
     /// Makes the report if one is due.
@@ -380,10 +382,10 @@ impl<P: InnerPacket> Receiver<P> {
     }
 
     /// Removes and returns the next packet for the user.
-    pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
+    pub(super) fn poll(&mut self, now: Time) -> Option<Delivered<P>> {
         while let Some((id, symbol)) = self.order.poll() {
             let is_piece = symbol.meta.order == Order::InOrder;
-            let Some(packet) = self.joiner.take(symbol) else { continue };
+            let Some(packet) = self.joiner.take(now, symbol) else { continue };
             let overtakes = is_piece && packet.meta.order == Order::Immediate;
             if !overtakes || self.order.is_in_time(packet.meta.flow, id) {
                 return Some(packet);
@@ -460,7 +462,7 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Number of payloads that the receiver holds.
     pub(super) fn payloads(&self) -> usize {
-        self.decoder.payloads()
+        self.decoder.payloads() + self.joiner.payloads()
     }
 
     /// Frees memory: discards the stored repairs, and the known symbols that only a late repair

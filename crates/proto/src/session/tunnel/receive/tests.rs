@@ -184,7 +184,7 @@ fn sources_of_a_peer_in_debt_are_delivered_and_eliminated_later() {
         receiver.source(at(1), 2 * pair, Gap::NONE, Length(1400));
     }
     assert_eq!((eliminated(&receiver), receiver.counts.sources, receiver.backlog().0), (before, 200, 200));
-    assert_eq!(std::iter::from_fn(|| receiver.poll()).count(), 200);
+    assert_eq!(std::iter::from_fn(|| receiver.poll(Time::ZERO)).count(), 200);
     // The report does not ask for what has arrived.
     receiver.arrive(at(2), 1, 100, Reception::default(), true);
     let due = receiver.next_due(Duration::from_secs(9)).unwrap();
