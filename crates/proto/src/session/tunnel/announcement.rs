@@ -33,7 +33,13 @@ const REPORTS_OF_RUN: f64 = 0.5;
 /// Half the value leaves longer blind times in runs of more than 4 reports. Double the value costs 3 % of what the path
 /// carries in the reported direction.
 const MOST_OFTEN: f64 = 4.0;
-/// Datagrams between two reports on a fast path, if reports need not come more often than every 2 ms.
+/// The shortest interval of reports that this end announces.
+///
+/// Rate control needs about ten reports per round trip. With half the value, reports come twice as often on paths of less
+/// than 20 ms, and a hostile peer may send twice as many (`report_limit.rs`). With double the value, rate control reacts
+/// later on such paths.
+pub(super) const SHORTEST_INTERVAL: Duration = Duration::from_millis(2);
+/// Datagrams between two reports on a fast path, if reports need not come more often than every [`SHORTEST_INTERVAL`].
 ///
 /// A report repeats the numbers of the last eight intervals, and lists 8192 numbers. Double the value counts datagrams as
 /// lost at 1 Gbit/s when five reports are lost in a row. Half the value doubles the reports above 600 Mbit/s.
@@ -88,8 +94,8 @@ impl<P: InnerPacket> Tunnel<P> {
         let cheap = REPORT_BYTES / (often * REPORT_SHARE * carried.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min(most);
         let packets = self.rate.view().bandwidth / f64::from(self.config.path_mtu);
-        let listed = Duration::from_secs_f64((REPORT_PACKETS / packets.max(1.0)).min(1.0)).max(ms(2));
-        let report_every = (srtt / 10).clamp(ms(2), ms(20)).min(listed).max(dear);
+        let listed = Duration::from_secs_f64((REPORT_PACKETS / packets.max(1.0)).min(1.0)).max(SHORTEST_INTERVAL);
+        let report_every = (srtt / 10).clamp(SHORTEST_INTERVAL, ms(20)).min(listed).max(dear);
         Window {
             base: self.sources.first(),
             reach: self.reach(),

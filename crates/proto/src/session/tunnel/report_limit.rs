@@ -3,6 +3,7 @@
 //! Each end announces how often it wants reports. An honest peer reports once in this interval, and repeats a report while
 //! no datagram follows. A report that comes faster would cause work for nothing, so it is not even parsed.
 
+use super::announcement::SHORTEST_INTERVAL;
 use crate::tokens::TokenBucket;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -38,9 +39,10 @@ impl ReportLimit {
         self.0.take(now, 1.0)
     }
 
-    /// Reports per second that are taken with the announced interval `every`.
+    /// Reports per second that are taken with the announced interval `every`, which is 0 before the first announcement. At
+    /// most 6000.
     fn rate(every: Duration) -> f64 {
-        MARGIN / every.clamp(Duration::from_millis(1), LONGEST).as_secs_f64()
+        MARGIN / every.clamp(SHORTEST_INTERVAL, LONGEST).as_secs_f64()
     }
 }
 
@@ -63,6 +65,7 @@ mod tests {
         assert_eq!(taken(ms(2), 5_800), 5_800);
         assert_eq!(taken(ms(20), 580), 580);
         assert!((5_990..=6_010).contains(&taken(ms(2), 20_000)), "{}", taken(ms(2), 20_000));
+        assert!((5_990..=6_010).contains(&taken(ms(0), 20_000)), "before the first announcement");
         assert!((595..=605).contains(&taken(ms(1_000), 20_000)), "{}", taken(ms(1_000), 20_000));
     }
 }
