@@ -210,14 +210,16 @@ impl World {
 fn case(name: &str, code: Code, sent: u64, datagrams: u64, mut next: impl FnMut(&mut World, u64) -> Vec<u8>) {
     let mut world = World::new(code);
     world.send(sent);
-    let (mut times, mut bytes, before) = (Vec::new(), 0, world.work());
+    let (mut times, mut bytes, mut work) = (Vec::new(), 0, 0);
     for n in 0..datagrams {
         world.now += STEP;
         let datagram = next(&mut world, n);
         bytes = datagram.len();
+        let before = world.work();
         times.push(world.take(datagram));
+        work += world.work().saturating_sub(before);
     }
-    let work = world.work().saturating_sub(before) / datagrams;
+    let work = work / datagrams;
     let padding = bytes.saturating_sub(HEADER_LEN + TAG_LEN + 2) as u16;
     let mut world = World::new(Code::Window);
     let mut probes = Vec::new();

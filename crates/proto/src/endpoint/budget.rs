@@ -23,8 +23,9 @@ const SAVED: Duration = Duration::from_secs(2);
 const ACTIVE: Duration = Duration::from_secs(1);
 
 /// The time between two reports that are taken from a peer in debt. Without reports this end would not know what the path
-/// carries, and would fall silent. A report costs at most as much as the whole window: 13 MB. Half the value doubles the
-/// work that a hostile peer in debt can cause: .26 GB a second. Double the value slows the repair of this end's losses.
+/// carries, and would fall silent. A report costs at most 16 MB: a comparison with each symbol of the window (13 MB), and
+/// as many ranges as fit (3 MB). Half the value doubles the work that a hostile peer in debt can cause: .32 GB a second.
+/// Double the value slows the repair of this end's losses.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 
 /// The longest time for which decoding is put off at once, s. A debt may last longer; then decoding

@@ -12,6 +12,8 @@ use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::secure::Rejected;
 use ripstop_proto::session::tunnel::RateMode;
 use ripstop_proto::wire::{Feedback, Gap, Packet, Piece, Window};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 use world::{Attack, Outcome, Setting, run};
 
@@ -319,17 +321,23 @@ fn sessions_that_begin_all_the_time() {
     assert_eq!(outcome.honest.over_work, 0);
 }
 
-/// The attacker's reports list as many ranges as fit: every other datagram that has arrived.
+/// A report that lists every other datagram that has arrived, up to `most`, and as many as fit. None: nothing has arrived.
+fn longest_report(known: &world::Known, most: usize) -> Option<Feedback> {
+    let largest = known.arrived.last().copied()?;
+    let every_other = known.arrived.iter().rev().filter(|number| **number % 2 == largest % 2);
+    let acked: Vec<_> = every_other.take(most).map(|number| *number..*number + 1).collect();
+    let acked_from = acked.last().map_or(0, |range| range.start);
+    let received = known.arrived.len() as u64;
+    Some(Feedback { largest, received, acked, acked_from, ..Feedback::default() }.cut().0)
+}
+
+/// The attacker's reports list as many ranges as fit.
 fn longest_reports(setting: &Setting) -> Outcome {
     let (mut reports, mut report) = (0, Feedback::default());
     let attack = move |known: &mut world::Known| {
-        let Some(largest) = known.arrived.last().copied() else { return Packet::Probe { padding: 0 } };
         if reports % 50 == 0 {
-            let every_other = known.arrived.iter().rev().filter(|number| **number % 2 == largest % 2);
-            let acked: Vec<_> = every_other.take(4_000).map(|number| *number..*number + 1).collect();
-            let acked_from = acked.last().map_or(0, |range| range.start);
-            let received = known.arrived.len() as u64;
-            report = Feedback { largest, received, acked, acked_from, ..Feedback::default() }.cut().0;
+            let Some(longest) = longest_report(known, 4_000) else { return Packet::Probe { padding: 0 } };
+            report = longest;
         }
         reports += 1;
         Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report.clone() }))
@@ -345,6 +353,44 @@ fn reports_that_list_many_ranges() {
     let outcome = longest_reports(&setting);
     assert!(outcome.attacker.over_work > 1_000, "{} {}", outcome.attacker.over_work, outcome.attacker.work);
     assert_eq!((outcome.honest.over_work, outcome.server.false_reports), (0, 0));
+}
+
+/// A short path has reports every 2 ms, so 6000 reports a second may be taken. With this many ranges, they would take .4 of
+/// a core: the budget of work stops them, and counts at least the time that they take.
+#[test]
+fn long_reports_at_the_highest_rate() {
+    /// The ranges of each report.
+    const RANGES: usize = 2_200;
+    /// The time that a range takes on an idle core, s. See `RANGE_WORK`, `session/tunnel/bounds.rs`.
+    const RANGE: f64 = 31.8e-9;
+    /// The time that a unit of work takes, s.
+    const UNIT: f64 = 50e-12;
+    // The attack begins at .5 s. Then 4500 datagrams have arrived.
+    let time = Duration::from_millis(2_200);
+    let mut setting = Setting { rate: 12_000, fed: (8_000, 100), time, ..Setting::default() };
+    setting.config.tunnel.rate = RateMode::Fixed(Rate::from_bps(100_000_000));
+    let (mut long, sent) = (None, Rc::new(Cell::new(0)));
+    let reports = Rc::clone(&sent);
+    let attack = move |known: &mut world::Known| {
+        if long.is_none() && known.arrived.len() > 4_500 {
+            // The attacker says that it has almost all symbols, so the reports are compared with few lost ones.
+            let end = known.arrived.len() as u64 - 200;
+            long = longest_report(known, RANGES).map(|report| Feedback { next_undecoded: end, end, ..report });
+        }
+        let Some(report) = long.clone() else { return Packet::Probe { padding: 0 } };
+        reports.set(reports.get() + 1);
+        Packet::Feedback(Box::new(Feedback { largest_at_us: reports.get(), ..report }))
+    };
+    let outcome = attacked(&setting, Box::new(attack));
+    let attacker = &outcome.attacker;
+    let taken = sent.get() - attacker.over_work - attacker.unasked_reports;
+    assert!(sent.get() > 20_000 && attacker.over_work > 4_000 && attacker.unasked_reports > 2_000, "{attacker:?}");
+    // The peer may have saved up 2 s, and all peers together .1 s.
+    let most = setting.config.work_per_second as f64 * (1.7 + 2.1);
+    assert!((attacker.work as f64) < most, "{}", attacker.work);
+    let (takes, counted) = (taken as f64 * RANGES as f64 * RANGE, attacker.work as f64 * UNIT);
+    assert!(takes < counted, "{taken} reports take {takes:.2} s, and count as {counted:.2} s");
+    assert_eq!((outcome.honest.over_work, outcome.honest.unasked_reports, outcome.server.false_reports), (0, 0, 0));
 }
 
 #[test]

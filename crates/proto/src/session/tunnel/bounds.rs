@@ -11,13 +11,14 @@ use ripstop_base::Time;
 /// is one byte that is combined. A comparison takes about 10 ns, the time for 200 bytes. With half
 /// or double the value, a peer's reports count as half or twice the work.
 pub(crate) const REPORT_WORK: u64 = 200;
-/// Work for each range that a report lists, in units of [`Tunnel::work`]. A range takes about 20 ns from the parser to the
-/// sent-packet history (`make bench`: "report, most ranges"), the time for 400 bytes. With half or double the value, a
-/// peer's reports count as half or twice the work.
-pub(crate) const RANGE_WORK: u64 = 400;
-/// The ranges that cost as much as a report without any. Half and double the value act like those of [`RANGE_WORK`], for
-/// short reports.
-pub(super) const REPORT_RANGES: u64 = 70;
+/// Work for each range that a report lists, in units of [`Tunnel::work`]. A range takes about 32 ns from the parser to the
+/// sent-packet history (`cargo run --release -p ripstop-proto --example packet-costs`, line "report, most ranges": 142 us
+/// for 4455 ranges), the time for 640 bytes. With half or double the value, a peer's reports count as half or twice the
+/// work.
+pub(crate) const RANGE_WORK: u64 = 640;
+/// The ranges that cost as much as a report without any: 1.7 us (the same command, line "report, 1 range"). Half and double
+/// the value act like those of [`RANGE_WORK`], for short reports.
+pub(super) const REPORT_RANGES: u64 = 55;
 /// Memory of one packet in a queue or in the coding window besides its bytes. Unit: bytes. A packet of 28 bytes takes 380
 /// bytes of resident memory: an aligned slot with its counters, and the entry of the queue, half of which is spare room
 /// (`small_packets_take_the_memory_that_is_counted`). Half or double the value makes the figure for small packets too low or
