@@ -170,13 +170,13 @@ impl LossEstimator {
         self.fast += (x - self.fast) * weight(FAST);
         if lost {
             self.lost += 1;
-            self.run += 1;
+            self.run = self.run.saturating_add(1);
             self.last_loss = Some(now);
             self.share_then = self.slow;
         } else if self.run > 0 {
-            self.bursts += 1;
+            self.bursts = self.bursts.saturating_add(1);
             // At first the average covers all runs so far, and a prior run of one packet.
-            let weight = 1.0 / f64::from((self.bursts + 1).min(BURSTS));
+            let weight = 1.0 / f64::from(self.bursts.saturating_add(1).min(BURSTS));
             self.burst += (f64::from(self.run.min(LONGEST_BURST)) - self.burst) * weight;
             self.run = 0;
         }
@@ -304,6 +304,15 @@ mod tests {
         for _ in 0..n {
             estimator.settle(at, random.chance(p));
         }
+    }
+
+    #[test]
+    fn the_largest_counts_stay() {
+        let mut estimator = LossEstimator { run: u32::MAX, bursts: u32::MAX, burst: 7.0, ..LossEstimator::default() };
+        estimator.settle(Time::ZERO, true);
+        estimator.settle(Time::ZERO, false);
+        assert_eq!((estimator.run, estimator.bursts), (0, u32::MAX));
+        assert_eq!(estimator.burst, 7.0 + (64.0 - 7.0) / 16.0);
     }
 
     #[test]

@@ -92,7 +92,8 @@ impl Gap {
             near => (1u64 << near, (2u64 << near) - 1),
         };
         let start = id.saturating_sub(farthest);
-        start..(id + 1).saturating_sub(nearest).max(start)
+        // `nearest` is at least 1. The number `id` may have no next one.
+        start..id.saturating_sub(nearest - 1).max(start)
     }
 }
 
@@ -123,6 +124,14 @@ mod tests {
         }
         assert_eq!((Gap::exact(0), Gap::exact(65_536)), (Gap::NONE, Gap::NONE));
         assert_eq!((Gap::read(EXACT, None), Gap::read(EXACT, Some([0, 0]))), (None, None));
+    }
+
+    #[test]
+    fn the_highest_symbol_has_predecessors() {
+        for gap in (0..15).filter_map(|nibble| Gap::read(nibble, Some([0, 50]))) {
+            let (range, before) = (gap.predecessors(u64::MAX), gap.predecessors(u64::MAX - 1));
+            assert_eq!(range, before.start + 1..before.end + 1, "{gap:?}");
+        }
     }
 
     /// For the lowest numbers, the range is cut at 0, and its start never exceeds its end.

@@ -259,7 +259,7 @@ impl Flow {
         if progress {
             self.progress(now, at, wait);
         } else if bare && same_window && at < self.told {
-            self.duplicates += 1;
+            self.duplicates = self.duplicates.saturating_add(1);
         }
         if at > self.told || (at == self.told && !progress) {
             (self.told, self.told_edge) = (at, self.told_edge.max(edge));

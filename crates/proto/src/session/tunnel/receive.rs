@@ -425,6 +425,7 @@ impl<P: InnerPacket> Receiver<P> {
     /// arrived so far, all numbers, and runs of skipped numbers. Datagrams that were too large for the peer's path do
     /// not count, and the runs lose the same share.
     pub(super) fn losses(&self) -> (u64, u64, u64) {
+        // The largest number has a next one: see [`ReceivedNumbers::largest`].
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
         let absent = sent.saturating_sub(self.counts.datagrams);
         let too_large = self.too_large.total().min(absent);
@@ -538,7 +539,8 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Passes symbol `id`, which has just become known, to in-order delivery.
+    /// Passes symbol `id`, which has just become known, to in-order delivery. The decoder takes no symbol 2^64 - 1, so `id` has
+    /// a next number.
     fn deliver(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
         match payload.meta() {
             Some(meta) => self.order.arrive(now, id, gap, Delivered { payload, meta }, &self.missing),

@@ -14,7 +14,8 @@ pub(super) const REMEMBERED_NUMBERS: u64 = 1 << 14;
 /// Which of the latest [`REMEMBERED_NUMBERS`] datagram numbers have arrived.
 #[derive(Debug)]
 pub(super) struct ReceivedNumbers {
-    /// The largest number that has arrived.
+    /// The largest number that has arrived. It is below 2^64 - 1 ([`ReceivedNumbers::insert`]), so a next number exists.
+    /// `secure/peer.rs` refuses numbers above 2^62 before.
     pub(super) largest: Option<u64>,
     /// Number of times that `largest` grew by more than 1, plus 1 if the first number was not 0.
     /// Some of the skipped numbers may have arrived later.

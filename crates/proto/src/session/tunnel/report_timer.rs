@@ -120,7 +120,8 @@ impl ReportTimer {
         } else if number < self.lowest.0 {
             self.lowest = (number, arrived);
         }
-        self.count += 1;
+        // Datagrams that ask for no report may come for days.
+        self.count = self.count.saturating_add(1);
         self.sum += arrived.signed_since(self.first) as f64 / 1e9;
         if wanted != Wanted::Never {
             let early = total <= EARLY && total % EARLY_EVERY == 1;
@@ -218,6 +219,17 @@ mod tests {
             last = due;
         }
         assert_eq!((repeats, last), (LEAST_REPEATS + 30, us(115_000)));
+    }
+
+    #[test]
+    fn arrivals_beyond_the_largest_count_are_reported() {
+        let mut r = ReportTimer::new();
+        let us = Time::from_micros;
+        r.arrive(us(1_000), us(1_000), 8, true, Wanted::Never, 100);
+        r.count = u32::MAX;
+        r.arrive(us(2_000), us(2_000), 9, true, Wanted::Soon, 101);
+        let batch = r.take_batch(us(12_000), 9);
+        assert_eq!((batch.count, batch.lowest, batch.lowest_before_us), (u32::MAX, 8, 1_000));
     }
 
     #[test]

@@ -64,6 +64,38 @@ fn a_window_that_jumps_takes_no_work_per_symbol() {
     assert_eq!((receiver.end(), receiver.counts.beyond), (base, 1));
 }
 
+/// The symbol 2^64 - 1 is refused, and no number before it overflows.
+#[test]
+fn the_highest_symbol_numbers_are_harmless() {
+    const BASE: u64 = u64::MAX - 9;
+    let mut receiver = receiver();
+    receiver.advance(Time::ZERO, BASE);
+    // Every other number, so that symbols are missing and packets wait.
+    for id in (BASE..u64::MAX).step_by(2).chain([u64::MAX]) {
+        receiver.source(Time::ZERO, id, Gap::rounded(2), Length(60));
+    }
+    assert_eq!((receiver.end(), receiver.backlog().0, receiver.counts.sources), (u64::MAX, 4, 6));
+    for members in [Members::one(u64::MAX), Members::range(BASE..u64::MAX), Members::one(u64::MAX - 2)] {
+        receiver.repair(Time::ZERO, &members, &Coding::Seed(1), Length(60));
+    }
+    receiver.expire(Time::from_millis(90_000), Duration::ZERO);
+    receiver.window(Time::ZERO, &window(u64::MAX));
+    assert_eq!((receiver.backlog().0, receiver.order.waiting()), (0, 0));
+    assert_eq!(std::iter::from_fn(|| receiver.poll(Time::ZERO)).map(|packet| packet.payload.0).sum::<usize>(), 5 * 60);
+}
+
+/// The datagram numbers of a report and of the losses are those that arrived.
+#[test]
+fn the_highest_datagram_numbers_are_counted() {
+    let mut receiver = receiver();
+    for number in [u64::MAX, u64::MAX - 1] {
+        let is_taken = receiver.arrive(Time::ZERO, number, 100, Reception::default(), true);
+        assert_eq!(is_taken, number < u64::MAX);
+    }
+    assert_eq!(receiver.losses(), (u64::MAX - 1, u64::MAX, 1));
+    assert_eq!(receiver.report(Time::from_millis(90_000)).unwrap().acked, vec![u64::MAX - 1..u64::MAX; 1]);
+}
+
 /// The work of the decoder alone.
 fn eliminated(receiver: &Receiver<Length>) -> u64 {
     receiver.decoder.counters().work_bytes
