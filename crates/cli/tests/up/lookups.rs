@@ -141,37 +141,75 @@ fn a_silent_name_server_takes_few_threads_and_few_lines() {
     });
 }
 
+/// Starts the left daemon with its peer at the name `two.example`, which has the addresses of `hosts`, a file in the form of
+/// /etc/hosts. None if the machine allows no own mounts.
+fn up_with_hosts(site: &Site, hosts: &str, until_so: impl Fn(&Up) -> bool) -> Option<Up> {
+    let text = std::fs::read_to_string(site.file("left.toml")).unwrap();
+    private(&site.file("left.toml"), &text.replace("198.18.0.2:5182", "two.example:5182"));
+    std::fs::write(site.file("hosts"), hosts).unwrap();
+    let log = site.file("left.log");
+    let mut command = Command::new("unshare");
+    let script = "mount --bind \"$2\" /etc/hosts || exit 77; exec \"$0\" up \"$1\"";
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_ripstop")]);
+    command.arg(site.file("left.toml")).arg(site.file("hosts"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
+    let mut up = Up { child: site.hosts[LEFT].spawn(command).unwrap(), log };
+    let mut ended = false;
+    until("the daemon is ready, or the machine allows no own mounts", || {
+        ended = up.child.try_wait().unwrap().is_some();
+        ended || until_so(&up)
+    });
+    if ended {
+        eprintln!("SKIPPED: {}", up.log());
+        return None;
+    }
+    Some(up)
+}
+
+fn is_connected(site: &Site) -> bool {
+    site.status(LEFT, &["--json"]).status.success() && site.peer(LEFT)["connected"] == true
+}
+
 /// The first address of the name is dead. The second one is tried before the peer counts as unreachable.
 #[test]
 fn a_dead_address_is_followed_by_the_next() {
     with_namespaces("a_dead_address_is_followed_by_the_next", || {
         let site = Site::new();
         let right = site.up(RIGHT);
-        let text = std::fs::read_to_string(site.file("left.toml")).unwrap();
-        private(&site.file("left.toml"), &text.replace("198.18.0.2:5182", "two.example:5182"));
         // The hosts file names a dead address of IPv6 first, as the system does by default.
-        std::fs::write(site.file("hosts"), "fd00:dead::2 two.example\n198.18.0.2 two.example\n").unwrap();
         ip(&site.hosts[LEFT], &["-6", "addr", "add", "fd00:dead::1/64", "dev", "lo"]).unwrap();
-        let log = site.file("left.log");
-        let mut command = Command::new("unshare");
-        let script = "mount --bind \"$2\" /etc/hosts || exit 77; exec \"$0\" up \"$1\"";
-        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_ripstop")]);
-        command.arg(site.file("left.toml")).arg(site.file("hosts"));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
-        let mut up = Up { child: site.hosts[LEFT].spawn(command).unwrap(), log };
-        let mut ended = false;
-        until("both are connected, or the machine allows no own mounts", || {
-            ended = up.child.try_wait().unwrap().is_some();
-            ended || site.status(LEFT, &["--json"]).status.success() && site.peer(LEFT)["connected"] == true
-        });
-        if ended {
-            return eprintln!("SKIPPED a_dead_address_is_followed_by_the_next: {}", up.log());
-        }
+        let hosts = "fd00:dead::2 two.example\n198.18.0.2 two.example\n";
+        let Some(up) = up_with_hosts(&site, hosts, |_| is_connected(&site)) else { return };
         let tried = up.log();
         for address in ["[fd00:dead::2]:5182", "198.18.0.2:5182"] {
             assert!(tried.contains(&format!("to={address}")), "{tried}");
         }
         assert!(!tried.contains("peer unreachable"), "the next address must be tried before: {tried}");
+        drop(right);
+    });
+}
+
+/// Who answers for a peer's name must not lead the packets for a network behind a peer elsewhere.
+#[test]
+fn a_name_changes_no_route() {
+    with_namespaces("a_name_changes_no_route", || {
+        let site = Site::new();
+        let right = site.up(RIGHT);
+        let text = std::fs::read_to_string(site.file("left.toml")).unwrap();
+        private(&site.file("left.toml"), &text.replace("allowed-ips = [", "allowed-ips = [\"10.9.0.0/16\", "));
+        let routed = || {
+            let routes = ip(&site.hosts[LEFT], &["-4", "route", "show", "10.9.0.0/16"]).unwrap();
+            routes.contains("dev ") && routes.contains("unreachable")
+        };
+        // The only address is inside: the peer is not called.
+        let warned = |up: &Up| up.count("resolves to an address in a prefix that is routed") > 0;
+        let Some(up) = up_with_hosts(&site, "10.9.0.66 two.example\n", warned) else { return };
+        assert!(routed() && up.count("trying this address") == 0, "{}", up.log());
+        drop(up);
+        // The next address is outside.
+        let hosts = "10.9.0.66 two.example\n198.18.0.2 two.example\n";
+        let Some(up) = up_with_hosts(&site, hosts, |_| is_connected(&site)) else { return };
+        assert!(routed() && !up.log().contains("to=10.9.0.66"), "{}", up.log());
         drop(right);
     });
 }

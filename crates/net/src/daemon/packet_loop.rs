@@ -26,7 +26,7 @@ mod waiting;
 
 use super::config::{DaemonConfig, HostPort, Listen};
 use super::keeper::{Keeper, KeeperShared};
-use super::resolve::{Resolver, name_servers};
+use super::resolve::Resolver;
 use super::routes::WantedRoutes;
 use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System};
@@ -35,8 +35,8 @@ use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{READ_ROOM, Tun};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
+use device::device_mtu;
 pub(super) use device::open_device;
-use device::{all_candidates, device_mtu};
 use ipnet::IpNet;
 use lookups::LookupState;
 use moderation::Moderation;
@@ -123,8 +123,8 @@ pub(super) struct PacketLoop {
     routes: WantedRoutes,
     /// The prefixes among them whose routes the kernel refuses.
     refused_routes: BTreeSet<IpNet>,
-    /// All prefixes that may be routed into the device.
-    candidates: Routes<()>,
+    /// The prefixes whose packets go into the device.
+    inside: Routes<()>,
     /// When the peers' meters were last read.
     measured: Time,
 }
@@ -161,8 +161,9 @@ impl PacketLoop {
         let joiner = Joiner::new(tun.offload().0, tun.offload().1);
         tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
         udp.ignore_device(tun.index());
-        let routes = WantedRoutes::of(config, &[], &name_servers());
+        let routes = WantedRoutes::of(config, []);
         routes.warn_of_new(&WantedRoutes::default());
+        routes.warn_of_servers(config);
         let keeper = Keeper::prepare(config, namespace, &tun, mtu, routes.clone(), shared.worker.wakeup().clone())
             .map_err(DaemonError::system("reading the kernel's devices and routes"))?;
         let now = shared.worker.now();
@@ -224,7 +225,7 @@ impl PacketLoop {
             device_gone: false,
             routes,
             refused_routes: BTreeSet::new(),
-            candidates: all_candidates(config),
+            inside: Routes::default(),
             measured: now,
         };
         packet_loop.tell_inside();

@@ -1,7 +1,10 @@
-//! Which prefixes this host routes into the device: the networks behind the peers, without those that may hold the
+//! Which prefixes this host routes into the device: the networks behind the peers, without those that hold the configured
 //! address of a peer. [`super::keeper`] sets the routes.
+//!
+//! The routes change only with the configuration. What a name server answers, or where a peer moves to, changes no route:
+//! otherwise a peer could make packets for another peer's network leave by another route.
 
-use super::config::DaemonConfig;
+use super::config::{DaemonConfig, HostPort};
 use super::resolve::name_servers;
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
@@ -10,8 +13,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// The prefix length in bits below which a prefix counts as a default route while the endpoint of any peer is a host
-/// name: the name may resolve to an address inside the prefix. The largest private network, 10.0.0.0/8, is still routed,
-/// until the name resolves to an address inside. At half the value, `0.0.0.0/1` and `128.0.0.0/1` still count. At double the
+/// name: the name probably resolves to an address inside the prefix. The largest private network, 10.0.0.0/8, is routed,
+/// and an address inside is not used. At half the value, `0.0.0.0/1` and `128.0.0.0/1` still count. At double the
 /// value, 10.0.0.0/8 would get no route.
 const DEFAULT_LIKE: u8 = 8;
 
@@ -35,26 +38,23 @@ pub(super) struct LeftOut {
     pub(super) reason: Reason,
 }
 
-/// Why a prefix gets no route: datagrams to a peer or to a name server would enter the tunnel that needs their answers.
+/// Why a prefix gets no route: datagrams to a peer would enter the tunnel that carries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The address of a peer lies inside the prefix.
+    /// The configured address of a peer lies inside the prefix.
     Peer(IpAddr),
-    /// The endpoint of a peer is a host name, and this name server of the host lies inside the prefix.
-    NameServer(IpAddr),
     /// The endpoint of a peer is a host name, which may resolve to an address inside the prefix.
     Name,
 }
 
 impl WantedRoutes {
-    /// The routes for `config` while the peers are at the addresses `hosts`, in addition to their configured addresses. A
-    /// prefix that lies in the prefix of a device's address needs no route. A prefix that contains an address of a peer
-    /// gets none: datagrams to this peer would enter the tunnel. While an endpoint is a host name, the same is true for the
-    /// addresses of the host's name `servers`.
-    pub(super) fn of(config: &DaemonConfig, hosts: &[IpAddr], servers: &BTreeSet<IpAddr>) -> WantedRoutes {
-        let numeric = config.peers.iter().filter_map(|peer| Some(peer.endpoint.as_ref()?.address()?.ip()));
-        let hosts: BTreeSet<IpAddr> = numeric.chain(hosts.iter().copied()).collect();
-        let named = config.peers.iter().any(|peer| peer.endpoint.as_ref().is_some_and(|to| to.address().is_none()));
+    /// The routes for `config` while peers are at the addresses `hosts`, in addition to their configured addresses. A prefix
+    /// that lies in the prefix of a device's address needs no route. A prefix that contains the address of a peer gets none:
+    /// datagrams to this peer would enter the tunnel.
+    pub(super) fn of(config: &DaemonConfig, hosts: impl IntoIterator<Item = IpAddr>) -> WantedRoutes {
+        let endpoints = || config.peers.iter().filter_map(|peer| peer.endpoint.as_ref());
+        let hosts: BTreeSet<IpAddr> = endpoints().filter_map(|to| Some(to.address()?.ip())).chain(hosts).collect();
+        let named = endpoints().any(|to| to.address().is_none());
         let connected = config.addresses.iter().filter(|address| address.prefix_len() < address.max_prefix_len());
         let mut wanted = WantedRoutes {
             connected: connected.map(|address| (address.trunc(), address.addr())).collect(),
@@ -62,8 +62,7 @@ impl WantedRoutes {
         };
         for (peer, prefix) in candidates(config) {
             let at_name = || (named && prefix.prefix_len() < DEFAULT_LIKE).then_some(Reason::Name);
-            let at_server = || host_inside(servers, &prefix).filter(|_| named).map(Reason::NameServer);
-            match host_inside(&hosts, &prefix).map(Reason::Peer).or_else(at_name).or_else(at_server) {
+            match host_inside(&hosts, &prefix).map(Reason::Peer).or_else(at_name) {
                 Some(reason) => wanted.left_out.push(LeftOut { peer: peer.to_owned(), prefix, reason }),
                 None => drop(wanted.routed.insert(prefix)),
             }
@@ -76,6 +75,31 @@ impl WantedRoutes {
         self.connected.iter().map(|(prefix, _)| *prefix).chain(self.routed.iter().copied())
     }
 
+    /// Sentences about the name `servers` to which questions go into the tunnel, if the endpoint of a peer is a host name.
+    fn servers_inside(&self, config: &DaemonConfig, servers: &BTreeSet<IpAddr>) -> Vec<String> {
+        let is_name = |to: &HostPort| to.address().is_none();
+        let Some(name) = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()).find(|to| is_name(to)) else {
+            return Vec::new();
+        };
+        let inside =
+            servers.iter().filter_map(|server| Some((server, self.inside().find(|one| one.contains(server))?)));
+        let words = |(server, prefix)| {
+            format!(
+                "the name server {server} lies in {prefix}, which is routed into the tunnel: `{}` cannot be resolved before the \
+                 tunnel is up; write the address as `endpoint`, or use another name server",
+                name.host
+            )
+        };
+        inside.map(words).collect()
+    }
+
+    /// Logs the name servers of this host that only the tunnel reaches, if a name must be resolved.
+    pub(super) fn warn_of_servers(&self, config: &DaemonConfig) {
+        for problem in self.servers_inside(config, &name_servers()) {
+            tracing::warn!("questions to a name server enter the tunnel: {problem}");
+        }
+    }
+
     /// Logs the prefixes that get no route, without those that got none `before` for the same reason.
     pub(super) fn warn_of_new(&self, before: &WantedRoutes) {
         for one in self.left_out.iter().filter(|one| !before.left_out.contains(one)) {
@@ -86,12 +110,14 @@ impl WantedRoutes {
 }
 
 impl DaemonConfig {
-    /// What the daemon warns of at its start: the prefixes in `allowed-ips` that get no route, each with the reason. Reads the
-    /// addresses of this host's name servers.
+    /// What the daemon warns of at its start: the prefixes in `allowed-ips` that get no route, each with the reason, and the
+    /// name servers of this host that only the tunnel reaches.
     pub fn route_warnings(&self) -> Vec<String> {
-        let wanted = WantedRoutes::of(self, &[], &name_servers());
-        let words = |LeftOut { peer, prefix, reason }| format!("allowed-ips of {peer}: no route to {prefix}: {reason}");
-        wanted.left_out.into_iter().map(words).collect()
+        let wanted = WantedRoutes::of(self, []);
+        let servers = wanted.servers_inside(self, &name_servers());
+        let words =
+            |LeftOut { peer, prefix, reason }| format!("allowed-ips of {peer}: no route set to {prefix}: {reason}");
+        wanted.left_out.into_iter().map(words).chain(servers).collect()
     }
 }
 
@@ -102,11 +128,6 @@ impl fmt::Display for Reason {
                 f,
                 "the peer at {host} lies inside the prefix, so datagrams to the peer would enter the tunnel; set the routes \
                  yourself"
-            ),
-            Reason::NameServer(server) => write!(
-                f,
-                "the endpoint of a peer is a host name, and the name server {server} lies inside the prefix, so the name \
-                 could not be resolved; write the address as `endpoint`, or use another name server"
             ),
             Reason::Name => f.write_str(
                 "the endpoint of a peer is a host name, and its address may lie inside the prefix; write the address as \
@@ -154,41 +175,48 @@ mod tests {
         DaemonConfig::parse(&text, Path::new("t.toml")).unwrap()
     }
 
-    fn wanted(config: &DaemonConfig, hosts: &[&str], servers: &[&str]) -> (Vec<String>, Vec<(String, Reason)>) {
-        let [hosts, servers] = [hosts, servers].map(|list| list.iter().map(|host| host.parse().unwrap()));
-        let wanted = WantedRoutes::of(config, &hosts.collect::<Vec<_>>(), &servers.collect());
+    fn wanted(config: &DaemonConfig) -> (Vec<String>, Vec<(String, Reason)>) {
+        let wanted = WantedRoutes::of(config, []);
         let left_out = wanted.left_out.iter().map(|one| (one.prefix.to_string(), one.reason));
         (wanted.routed.iter().map(ToString::to_string).collect(), left_out.collect())
     }
 
     #[test]
-    fn routes_follow_prefixes_and_endpoints() {
+    fn routes_follow_the_configuration() {
         let allowed = "[\"10.77.0.2\", \"10.9.0.0/16\", \"10.8.0.0/16\"]";
         let both = vec!["10.8.0.0/16".to_owned(), "10.9.0.0/16".to_owned()];
-        let one = vec!["10.8.0.0/16".to_owned()];
-        let without = |reason| vec![("10.9.0.0/16".to_owned(), reason)];
-        assert_eq!(wanted(&config(allowed, "192.0.2.1:5182"), &[], &["10.9.0.53"]), (both.clone(), vec![]));
-        // A configured, a resolved and a learned address inside a prefix take its route away.
-        let host = "10.9.0.5";
-        let expected = (one.clone(), without(Reason::Peer(host.parse().unwrap())));
-        assert_eq!(wanted(&config(allowed, "10.9.0.5:5182"), &[], &[]), expected);
+        assert_eq!(wanted(&config(allowed, "192.0.2.1:5182")), (both.clone(), vec![]));
+        // A configured address inside a prefix takes its route away. A name does not.
+        let left_out = vec![("10.9.0.0/16".to_owned(), Reason::Peer("10.9.0.5".parse().unwrap()))];
+        assert_eq!(wanted(&config(allowed, "10.9.0.5:5182")), (vec!["10.8.0.0/16".to_owned()], left_out));
         let named = config(allowed, "vpn.example:5182");
-        assert_eq!(wanted(&named, &[host], &[]), expected);
-        assert_eq!(wanted(&named, &["192.0.2.1"], &["127.0.0.53"]), (both, vec![]));
-        // The name could not be resolved through the tunnel.
-        let server = "10.9.0.53";
-        let expected = (one, without(Reason::NameServer(server.parse().unwrap())));
-        assert_eq!(wanted(&named, &["192.0.2.1"], &[server]), expected);
+        assert_eq!(wanted(&named), (both, vec![]));
+        // When a configuration is read again, the present address of a peer counts too.
+        let again = WantedRoutes::of(&named, ["10.9.0.7".parse().unwrap()]);
+        assert_eq!(again.left_out[0].reason, Reason::Peer("10.9.0.7".parse().unwrap()));
+    }
+
+    #[test]
+    fn name_servers_inside_the_tunnel_are_named() {
+        let servers: BTreeSet<IpAddr> = ["10.9.0.53", "127.0.0.53"].map(|server| server.parse().unwrap()).into();
+        let said = |endpoint: &str| {
+            let config = config("[\"10.9.0.0/16\"]", endpoint);
+            WantedRoutes::of(&config, []).servers_inside(&config, &servers)
+        };
+        let sentences = said("vpn.example:5182");
+        assert!(sentences.len() == 1 && sentences[0].contains("10.9.0.53 lies in 10.9.0.0/16"), "{sentences:?}");
+        assert!(sentences[0].contains("`vpn.example`"), "{sentences:?}");
+        assert_eq!(said("192.0.2.1:5182"), [""; 0], "no name must be resolved");
     }
 
     #[test]
     fn a_default_route_is_left_out_while_an_endpoint_is_a_name() {
         let allowed = "[\"0.0.0.0/0\", \"::/0\", \"10.0.0.0/8\"]";
-        let (routed, left_out) = wanted(&config(allowed, "vpn.example:5182"), &[], &[]);
+        let (routed, left_out) = wanted(&config(allowed, "vpn.example:5182"));
         assert_eq!(routed, ["10.0.0.0/8"]);
         assert_eq!(left_out, [("0.0.0.0/0".to_owned(), Reason::Name), ("::/0".to_owned(), Reason::Name)]);
         // An address of IPv4 does not lie in `::/0`.
-        let (routed, left_out) = wanted(&config(allowed, "192.0.2.1:5182"), &[], &[]);
+        let (routed, left_out) = wanted(&config(allowed, "192.0.2.1:5182"));
         assert_eq!(routed, ["10.0.0.0/8", "::/0"]);
         assert_eq!(left_out, [("0.0.0.0/0".to_owned(), Reason::Peer("192.0.2.1".parse().unwrap()))]);
     }
@@ -196,7 +224,7 @@ mod tests {
     #[test]
     fn the_prefix_of_one_address_is_no_connected_network() {
         let config = config("[\"10.9.0.0/16\"]", "192.0.2.1:5182");
-        let wanted = WantedRoutes::of(&config, &[], &BTreeSet::new());
+        let wanted = WantedRoutes::of(&config, []);
         assert_eq!(wanted.connected, [("10.77.0.0/24".parse().unwrap(), "10.77.0.1".parse().unwrap())]);
         assert_eq!(wanted.inside().map(|net| net.to_string()).collect::<Vec<_>>(), ["10.77.0.0/24", "10.9.0.0/16"]);
     }

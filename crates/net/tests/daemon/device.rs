@@ -410,22 +410,3 @@ fn datagrams_through_the_own_device_are_dropped() {
         assert_eq!(pair.left.all_rejected(), 2);
     });
 }
-
-/// The endpoint is a host name. No route may catch the datagrams to it, whatever its address is.
-#[test]
-fn no_route_catches_the_datagrams_to_a_name() {
-    with_namespaces("device::no_route_catches_the_datagrams_to_a_name", || {
-        let host = Host::new(1);
-        let peer = Host::new(2).as_peer("endpoint = \"localhost:9\"");
-        let more = "allowed-ips = [\"0.0.0.0/0\", \"::/0\", \"10.9.0.0/16\", \"::/8\", ";
-        let end = host.up("", &[peer.replace("allowed-ips = [", more)]);
-        let routes = || ["-4", "-6"].map(|family| ip(&host.namespace, &[family, "route"]).unwrap()).concat();
-        assert!(routes().contains("10.9.0.0/16 dev rip0") && !routes().contains("default"), "{}", routes());
-        until("the name is resolved", || end.peer().endpoint.is_some());
-        // On a host whose name resolves to 127.0.0.1 only, no route can catch it: such a prefix is refused.
-        if end.peer().endpoint.unwrap().starts_with('[') {
-            until("the route that catches ::1 is removed", || !routes().contains("::/8"));
-        }
-        assert!(routes().contains("unreachable 10.9.0.0/16"), "{}", routes());
-    });
-}

@@ -2,15 +2,12 @@
 
 use super::PacketLoop;
 use crate::daemon::config::{DaemonConfig, MIN_IPV6_MTU};
-use crate::daemon::resolve::name_servers;
-use crate::daemon::routes::{WantedRoutes, candidates, prefix_of};
+use crate::daemon::routes::{WantedRoutes, prefix_of};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{Tun, TunConfig, TunError};
-use ripstop_proto::endpoint::Routes;
-use ripstop_proto::secure::PeerId;
+use ripstop_proto::endpoint::{IpPrefix, Routes};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 
 /// Length of the device's queue in packets: the number of packets that applications may send while
 /// this process is not scheduled. 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter
@@ -62,49 +59,28 @@ impl PacketLoop {
         self.keeper.check();
     }
 
-    /// Chooses the routes again if the peers' addresses `changed` matter: a peer's address must not lie in a prefix that is
-    /// routed into the device.
-    /// `moving` is a peer that gets another address now.
-    pub(super) fn update_routes_after(
-        &mut self,
-        changed: [Option<SocketAddr>; 2],
-        moving: Option<(PeerId, SocketAddr)>,
-    ) {
-        if changed.into_iter().flatten().any(|address| self.candidates.find(address.ip()).is_some()) {
-            self.update_routes(moving);
-        }
-    }
-
-    /// Chooses the routes into the device, from the configuration and the addresses of the peers.
-    pub(super) fn update_routes(&mut self, moving: Option<(PeerId, SocketAddr)>) {
-        let address = |id: PeerId| match moving {
-            Some((peer, to)) if peer == id => Some(to),
-            _ => self.endpoint.peer_address(id),
-        };
-        let hosts: Vec<IpAddr> = self.peers.iter().filter_map(|peer| Some(address(peer.id)?.ip())).collect();
-        let wanted = WantedRoutes::of(&self.config, &hosts, &name_servers());
+    /// Chooses the routes into the device, after the configuration has changed. A new prefix may hold the present address of
+    /// a peer. No prefix that is routed already holds one.
+    pub(super) fn update_routes(&mut self) {
+        let hosts = self.peers.iter().filter_map(|peer| Some(self.endpoint.peer_address(peer.id)?.ip().to_canonical()));
+        let wanted = WantedRoutes::of(&self.config, hosts);
         wanted.warn_of_new(&self.routes);
         if wanted != self.routes {
+            wanted.warn_of_servers(&self.config);
             self.routes = wanted;
             self.keeper.want_routes(self.routes.clone());
             self.tell_inside();
         }
     }
 
-    /// Tells the endpoint which addresses are reached through the device.
+    /// Notes which addresses are reached through the device. A peer cannot have one of them.
     pub(super) fn tell_inside(&mut self) {
         let inside = self.routes.inside().filter(|prefix| !self.refused_routes.contains(prefix));
-        self.endpoint.set_inside(inside.filter_map(|prefix| prefix_of(&prefix)));
+        let inside: Vec<IpPrefix> = inside.filter_map(|prefix| prefix_of(&prefix)).collect();
+        self.inside = Routes::default();
+        inside.iter().for_each(|prefix| self.inside.insert(*prefix, ()));
+        self.endpoint.set_inside(inside);
     }
-}
-
-/// All prefixes that may be routed into the device.
-pub(super) fn all_candidates(config: &DaemonConfig) -> Routes<()> {
-    let mut all = Routes::default();
-    for prefix in candidates(config).filter_map(|(_, prefix)| prefix_of(&prefix)) {
-        all.insert(prefix, ());
-    }
-    all
 }
 
 /// The device, with offload if the kernel supports offload.

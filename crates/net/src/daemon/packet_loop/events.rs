@@ -66,10 +66,7 @@ impl PacketLoop {
                 self.keep_port(peer);
                 self.schedule_lookup(peer.index(), None);
             }
-            EndpointEvent::Roamed { peer, from, to } => {
-                self.use_listening_port(peer);
-                self.update_routes_after([from, Some(to)], None);
-            }
+            EndpointEvent::Roamed { peer, .. } => self.use_listening_port(peer),
             EndpointEvent::Silent { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;

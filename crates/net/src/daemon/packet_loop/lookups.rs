@@ -76,17 +76,31 @@ impl PacketLoop {
             match answer.addresses {
                 Ok(addresses) => {
                     let known = self.endpoint.peer_address(peer.id);
-                    let usable = addresses.into_iter().filter(|address| self.udp.reaches(address)).collect();
+                    // Datagrams to an address inside the tunnel would enter the tunnel. The routes stay: otherwise who answers
+                    // for this name could lead the packets for another peer's network elsewhere.
+                    let is_inside = |address: &SocketAddr| self.inside.find(address.ip().to_canonical()).is_some();
+                    let inside = addresses.iter().copied().find(is_inside);
+                    let is_usable = |address: &SocketAddr| self.udp.reaches(address) && !is_inside(address);
+                    let usable = addresses.into_iter().filter(is_usable).collect();
                     peer.untried = peer.in_turn(usable, known);
                     match peer.untried.pop_front() {
                         Some(first) => self.try_address(now, index, first),
                         None => {
                             if let Some(Admitted { left_out }) = self.lookup_state.unusable.admit() {
-                                tracing::warn!(
-                                    peer = %peer.name,
-                                    left_out,
-                                    "the peer's endpoint has no address that this host can reach"
-                                );
+                                match inside {
+                                    None => tracing::warn!(
+                                        peer = %peer.name,
+                                        left_out,
+                                        "the peer's endpoint has no address that this host can reach"
+                                    ),
+                                    Some(address) => tracing::warn!(
+                                        peer = %peer.name,
+                                        %address,
+                                        left_out,
+                                        "the peer's endpoint resolves to an address in a prefix that is routed into the tunnel, so it is not \
+                                         called; write the address as `endpoint`, or a smaller prefix in `allowed-ips`"
+                                    ),
+                                }
                             }
                             self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
                         }
@@ -127,8 +141,6 @@ impl PacketLoop {
             tracing::info!(peer = %peer.name, %to, left_out, "trying this address of the peer");
         }
         let id = peer.id;
-        // A route that would catch the datagrams is removed soon. The handshake is repeated until then.
-        self.update_routes_after([known, Some(to)], Some((id, to)));
         self.endpoint.set_endpoint(now, id, to);
         self.schedule_lookup(index, next.map(|wait| now + wait));
     }

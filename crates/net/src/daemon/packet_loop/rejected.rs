@@ -2,6 +2,7 @@
 //! so few lines are written, and one line a minute says how many rejections were left out.
 
 use super::PacketLoop;
+use crate::log::{Admitted, LineLimit};
 use ripstop_base::Time;
 use ripstop_proto::secure::{PublicKey, Rejected, Rejection, SecureCounters};
 use std::collections::VecDeque;
@@ -37,11 +38,19 @@ pub(super) struct RejectedLog {
     covered: u64,
     /// When the last summary was due.
     summary: Time,
+    /// Datagrams from addresses inside the tunnel, and the limit of lines about them.
+    inside: (u64, LineLimit),
 }
 
 impl RejectedLog {
     pub(super) fn new(now: Time) -> RejectedLog {
-        RejectedLog { lines: Default::default(), named: VecDeque::new(), covered: 0, summary: now }
+        RejectedLog {
+            lines: Default::default(),
+            named: VecDeque::new(),
+            covered: 0,
+            summary: now,
+            inside: (0, LineLimit::default()),
+        }
     }
 
     /// Whether to write a line about this rejection.
@@ -90,6 +99,17 @@ impl PacketLoop {
             if self.rejected.admit(now, &rejection) {
                 self.warn_of(&rejection);
             }
+        }
+        let inside = self.endpoint.counters().from_inside;
+        let new = inside - std::mem::replace(&mut self.rejected.inside.0, inside);
+        if new > 0
+            && let Some(Admitted { left_out }) = self.rejected.inside.1.admit()
+        {
+            tracing::warn!(
+                left_out,
+                "datagrams were dropped: their source lies in a prefix that this host routes into the tunnel; a peer cannot \
+                 connect from there"
+            );
         }
         let alarming = alarming(self.endpoint.secure_counters()) + self.udp.from_port_zero();
         if let Some(datagrams) = self.rejected.left_out(now, alarming) {

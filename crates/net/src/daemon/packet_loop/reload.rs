@@ -1,6 +1,5 @@
 //! Changes of the peers while the daemon runs.
 
-use super::device::all_candidates;
 use super::{PacketLoop, PeerState, warn_if_out_of_reach};
 use crate::daemon::config::{DaemonConfig, HostPort, PeerSettings};
 use ripstop_base::Time;
@@ -39,8 +38,7 @@ impl PacketLoop {
         let peers = self.peers.iter().enumerate();
         self.lookups = peers.filter_map(|(index, peer)| Some((peer.next_lookup?, index))).collect();
         self.config = config;
-        self.candidates = all_candidates(&self.config);
-        self.update_routes(None);
+        self.update_routes();
         self.update_device_mtu();
     }
 
