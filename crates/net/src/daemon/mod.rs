@@ -39,6 +39,7 @@ pub use status::{
     DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, SessionStatus, Totals,
 };
 
+use crate::os::heap::keep_large_blocks_apart;
 use crate::os::netns::{Namespace, NetnsError};
 use crate::os::privileges;
 use crate::os::tun::TunError;
@@ -137,6 +138,7 @@ impl Daemon {
     /// # Errors
     /// The step that failed, and what to do.
     pub fn start_reduced(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
+        keep_large_blocks_apart();
         let user = config.user.as_deref().map(|name| user_named(name).map(|user| (name, user))).transpose()?;
         let owner = user.as_ref().map(|(_, user)| user);
         Daemon::start_with(config, owner, || {

@@ -14,6 +14,7 @@
 mod closing;
 mod device;
 mod events;
+mod heap;
 mod lookups;
 mod meter;
 mod moderation;
@@ -37,6 +38,7 @@ use crate::os::tun::{READ_ROOM, Tun};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
 use device::device_mtu;
 pub(super) use device::open_device;
+use heap::Heap;
 use ipnet::IpNet;
 use lookups::LookupState;
 use moderation::Moderation;
@@ -127,6 +129,7 @@ pub(super) struct PacketLoop {
     inside: Routes<()>,
     /// When the peers' meters were last read.
     measured: Time,
+    heap: Heap,
 }
 
 /// Which descriptors may have something to read.
@@ -227,6 +230,7 @@ impl PacketLoop {
             refused_routes: BTreeSet::new(),
             inside: Routes::default(),
             measured: now,
+            heap: Heap::new(now),
         };
         packet_loop.tell_inside();
         Ok((packet_loop, keeper))

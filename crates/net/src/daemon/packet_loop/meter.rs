@@ -1,6 +1,7 @@
 //! The rates at which inner packets go to and come from a peer.
 
 use super::{PacketLoop, PeerState};
+use crate::os::heap::return_free_pages;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -48,12 +49,15 @@ impl Meter {
 }
 
 impl PacketLoop {
-    /// Reads the meters of all peers, once per [`INTERVAL`].
+    /// Reads the meters of all peers, once per [`INTERVAL`]. Returns freed memory to the system.
     pub(super) fn measure(&mut self, now: Time) {
         if now.since(self.measured) < INTERVAL {
             return;
         }
         self.measured = now;
+        if self.heap.is_due(now, self.endpoint.memory()) {
+            return_free_pages();
+        }
         for index in 0..self.peers.len() {
             let (sent, received) = (self.sent_bytes(&self.peers[index]), self.peers[index].received.1);
             self.peers[index].meter.read(now, sent, received);
