@@ -383,7 +383,8 @@ impl PacketLoop {
         let mut now = self.shared.worker.now();
         while !self.blocked {
             let Some(out) = self.endpoint.poll_transmit(now, self.batch.room()) else { break };
-            if !self.batch.push(out.to, out.len, out.ect, self.udp.segments()) {
+            let segments = if out.is_test { 1 } else { self.udp.segments() };
+            if !self.batch.push(out.to, out.len, out.ect, segments) {
                 self.blocked = self.send_batch() == SendOutcome::Blocked;
                 now = self.shared.worker.now();
             }

@@ -1,11 +1,13 @@
 //! Paths whose MTU differs from the configured MTU, paths whose MTU falls, and paths with an unusual MTU.
 
 use crate::common::with_namespaces;
-use crate::hosts::{Host, Pair, link, lossy, perfect, until};
+use crate::hosts::{Host, PORT, Pair, link, lossy, perfect, until};
 use crate::inside::{Echo, Flow, exchange, ping, tcp_both_ways, udp_uncut};
 use ripstop_base::Bytes;
 use ripstop_link::LinkConfig;
+use ripstop_net::os::ip::ip;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::time::Duration;
 
 /// The path silently drops packets that are larger than its MTU.
@@ -30,6 +32,39 @@ fn a_small_first_hop_is_found() {
             let udp = end.status().udp;
             assert!(udp.too_large > 0 && udp.refused == 0, "{udp:?}");
         }
+    });
+}
+
+/// A router with a small MTU forwards several datagrams of a sender as one packet, and drops all of them if one is too large.
+#[test]
+fn a_router_drops_only_the_probes() {
+    with_namespaces("mtu::a_router_drops_only_the_probes", || {
+        let (left, router, right) = (Host::new(1), Host::new(3), Host::new(2));
+        let mut holder = Command::new("sleep");
+        holder.arg("60");
+        let mut holder = router.namespace.spawn(holder).unwrap();
+        let of_router = holder.id().to_string();
+        for (host, side, network) in [(&left, "west", "192.0.2"), (&right, "east", "198.51.100")] {
+            let [own, gateway] = [1, 254].map(|n| format!("{network}.{n}"));
+            let wire = ["link", "add", "wire", "type", "veth", "peer", "name", side, "netns", &of_router];
+            ip(&host.namespace, &wire).unwrap();
+            ip(&host.namespace, &["addr", "add", &format!("{own}/24"), "dev", "wire"]).unwrap();
+            ip(&host.namespace, &["link", "set", "wire", "up"]).unwrap();
+            ip(&host.namespace, &["route", "add", "default", "via", &gateway]).unwrap();
+            ip(&router.namespace, &["addr", "add", &format!("{gateway}/24"), "dev", side]).unwrap();
+            ip(&router.namespace, &["link", "set", side, "up"]).unwrap();
+        }
+        let _ = holder.kill();
+        let _ = holder.wait();
+        ip(&router.namespace, &["link", "set", "east", "mtu", "1280"]).unwrap();
+        router.namespace.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
+        let _right = right.up("", &[left.as_peer("")]);
+        let end = left.up("", &[right.as_peer(&format!("endpoint = \"198.51.100.1:{PORT}\""))]);
+        until("both are connected", || end.is_connected());
+        until("the path's MTU is known", || end.peer().mtu_bytes == 1280 - 64);
+        let session = end.session();
+        assert!(session.loss_to_peer < 0.005 && session.datagrams_too_large >= 3, "{session:?}");
+        assert_eq!(session.datagrams_lost, session.datagrams_too_large, "other datagrams were lost with the probes");
     });
 }
 

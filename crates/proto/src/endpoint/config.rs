@@ -211,6 +211,9 @@ pub struct Outgoing {
     pub len: usize,
     /// Whether to mark the datagram as ECN-capable (ECT(0), RFC 3168).
     pub ect: bool,
+    /// Whether the datagram may be larger than the path carries, because it tests that. It must leave in a system call of its
+    /// own: a host on the way that forwards several datagrams as one (GSO) drops all of them, if one is too large.
+    pub is_test: bool,
 }
 
 /// Counters since the start of the process, summed over all peers.

@@ -105,6 +105,7 @@ impl Endpoint {
         };
         let len = HEADER_LEN + body + TAG_LEN;
         let kind = Kind::of(&datagram.packet);
+        let is_test = matches!(datagram.packet, Packet::Probe { padding } if padding > 0);
         let unproven = match datagram.packet {
             Packet::Challenge { token } => self.secure.challenged_address(peer, token),
             Packet::Answer { token } => self.secure.take_answered_address(peer, token),
@@ -112,7 +113,7 @@ impl Endpoint {
         };
         let sealed = self.secure.seal(now, peer, epoch, datagram.number, kind, &mut buffer[..len]);
         match sealed.ok().and_then(|endpoint| unproven.or(endpoint)) {
-            Some(to) => Some(Outgoing { to, len, ect }),
+            Some(to) => Some(Outgoing { to, len, ect, is_test }),
             None => {
                 self.counters.unsendable += 1;
                 None
@@ -132,7 +133,7 @@ impl Endpoint {
         }
         self.since_reply = 0;
         self.counters.datagrams_sent += 1;
-        Some(Outgoing { to, len, ect: false })
+        Some(Outgoing { to, len, ect: false, is_test: false })
     }
 }
 

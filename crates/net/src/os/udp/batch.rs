@@ -28,6 +28,8 @@ pub(super) struct BatchHeader {
     pub(super) ect: bool,
     /// The size of the datagrams, in bytes. The last datagram may be smaller.
     pub(super) segment: usize,
+    /// Whether the batch has a single datagram.
+    is_alone: bool,
 }
 
 impl Default for DatagramBatch {
@@ -54,17 +56,19 @@ impl DatagramBatch {
     }
 
     /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. `ect` marks
-    /// the datagram as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`](super::Udp::segments)).
+    /// the datagram as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`](super::Udp::segments)); with
+    /// 1, the datagram has a batch of its own.
     /// Returns false if the batch is complete: then call [`Udp::send`](super::Udp::send) before the next datagram is
     /// written.
     pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
-        let fresh = BatchHeader { to, ect, segment: len };
+        let fresh = BatchHeader { to, ect, segment: len, is_alone: segments <= 1 };
         let Some(common) = self.common else {
             self.common = Some(fresh);
             self.filled = len;
             return segments > 1 && len > 0;
         };
         let is_alike = common.to == to && common.ect == ect && len <= common.segment;
+        let is_alike = is_alike && !common.is_alone && segments > 1;
         let is_first_of_all = self.filled == 0;
         if !is_alike || is_first_of_all || self.filled + len > MAX_BATCH {
             self.next = Some((fresh, len));
