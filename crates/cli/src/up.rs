@@ -71,8 +71,8 @@ enum Level {
 /// The configuration is invalid, the system does not allow a step, or the tunnel failed.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let config = load(flags)?;
+    config.check_host(&flags.config)?;
     if flags.check {
-        config.check_host(&flags.config)?;
         return check(flags, &config);
     }
     limit_wait();

@@ -69,6 +69,9 @@ fn settings_that_no_host_meets_are_refused_with_their_place() {
         files.write(&line, "");
         let said = files.refused();
         assert!(said.contains(words), "{line}: {said}");
+        // The start refuses the same, with the same exit status: systemd must not try again.
+        let output = ripstop().arg("up").arg(files.path("a.toml")).output().unwrap();
+        assert!(output.status.code() == Some(2) && stderr(&output).contains(words), "{line}: {}", stderr(&output));
     }
     files.write("listen = \"198.18.0.1:5182\"", "endpoint = \"[2001:db8::1]:5182\"");
     let output = files.check();

@@ -6,6 +6,7 @@
 
 use super::config::{DaemonConfig, HostPort};
 use super::resolve::name_servers;
+use crate::os::zoned::is_link_local;
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use std::collections::BTreeSet;
@@ -55,7 +56,10 @@ impl WantedRoutes {
         let endpoints = || config.peers.iter().filter_map(|peer| peer.endpoint.as_ref());
         let hosts: BTreeSet<IpAddr> = endpoints().filter_map(|to| Some(to.address()?.ip())).chain(hosts).collect();
         let named = endpoints().any(|to| to.address().is_none());
-        let connected = config.addresses.iter().filter(|address| address.prefix_len() < address.max_prefix_len());
+        // Every device has a network of link-local addresses of its own.
+        let is_network =
+            |address: &&IpNet| address.prefix_len() < address.max_prefix_len() && !is_link_local(address.addr());
+        let connected = config.addresses.iter().filter(is_network);
         let mut wanted = WantedRoutes {
             connected: connected.map(|address| (address.trunc(), address.addr())).collect(),
             ..WantedRoutes::default()
@@ -167,7 +171,7 @@ mod tests {
     fn config(allowed: &str, endpoint: &str) -> DaemonConfig {
         let [private, peer] = [1, 2].map(|byte| PrivateKey::from_bytes([byte; 32]));
         let text = format!(
-            "[interface]\nprivate-key = \"{}\"\naddress = [\"10.77.0.1/24\", \"fd77::1/128\"]\n\
+            "[interface]\nprivate-key = \"{}\"\naddress = [\"10.77.0.1/24\", \"fd77::1/128\", \"fe80::1/64\"]\n\
              [[peer]]\npublic-key = \"{}\"\nallowed-ips = {allowed}\nendpoint = \"{endpoint}\"\n",
             *private.to_base64(),
             peer.public()
