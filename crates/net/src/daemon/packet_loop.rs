@@ -286,8 +286,10 @@ impl PacketLoop {
                 return self.close();
             }
             self.shared.worker.answer(|| self.snapshot());
-            readable = match std::mem::take(&mut self.has_delivered) {
-                true => Readable { device: true, socket: more },
+            let is_left = self.endpoint.has_undelivered();
+            readable = match std::mem::take(&mut self.has_delivered) || is_left {
+                // The turns that deliver the rest take the other peers' datagrams too.
+                true => Readable { device: true, socket: more || is_left },
                 false => self.wait_for_input(more)?,
             };
         }
@@ -369,7 +371,7 @@ impl PacketLoop {
         Ok(true)
     }
 
-    /// Sends and delivers all outputs of the endpoint.
+    /// Sends and delivers the outputs of the endpoint.
     fn drain(&mut self) {
         self.transmit();
         self.deliver();
@@ -394,7 +396,8 @@ impl PacketLoop {
         }
     }
 
-    /// Writes to the device all packets that came through the tunnel.
+    /// Writes to the device the packets that came through the tunnel. The endpoint returns at most
+    /// [`TURN_PACKETS`](ripstop_proto::endpoint::TURN_PACKETS) of each peer in one turn.
     fn deliver(&mut self) {
         loop {
             while self.delivered.len() < DELIVERED {

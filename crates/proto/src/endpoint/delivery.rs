@@ -3,14 +3,30 @@
 //! Delivery does not depend on sending. While the caller's socket is blocked, the caller takes no datagrams, and peers
 //! wait for their turn to send. Their packets must not wait too: otherwise one full socket would stop the traffic in the
 //! other direction, and the packets would take memory.
+//!
+//! One datagram can make a whole window of packets deliverable, and writing them to the device takes longer than all other
+//! work. So a turn takes a bounded number of packets from each peer ([`TURN_PACKETS`]). The rest comes in the next turns,
+//! for which [`Endpoint::poll_timeout`] asks at once, and other peers are served in between. A peer that makes packets
+//! wait causes no more deliveries than other peers: each packet has come in a datagram. So deliveries are not charged to
+//! the budget of work, and a peer in debt gets them too.
 
 use super::{Endpoint, get};
 use crate::inner::{Inner, clamp_mss};
 use crate::secure::PeerId;
-use crate::session::tunnel::{Delivered, InnerPacket};
+use crate::session::tunnel::{Delivered, DeliveryRoom, InnerPacket};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::time::Duration;
+
+/// Packets of one peer that are delivered in one turn, 512. One read call of the daemon brings at most 512 datagrams, so in
+/// ordinary traffic all packets are delivered in the turn of their datagrams. Writing a packet to the device takes 2 to
+/// 3 us: 512 packets delay other peers by 1 to 1.5 ms. With half the value, packets may come faster than they are delivered.
+/// Double the value lets a peer delay others by twice as long.
+pub const TURN_PACKETS: usize = 512;
+/// Bytes of one peer that are delivered in one turn, 1 MiB, and the rest of the last packet. One read call of the daemon
+/// brings at most half as many. 512 packets of 1436 bytes are .7 MiB. With half the value, a repair that recovers packets
+/// may leave some for the next turn. Double the value lets a peer with packets of 64 kB delay others by twice as long.
+pub const TURN_BYTES: usize = 1 << 20;
 
 /// The shortest round trip and the highest loss of the active peers' paths; see
 /// [`Endpoint::take_active_paths`].
@@ -42,12 +58,27 @@ impl Endpoint {
     /// packet's bytes. An ICMP message of this end about a packet that was too long for a peer
     /// counts as a packet of this peer.
     ///
+    /// None says that this turn delivers nothing more. If packets are left ([`Endpoint::has_undelivered`]), they come after
+    /// the next call of [`Endpoint::handle_timeout`], which [`Endpoint::poll_timeout`] asks for at once.
+    ///
     /// A caller that cannot send may call this method without [`Endpoint::poll_transmit`].
     pub fn poll_deliver(&mut self) -> Option<(PeerId, Delivered<Symbol>)> {
         if self.delivered.is_empty() {
             self.collect_ready();
         }
-        self.delivered.pop_front()
+        let (peer, delivered) = self.delivered.pop_front()?;
+        if let Some(path) = get(&mut self.paths, peer) {
+            let (packets, bytes) = &mut path.handed_over;
+            // Messages of this end were not counted.
+            *packets = packets.saturating_sub(1);
+            *bytes = bytes.saturating_sub(delivered.meta.len as usize);
+        }
+        Some((peer, delivered))
+    }
+
+    /// Whether packets are left for the next turns.
+    pub fn has_undelivered(&self) -> bool {
+        self.undelivered > 0
     }
 
     /// Collects from the peers that wait for their turn to send. There are none after
@@ -63,8 +94,8 @@ impl Endpoint {
         }
     }
 
-    /// Collects the packets and events of a peer's tunnel, and updates the peer's memory and time-out. A packet whose
-    /// source is not in the peer's allowed IPs is dropped.
+    /// Collects the events of a peer's tunnel, and the packets of one turn, and updates the peer's memory and time-out. A
+    /// packet whose source is not in the peer's allowed IPs is dropped.
     pub(super) fn collect(&mut self, now: Time, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         path.is_collected = true;
@@ -78,12 +109,25 @@ impl Endpoint {
             source.is_ok_and(|source| routes.find(source) == Some(peer))
         };
         let counters = &mut self.counters;
+        let (packets, bytes) = path.handed_over;
+        let mut room =
+            DeliveryRoom { packets: TURN_PACKETS.saturating_sub(packets), bytes: TURN_BYTES.saturating_sub(bytes) };
         loop {
             let clamped = self.config.clamp_mss.then_some(&mut counters.mss_clamped);
-            let delivered = path.poll_deliver(now, is_allowed, &mut counters.wrong_source, clamped);
+            let delivered = path.poll_deliver(now, &mut room, is_allowed, &mut counters.wrong_source, clamped);
             let Some(delivered) = delivered else { break };
+            path.handed_over.0 += 1;
+            path.handed_over.1 += delivered.meta.len as usize;
             self.delivered.push_back((peer, delivered));
         }
+        self.collect_events(now, peer);
+        self.account(peer);
+        self.reschedule(now, peer);
+    }
+
+    /// Collects the events of a peer's tunnel.
+    pub(super) fn collect_events(&mut self, now: Time, peer: PeerId) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
         let was_closed = path.closed.is_some();
         path.take_events(now, &mut self.events);
         let has_closed = path.closed.is_some() && !was_closed;
@@ -94,8 +138,6 @@ impl Endpoint {
         if has_closed {
             self.peer_closed(now, peer);
         }
-        self.account(peer);
-        self.reschedule(now, peer);
     }
 }
 

@@ -58,6 +58,7 @@ impl PeerPath {
         let ends = std::mem::take(&mut self.must_end);
         if ends {
             self.past_work += self.tunnel.as_ref().map_or(0, Tunnel::work);
+            self.undelivered.extend(self.tunnel.as_mut().and_then(Tunnel::take_undelivered));
             (self.tunnel, self.epoch, self.mtu) = (None, None, None);
             self.greet = false;
         }
@@ -133,11 +134,12 @@ impl Endpoint {
         }
     }
 
-    /// Delivers the packets of a session that is over, although earlier packets of their flows are missing.
+    /// Lets the packets of a session that is over be delivered, although earlier packets of their flows are missing.
     pub(super) fn release_held(&mut self, now: Time, peer: PeerId) {
         if let Some(tunnel) = get(&mut self.paths, peer).and_then(|path| path.tunnel.as_mut()) {
             tunnel.release_held(now);
-            self.collect(now, peer);
+            self.collect_events(now, peer);
+            self.mark_ready(peer);
         }
     }
 

@@ -40,7 +40,7 @@ mod sharing;
 pub use config::{
     Acks, AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus,
 };
-pub use delivery::{ActivePaths, inner_packet};
+pub use delivery::{ActivePaths, TURN_BYTES, TURN_PACKETS, inner_packet};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{IPV6_LEAST_MTU, Inner, clamp_mss, too_big};
@@ -87,6 +87,8 @@ pub struct Endpoint {
     now: Time,
     /// Inner packets that the caller has not taken yet.
     delivered: VecDeque<(PeerId, Delivered<Symbol>)>,
+    /// Number of peers with packets that are left for the next turns.
+    undelivered: usize,
     events: VecDeque<EndpointEvent>,
     memory: MemoryBudget,
     work: WorkBudget,
@@ -128,6 +130,7 @@ impl Endpoint {
             timers: BTreeSet::new(),
             now: Time::ZERO,
             delivered: VecDeque::new(),
+            undelivered: 0,
             events: VecDeque::new(),
             since_reply: 0,
             closing: false,
@@ -174,6 +177,7 @@ impl Endpoint {
     pub fn remove_peer(&mut self, peer: PeerId) -> bool {
         let Some(mut path) = self.paths.get_mut(peer.index()).and_then(Option::take) else { return false };
         self.memory.note(path.memory, 0);
+        self.undelivered -= usize::from(path.is_left);
         if let Some(at) = path.timer {
             self.timers.remove(&(at, peer));
         }
@@ -472,6 +476,11 @@ impl Endpoint {
         let usable =
             reachable && path.has_session() && path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
         let wanted = if usable { path.poll_timeout() } else { path.poll_timeout_without_key(now) };
+        // What is left of this turn comes in the next one.
+        let is_left = path.deliverable().is_some();
+        let wanted = if is_left { Some(wanted.map_or(now, |at| at.min(now))) } else { wanted };
+        let was_left = std::mem::replace(&mut path.is_left, is_left);
+        self.undelivered = self.undelivered + usize::from(is_left) - usize::from(was_left);
         if wanted != path.timer {
             if let Some(at) = path.timer {
                 self.timers.remove(&(at, peer));

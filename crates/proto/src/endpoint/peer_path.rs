@@ -10,7 +10,9 @@ use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{Delivered, InnerPacket, REPORT_WORK, SendQueue, Tunnel, TunnelConfig, TunnelEvent};
+use crate::session::tunnel::{
+    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, SendQueue, Tunnel, TunnelConfig, TunnelEvent, Undelivered,
+};
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
@@ -59,6 +61,12 @@ pub(super) struct PeerPath {
     pub(super) waiting: VecDeque<Symbol>,
     /// The bytes of these packets.
     pub(super) waiting_bytes: usize,
+    /// Packets that former sessions have not delivered yet, the oldest session first.
+    pub(super) undelivered: VecDeque<Undelivered<Symbol>>,
+    /// Packets and bytes of the peer that the caller has not taken yet: [`Endpoint::poll_deliver`](super::Endpoint).
+    pub(super) handed_over: (usize, usize),
+    /// Whether packets are left for the next turn.
+    pub(super) is_left: bool,
     /// The send queue of a session that is over. Its packets wait for the next session.
     pub(super) queue: Option<SendQueue<Symbol>>,
     pub(super) mtu: Option<MtuSearch>,
@@ -114,6 +122,9 @@ impl PeerPath {
             timer: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            undelivered: VecDeque::new(),
+            handed_over: (0, 0),
+            is_left: false,
             queue: None,
             mtu: None,
             early_acks: (acks == Acks::Seen).then(Box::default),
@@ -204,10 +215,12 @@ impl PeerPath {
         self.sessions += 1;
     }
 
-    /// Keeps the packets of an old session that had not been sent: they go into the next session.
+    /// Keeps the packets of an old session that had not been sent: they go into the next session. Keeps the packets that
+    /// it has still to deliver.
     pub(super) fn keep_waiting(&mut self, old: &mut Tunnel<Symbol>) {
         self.lost_in_restarts += old.outstanding() as u64;
         self.past_work += old.work();
+        self.undelivered.extend(old.take_undelivered());
         self.queue = Some(old.take_queue());
     }
 
@@ -312,7 +325,7 @@ impl PeerPath {
     }
 
     /// Removes and returns the next packet for the inside that came through the tunnel. May change it, or leave it out,
-    /// for `acks = "seen"`. `is_allowed` says whether the peer may send the packet; `refused` counts the others. `clamped`
+    /// for `acks = "seen"`. None if there is no more `room` either. `is_allowed` says whether the peer may send the packet; `refused` counts the others. `clamped`
     /// counts the TCP SYNs whose MSS was reduced; None: no MSS is reduced.
     ///
     /// The peer reduces the MSS too, but it may not know how small the path to it is: the peer may have sent only small
@@ -320,6 +333,7 @@ impl PeerPath {
     pub(super) fn poll_deliver(
         &mut self,
         now: Time,
+        room: &mut DeliveryRoom,
         is_allowed: impl Fn(&Delivered<Symbol>) -> bool,
         refused: &mut u64,
         mut clamped: Option<&mut u64>,
@@ -328,7 +342,7 @@ impl PeerPath {
         if let Some(delivered) = self.poll_local() {
             return Some(delivered);
         }
-        while let Some(mut delivered) = self.tunnel.as_mut().and_then(Tunnel::poll_deliver) {
+        while let Some(mut delivered) = self.poll_sessions(now, room) {
             if !is_allowed(&delivered) {
                 *refused += 1;
                 continue;
@@ -343,6 +357,30 @@ impl PeerPath {
         }
         self.tell_early_acks(now);
         None
+    }
+
+    /// Removes and returns the next packet that a session delivers, the oldest session first.
+    fn poll_sessions(&mut self, now: Time, room: &mut DeliveryRoom) -> Option<Delivered<Symbol>> {
+        while let Some(oldest) = self.undelivered.front_mut() {
+            let delivered = oldest.poll(now, room);
+            if delivered.is_none() && !oldest.is_empty() {
+                return None;
+            }
+            if oldest.is_empty() {
+                self.undelivered.pop_front();
+            }
+            if delivered.is_some() {
+                return delivered;
+            }
+        }
+        self.tunnel.as_mut()?.poll_deliver_within(room)
+    }
+
+    /// Memory of the packets that may be delivered now, bytes. None: there are none.
+    pub(super) fn deliverable(&self) -> Option<usize> {
+        let tunnel = self.tunnel.as_ref().and_then(Tunnel::deliverable);
+        let former = self.undelivered.iter().map(Undelivered::memory);
+        tunnel.into_iter().chain(former).reduce(|all, one| all + one)
     }
 
     /// Removes and returns the next packet that this end itself sends to the inside.

@@ -4,7 +4,7 @@ use super::budget::WorkBudget;
 use super::peer_path::PeerPath;
 use super::{Endpoint, get};
 use crate::secure::PeerId;
-use crate::session::tunnel::{REPORT_WORK, SendQueue, Tunnel};
+use crate::session::tunnel::{REPORT_WORK, SendQueue, Tunnel, Undelivered};
 use ripstop_base::Time;
 
 impl Endpoint {
@@ -25,19 +25,27 @@ impl Endpoint {
     fn shrink_sessions(&mut self) {
         let sessions = self.paths.iter().flatten().filter(|path| path.tunnel.is_some()).count();
         let share = self.memory.share(sessions);
-        let mut above: Vec<(usize, PeerId)> =
-            self.paths.iter().flatten().filter(|path| path.memory > share).map(|path| (path.memory, path.id)).collect();
+        // What may be delivered is gone in the next turns, and cannot be freed before.
+        let leaving = |path: &PeerPath| path.deliverable().unwrap_or(0);
+        let mut leaves: usize = self.paths.iter().flatten().map(|path| leaving(path)).sum();
+        let held = |path: &PeerPath| path.memory.saturating_sub(leaving(path));
+        let all = self.paths.iter().flatten().map(|path| (held(path), path.id));
+        let mut above: Vec<(usize, PeerId)> = all.filter(|(held, _)| *held > share).collect();
         above.sort_unstable();
         let above: Vec<PeerId> = above.into_iter().rev().map(|(_, peer)| peer).collect();
         for peer in &above {
-            if self.memory.is_above_aim() {
+            if self.memory.is_above_aim(leaves) {
                 self.counters.shrunk += 1;
-                self.free(*peer, |path| path.shrink(share));
+                self.free(*peer, |path| {
+                    leaves -= leaving(path);
+                    path.shrink(share);
+                    leaves += leaving(path);
+                });
             }
         }
         // Nothing more can be freed without a loss.
         for peer in &above {
-            let excess = self.memory.excess();
+            let excess = self.memory.excess().saturating_sub(leaves);
             if excess > 0 {
                 self.free(*peer, |path| path.cut_window(share.max(path.memory.saturating_sub(excess))));
             }
@@ -81,7 +89,8 @@ impl PeerPath {
     pub(super) fn held(&self) -> usize {
         let early = self.early_acks.as_ref().map_or(0, |early| early.bytes());
         let queue = self.queue.as_ref().map_or(0, SendQueue::memory);
-        self.tunnel.as_ref().map_or(0, Tunnel::memory) + early + queue + self.waiting_bytes
+        let former: usize = self.undelivered.iter().map(Undelivered::memory).sum();
+        self.tunnel.as_ref().map_or(0, Tunnel::memory) + former + early + queue + self.waiting_bytes
     }
 
     /// Frees memory of the session. Its coding window then holds at most `share` bytes.

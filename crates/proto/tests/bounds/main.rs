@@ -2,6 +2,7 @@
 //! peer keeps at least 90 % of its goodput. `docs/security.md` lists the bounds.
 
 mod corpus;
+mod delivery;
 mod mtu;
 mod world;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 const CLOSING: Duration = Duration::from_millis(200);
 
 impl PacketLoop {
-    /// Ends all sessions. Goes on to send until nothing is queued, for at most [`CLOSING`]. Then the peers are told about the
+    /// Ends all sessions. Goes on to send and deliver until nothing is queued, for at most [`CLOSING`]. Then the peers are told about the
     /// end. The device is not read any more.
     pub(super) fn close(&mut self) -> io::Result<()> {
         let end = self.shared.worker.now() + CLOSING;
@@ -41,10 +41,12 @@ impl PacketLoop {
         }
     }
 
-    /// Whether datagrams wait for the socket, or inner packets for their turn.
+    /// Whether datagrams wait for the socket, or inner packets for their turn in either direction.
     fn has_queued(&self) -> bool {
         let mut peers = self.endpoint.peers();
-        self.blocked || peers.any(|peer| self.endpoint.backlog_packets(peer).is_some_and(|packets| packets > 0))
+        self.blocked
+            || self.endpoint.has_undelivered()
+            || peers.any(|peer| self.endpoint.backlog_packets(peer).is_some_and(|packets| packets > 0))
     }
 
     /// Waits until the socket is ready, or a time-out is due, at most until `end`.
@@ -52,7 +54,11 @@ impl PacketLoop {
         let due = self.endpoint.poll_timeout().map_or(end, |at| at.min(end)).since(self.shared.worker.now());
         let spare = PollFd::new(self.spare_ports.as_fd(), PollFlags::POLLIN);
         let mut files = [PollFd::new(self.udp.as_fd(), self.wanted()), spare];
-        match ppoll(&mut files, wait(false, self.blocked, Some(due)).map(TimeSpec::from), None) {
+        match ppoll(
+            &mut files,
+            wait(self.endpoint.has_undelivered(), self.blocked, Some(due)).map(TimeSpec::from),
+            None,
+        ) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }

@@ -3,7 +3,6 @@
 use super::Tunnel;
 use super::inner::InnerPacket;
 use ripstop_base::Time;
-use std::time::Duration;
 
 /// The largest number of packets about the path that wait to be sent. A peer can ask for any number of
 /// answers. Half the value still answers two challenges of different addresses at once. Double the
@@ -14,10 +13,6 @@ const MOST_PATH_PACKETS: usize = 4;
 /// notices the silence. At 5 % of random loss that happens in one of 8000 ends. Half the value makes it one of 400. Double
 /// the value has no use.
 const CLOSE_COPIES: u8 = 3;
-
-/// No packet waits longer than this for an earlier one: more than 1.25 times the longest deadline of 60 s. Half the value
-/// would leave packets behind. Double the value has no effect.
-const LONGEST_HOLD: Duration = Duration::from_secs(120);
 
 /// How a session ends at this end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,7 +97,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Gives up all symbols that packets wait for, because the peer sends nothing more in this session.
     /// [`Session::poll_deliver`](crate::session::Session) then returns these packets.
     pub fn release_held(&mut self, now: Time) {
-        self.receiver.expire(now + LONGEST_HOLD, self.deadline());
+        self.receiver.release(now);
     }
 
     /// Reports that the peer has ended the session. A peer may say so in any number of datagrams, but the session ends

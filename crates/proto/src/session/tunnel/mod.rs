@@ -62,6 +62,7 @@ mod state;
 mod status;
 mod too_large;
 mod transmit;
+mod undelivered;
 
 pub use black_hole::Arrivals;
 pub use blocks::BlockCounts;
@@ -77,6 +78,7 @@ pub use pieces::PieceCounts;
 pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
 pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
+pub use undelivered::{DeliveryRoom, Undelivered};
 
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
@@ -497,7 +499,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     }
 
     fn poll_deliver(&mut self) -> Option<Delivered<P>> {
-        self.receiver.poll(self.now)
+        self.receiver.poll(self.now, &mut DeliveryRoom::unlimited())
     }
 
     fn poll_event(&mut self) -> Option<TunnelEvent> {

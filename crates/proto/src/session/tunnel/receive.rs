@@ -7,12 +7,13 @@
 
 mod peer_losses;
 
-use super::inner::{InnerPacket, Order};
+use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::pieces::{Joiner, PieceCounts};
 use super::received_numbers::ReceivedNumbers;
 use super::report_timer::{ReportTimer, Wanted};
 use super::too_large::PeersTooLarge;
+use super::undelivered::{self, DeliveryRoom, Undelivered};
 use crate::control::loss::Losses;
 use crate::session::Reception;
 use crate::wire::{Feedback, Gap, Window};
@@ -381,18 +382,29 @@ impl<P: InnerPacket> Receiver<P> {
         Some(report)
     }
 
-    /// Removes and returns the next packet for the user.
-    pub(super) fn poll(&mut self, now: Time) -> Option<Delivered<P>> {
-        while let Some((id, symbol)) = self.order.poll() {
-            let is_piece = symbol.meta.order == Order::InOrder;
-            let Some(packet) = self.joiner.take(now, symbol) else { continue };
-            let overtakes = is_piece && packet.meta.order == Order::Immediate;
-            if !overtakes || self.order.is_in_time(packet.meta.flow, id) {
-                return Some(packet);
-            }
-            self.joiner.withdraw();
+    /// Removes and returns the next packet for the user, if there is `room`.
+    pub(super) fn poll(&mut self, now: Time, room: &mut DeliveryRoom) -> Option<Delivered<P>> {
+        undelivered::poll(now, &mut self.order, &mut self.joiner, room)
+    }
+
+    /// The number of packets that may be delivered now, and their memory, bytes.
+    pub(super) fn ready(&self) -> (usize, usize) {
+        self.order.ready()
+    }
+
+    /// Removes all packets that may be delivered now. The session is over.
+    pub(super) fn take_undelivered(&mut self) -> Undelivered<P> {
+        let order = std::mem::replace(&mut self.order, InOrder::new());
+        Undelivered::new(order, std::mem::replace(&mut self.joiner, Joiner::new()))
+    }
+
+    /// Lets all packets that wait for earlier packets be delivered, after the next step of decoding. The session is over.
+    pub(super) fn release(&mut self, now: Time) {
+        if self.decoder.is_unfinished() {
+            self.decoder.resume();
+            self.take_decoded(now);
         }
-        None
+        self.order.release_all();
     }
 
     /// Bytes of all datagrams received so far.

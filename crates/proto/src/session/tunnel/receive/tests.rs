@@ -81,7 +81,12 @@ fn the_highest_symbol_numbers_are_harmless() {
     receiver.expire(Time::from_millis(90_000), Duration::ZERO);
     receiver.window(Time::ZERO, &window(u64::MAX));
     assert_eq!((receiver.backlog().0, receiver.order.waiting()), (0, 0));
-    assert_eq!(std::iter::from_fn(|| receiver.poll(Time::ZERO)).map(|packet| packet.payload.0).sum::<usize>(), 5 * 60);
+    assert_eq!(
+        std::iter::from_fn(|| receiver.poll(Time::ZERO, &mut DeliveryRoom::unlimited()))
+            .map(|packet| packet.payload.0)
+            .sum::<usize>(),
+        5 * 60
+    );
 }
 
 /// The datagram numbers of a report and of the losses are those that arrived.
@@ -216,7 +221,7 @@ fn sources_of_a_peer_in_debt_are_delivered_and_eliminated_later() {
         receiver.source(at(1), 2 * pair, Gap::NONE, Length(1400));
     }
     assert_eq!((eliminated(&receiver), receiver.counts.sources, receiver.backlog().0), (before, 200, 200));
-    assert_eq!(std::iter::from_fn(|| receiver.poll(Time::ZERO)).count(), 200);
+    assert_eq!(std::iter::from_fn(|| receiver.poll(Time::ZERO, &mut DeliveryRoom::unlimited())).count(), 200);
     // The report does not ask for what has arrived.
     receiver.arrive(at(2), 1, 100, Reception::default(), true);
     let due = receiver.next_due(Duration::from_secs(9)).unwrap();
