@@ -231,6 +231,7 @@ impl<P: InnerPacket> Tunnel<P> {
             config,
         };
         tunnel.ingress.set_rtt(tunnel.sent_history.srtt(), Duration::ZERO);
+        tunnel.receiver.set_longest(tunnel.config.inner_mtu());
         tunnel.update_deadline();
         tunnel
     }

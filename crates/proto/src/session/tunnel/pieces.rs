@@ -9,7 +9,8 @@ use super::Tunnel;
 use super::ingress::Queued;
 use super::inner::InnerPacket;
 use super::order::Delivered;
-use crate::wire::Piece;
+use crate::inner::IPV6_LEAST_MTU;
+use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN, Piece};
 use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,7 +37,7 @@ pub struct PieceCounts {
     /// Packets joined from their pieces and delivered.
     pub joined: u64,
     /// Pieces dropped because another piece of their packet is missing or did not come in time, or because the packet is
-    /// malformed.
+    /// malformed or longer than any that the peer may cut.
     pub dropped: u64,
 }
 
@@ -49,6 +50,8 @@ pub(super) struct Joiner<P> {
     bytes: usize,
     /// The number of pieces in `begun`.
     held: usize,
+    /// The longest packet that the peer may cut, bytes. See [`Joiner::set_longest`].
+    longest: u32,
     counts: PieceCounts,
 }
 
@@ -83,7 +86,15 @@ impl<P: InnerPacket> Begun<P> {
 
 impl<P: InnerPacket> Joiner<P> {
     pub(super) fn new() -> Joiner<P> {
-        Joiner { begun: VecDeque::new(), bytes: 0, held: 0, counts: PieceCounts::default() }
+        Joiner { begun: VecDeque::new(), bytes: 0, held: 0, longest: u32::MAX, counts: PieceCounts::default() }
+    }
+
+    /// Sets the longest packet that the peer may cut: `inner_mtu` at the beginning of the session, because the peer may cut
+    /// what was queued before its path shrank, and at least the 1280 bytes of IPv6. The peer may not count the longer IP
+    /// header of this end's address family.
+    pub(super) fn set_longest(&mut self, inner_mtu: u32) {
+        let headers = (IPV6_UDP_LEN - IPV4_UDP_LEN) as u32;
+        self.longest = (inner_mtu + headers).max(u32::from(IPV6_LEAST_MTU));
     }
 
     /// Takes a symbol in the order of delivery. Returns a packet for the user: the symbol itself if it holds no piece, or the
@@ -91,6 +102,10 @@ impl<P: InnerPacket> Joiner<P> {
     pub(super) fn take(&mut self, now: Time, symbol: Delivered<P>) -> Option<Delivered<P>> {
         let Some(piece) = symbol.payload.piece() else { return Some(symbol) };
         self.counts.taken += 1;
+        if u32::from(piece.total) > self.longest {
+            self.counts.dropped += 1;
+            return None;
+        }
         let known = self.begun.iter().position(|begun| begun.next.flow == piece.flow);
         let mut begun = match known.and_then(|at| self.remove(at)) {
             Some(begun) if begun.next == piece => begun,
@@ -261,6 +276,24 @@ mod tests {
         assert_eq!(joiner.counts(), PieceCounts { taken: 7, joined: 2, dropped: 2 });
         let whole = Delivered { meta: a.meta().unwrap(), payload: a };
         assert_eq!(joiner.take(NOW, whole.clone()), Some(whole));
+    }
+
+    #[test]
+    fn packets_that_no_sender_cuts_are_dropped() {
+        let mut joiner = Joiner::new();
+        joiner.set_longest(1_436);
+        for (len, is_joined) in [(1_280, true), (1_456, true), (1_457, false), (15_000, false)] {
+            let before = joiner.counts();
+            let parts = pieces(&packet(1, len), 1_200);
+            let count = parts.len() as u64;
+            let whole = parts.into_iter().filter_map(|part| joiner.take(NOW, part)).count();
+            let PieceCounts { joined, dropped, .. } = joiner.counts();
+            let expected = if is_joined { (1, 1, 0) } else { (0, 0, count) };
+            assert_eq!((whole, joined - before.joined, dropped - before.dropped), expected, "{len} bytes");
+            assert_eq!((joiner.bytes(), joiner.payloads()), (0, 0));
+        }
+        joiner.set_longest(576);
+        assert!(two(&packet(1, 1_280)).into_iter().any(|part| joiner.take(NOW, part).is_some()), "IPv6 promises 1280");
     }
 
     fn two(packet: &Symbol) -> [Delivered<Symbol>; 2] {

@@ -387,6 +387,11 @@ impl<P: InnerPacket> Receiver<P> {
         undelivered::poll(now, &mut self.order, &mut self.joiner, room)
     }
 
+    /// See [`Joiner::set_longest`].
+    pub(super) fn set_longest(&mut self, inner_mtu: u32) {
+        self.joiner.set_longest(inner_mtu);
+    }
+
     /// The number of packets that may be delivered now, and their memory, bytes.
     pub(super) fn ready(&self) -> (usize, usize) {
         self.order.ready()
