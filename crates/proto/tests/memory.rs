@@ -155,6 +155,28 @@ fn queues() {
     world.judge("queues");
 }
 
+/// Each peer fills its queue, closes its session, and is gone.
+fn queues_of_closed_peers() {
+    let mut world = World::new();
+    for n in 1..=PEERS {
+        for round in 0..35_000u32 {
+            world.host.handle_inner(world.now, &packet(0, n, (round / 64) as u16));
+        }
+        world.counted = world.counted.max(world.host.memory());
+        world.send(n, &Packet::Close);
+        world.drain(0);
+        world.pass(Duration::from_secs(2));
+        world.drain(0);
+    }
+    assert!(world.counted < MEMORY * 17 / 16, "{} counted", world.counted);
+    for _ in 0..40 {
+        world.pass(Duration::from_secs(1));
+        world.drain(0);
+    }
+    assert_eq!(world.host.memory(), 0, "bytes that remain");
+    world.judge("queues of closed peers");
+}
+
 /// The queue of each flow was long once, one after the other.
 fn queues_that_were_long() {
     let mut world = World::new();
@@ -223,8 +245,9 @@ fn repairs() {
 }
 
 /// The scenarios by name.
-const SCENARIOS: [(&str, fn()); 5] = [
+const SCENARIOS: [(&str, fn()); 6] = [
     ("queues", queues),
+    ("queues of closed peers", queues_of_closed_peers),
     ("queues that were long", queues_that_were_long),
     ("windows", windows),
     ("waiting", waiting),

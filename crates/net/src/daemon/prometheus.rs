@@ -262,7 +262,7 @@ impl Page {
             ("stamps_corrected_total", "Handshakes repeated with a larger stamp", totals.stamps_corrected),
             ("preshared_mismatches_total", "Handshakes with different pre-shared keys", totals.preshared_mismatches),
             ("peers_asked_total", "Peers asked for a sign of life, because they were not heard", totals.peers_asked),
-            ("peers_given_up_total", "Sessions with unreachable peers forgotten", totals.peers_given_up),
+            ("peers_given_up_total", "Ends of the calls of unreachable peers", totals.peers_given_up),
         ];
         self.counters(&counters);
         self.head("log_lines_lost_total", "Log lines lost: standard error was full, closed or too slow", "counter");

@@ -155,7 +155,7 @@ pub struct Totals {
     pub preshared_mismatches: u64,
     /// Peers asked for a sign of life, because they were not heard for too long.
     pub peers_asked: u64,
-    /// Sessions forgotten, because a peer without a configured endpoint was unreachable for too long.
+    /// Ends of the calls of peers without a configured endpoint, because they were unreachable for too long.
     pub peers_given_up: u64,
 }
 

@@ -46,11 +46,11 @@ pub struct EndpointConfig {
     pub acks: Acks,
     /// Whether the MSS option of TCP SYNs is lowered, so that segments fit into the tunnel.
     pub clamp_mss: bool,
-    /// How many inner packets may wait for each peer until the first handshake with the peer is
-    /// complete. If a further packet comes, the oldest waiting packet is dropped.
+    /// How many inner packets may wait for each peer while there is no session with the peer. If a further packet comes, the
+    /// oldest waiting packet is dropped. A packet waits for at most 90 s.
     pub waiting_packets: usize,
-    /// The largest number of bytes that the sessions of all peers may hold. When they hold more, the
-    /// session that holds most above its fair share is shrunk first.
+    /// The largest number of bytes that the sessions of all peers may hold, with the packets that wait for the next sessions.
+    /// When they hold more, the peer that holds most above its fair share gives memory back first.
     ///
     /// The default of 1 GB holds the windows of 10 sessions at 1 Gbit/s and 400 ms. With half the
     /// value, fewer such sessions fit. Double the value suits a host with more memory.
@@ -254,7 +254,7 @@ pub struct EndpointCounters {
     pub false_reports: u64,
     /// Peers asked for a sign of life, because they were not heard for too long.
     pub peers_asked: u64,
-    /// Sessions forgotten, because a peer whose address is not configured was unreachable for too long.
+    /// How many times the calls of a peer whose address is not configured ended, because the peer was unreachable for too long.
     pub peers_given_up: u64,
 }
 
@@ -273,13 +273,13 @@ pub struct PeerStatus {
     pub sessions: u64,
     /// Inner packets that wait for a session.
     pub waiting: usize,
-    /// Inner packets that were dropped because too many waited for the first session
-    /// ([`EndpointConfig::waiting_packets`]).
+    /// Inner packets that were dropped while they waited for a session: too many waited
+    /// ([`EndpointConfig::waiting_packets`]), they waited too long, or memory was short.
     pub waited_in_vain: u64,
     /// Source symbols (inner packets) that were not known to be decoded when a restart ended their
     /// session.
     pub lost_in_restarts: u64,
-    /// Memory that the session holds because of packets, bytes.
+    /// Memory that the session holds because of packets, and the packets that wait for the next session, bytes.
     pub memory: usize,
     /// Work that the peer's packets have caused in all sessions, bytes combined. The beginning of each session counts too.
     pub work: u64,

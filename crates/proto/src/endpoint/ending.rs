@@ -38,9 +38,9 @@ impl PeerPath {
     }
 
     /// Forgets a session that is over. Packets that had not been sent wait for the next session.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget(&mut self, now: Time) {
         if let Some(mut tunnel) = self.tunnel.take() {
-            self.keep_waiting(&mut tunnel);
+            self.keep_waiting(now, &mut tunnel);
         }
         self.ended = self.epoch.take();
         self.mtu = None;
@@ -65,10 +65,10 @@ impl PeerPath {
         ends
     }
 
-    /// Whether a session is wanted: packets wait, or a keep-alive is due. A peer that has closed the session and has no
-    /// configured address gets no keep-alives.
+    /// Whether a session is wanted: packets wait, or a keep-alive is due. A peer without a session and without a configured
+    /// address gets no keep-alives.
     pub(super) fn wants_session(&self, now: Time) -> bool {
-        let keeps_alive = self.calls || self.closed.is_none();
+        let keeps_alive = self.calls || self.has_session();
         self.has_work() || (keeps_alive && self.keepalive_due().is_some_and(|at| at <= now))
     }
 
@@ -78,8 +78,7 @@ impl PeerPath {
             None => !tunnel.is_idle(),
             Some(_) => tunnel.backlog_packets() > 0,
         };
-        let kept = self.queue.as_ref().is_some_and(|queue| queue.len() > 0);
-        kept || !self.waiting.is_empty() || self.tunnel.as_ref().is_some_and(has_packets)
+        self.waiting.len() > 0 || self.tunnel.as_ref().is_some_and(has_packets)
     }
 }
 
@@ -129,7 +128,7 @@ impl Endpoint {
         if path.forget_due().is_some_and(|at| at <= now) {
             self.release_held(now, peer);
             if let Some(path) = get(&mut self.paths, peer) {
-                path.forget();
+                path.forget(now);
             }
         }
     }

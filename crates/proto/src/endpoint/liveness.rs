@@ -6,6 +6,7 @@
 
 use super::Endpoint;
 use super::get;
+use super::peer_path::PeerPath;
 use crate::secure::PeerId;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -26,10 +27,11 @@ const ENOUGH: Duration = Duration::from_secs(60);
 /// The interval that counts when neither end has keep-alives: 25 s, the usual interval of keep-alives. Half the value asks
 /// idle peers after 25 s instead of 50 s. Double the value finds a dead peer after 120 s instead of 60 s.
 const WITHOUT_KEEPALIVE: Duration = Duration::from_secs(25);
-/// A peer whose address is only learned is called for 90 s after it counts as unreachable. Its address, often that of a NAT,
+/// A peer whose address is only learned is called for 90 s after it counts as unreachable or the last packet for it has
+/// come. Its address, often that of a NAT,
 /// is then of no use, and the peer calls when it is back. Half the value gives up in shorter outages. Double the value sends
 /// twice as many handshakes to hosts that are switched off.
-const CALLS_LAST: Duration = Duration::from_secs(90);
+pub(super) const CALLS_LAST: Duration = Duration::from_secs(90);
 
 /// What is due because a peer was not heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +115,15 @@ fn limit(interval: Duration) -> Duration {
     interval.mul_f64(MOST_INTERVALS).min(interval.mul_f64(LEAST_INTERVALS).max(ENOUGH))
 }
 
+impl PeerPath {
+    /// When the calls of the peer end, which it has not answered since `since`. New packets that wait for a session put off
+    /// the end. None: the peer is not called, or its address is configured.
+    pub(super) fn calls_end(&self, since: Option<Time>) -> Option<Time> {
+        let since = since.filter(|_| !self.calls)?;
+        Some(self.waiting.newest().map_or(since, |newest| newest.max(since)) + CALLS_LAST)
+    }
+}
+
 impl Endpoint {
     /// Asks a peer that was not heard for too long, or reports that the peer is unreachable.
     pub(super) fn check_liveness(&mut self, now: Time, peer: PeerId) {
@@ -136,12 +147,28 @@ impl Endpoint {
                 self.handle_secure_events(now);
             }
             Some(Due::GiveUp) if path.calls => {}
-            Some(Due::GiveUp) => {
-                path.forget();
-                self.secure.forget(peer);
-                self.counters.peers_given_up += 1;
-            }
+            Some(Due::GiveUp) => self.give_up(now, peer),
         }
+    }
+
+    /// Ends calls that last too long, of a peer whose address is only learned.
+    pub(super) fn check_calls(&mut self, now: Time, peer: PeerId) {
+        let since = self.secure.calls_since(peer);
+        if get(&mut self.paths, peer).and_then(|path| path.calls_end(since)).is_some_and(|end| end <= now) {
+            self.give_up(now, peer);
+        }
+    }
+
+    /// Calls a peer no more, until there are packets for it. What waits for the peer is dropped: otherwise the calls would
+    /// begin again at once.
+    fn give_up(&mut self, now: Time, peer: PeerId) {
+        self.secure.forget(peer);
+        self.counters.peers_given_up += 1;
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        if path.tunnel.is_some() {
+            path.forget(now);
+        }
+        path.waiting.clear();
     }
 }
 

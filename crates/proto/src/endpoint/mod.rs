@@ -36,6 +36,7 @@ mod path_packets;
 mod peer_path;
 mod routes;
 mod sharing;
+mod waiting;
 
 pub use config::{
     Acks, AddPeerError, EndpointConfig, EndpointCounters, EndpointEvent, Outgoing, PeerConfig, PeerStatus,
@@ -357,6 +358,9 @@ impl Endpoint {
             }
             self.check_liveness(now, peer);
             self.forget_closed(now, peer);
+            self.check_calls(now, peer);
+            // An idle caller may look at the memory before the outputs are taken.
+            self.measure(peer);
             self.mark_ready(peer);
         }
     }
@@ -475,10 +479,12 @@ impl Endpoint {
         let reachable = path.has_path_packet() || self.secure.endpoint(peer).is_some();
         let usable =
             reachable && path.has_session() && path.epoch.is_some() && self.secure.epoch(now, peer) == path.epoch;
-        let wanted = if usable { path.poll_timeout() } else { path.poll_timeout_without_key(now) };
+        let session = if usable { path.poll_timeout() } else { path.poll_timeout_without_key(now) };
         // What is left of this turn comes in the next one.
         let is_left = path.deliverable().is_some();
-        let wanted = if is_left { Some(wanted.map_or(now, |at| at.min(now))) } else { wanted };
+        let next_turn = is_left.then_some(now);
+        let calls_end = path.calls_end(self.secure.calls_since(peer));
+        let wanted = [session, next_turn, calls_end].into_iter().flatten().min();
         let was_left = std::mem::replace(&mut path.is_left, is_left);
         self.undelivered = self.undelivered + usize::from(is_left) - usize::from(was_left);
         if wanted != path.timer {

@@ -1,4 +1,4 @@
-//! What an endpoint knows of one peer: the tunnel session, the packets that wait for the first
+//! What an endpoint knows of one peer: the tunnel session, the packets that wait for the next
 //! session, and the search for the path's MTU. Keep-alives, and handshakes with a silent peer, are
 //! here too.
 
@@ -8,10 +8,11 @@ use super::delivery;
 use super::liveness::Liveness;
 use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
+use super::waiting::Waiting;
 use crate::inner::early_acks::EarlyAcks;
 use crate::secure::{PeerId, silence_limit};
 use crate::session::tunnel::{
-    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, SendQueue, Tunnel, TunnelConfig, TunnelEvent, Undelivered,
+    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent, Undelivered,
 };
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
@@ -58,17 +59,13 @@ pub(super) struct PeerPath {
     /// The time under which the peer is in the endpoint's table of timers.
     pub(super) timer: Option<Time>,
     /// Packets that wait for a session.
-    pub(super) waiting: VecDeque<Symbol>,
-    /// The bytes of these packets.
-    pub(super) waiting_bytes: usize,
+    pub(super) waiting: Waiting,
     /// Packets that former sessions have not delivered yet, the oldest session first.
     pub(super) undelivered: VecDeque<Undelivered<Symbol>>,
     /// Packets and bytes of the peer that the caller has not taken yet: [`Endpoint::poll_deliver`](super::Endpoint).
     pub(super) handed_over: (usize, usize),
     /// Whether packets are left for the next turn.
     pub(super) is_left: bool,
-    /// The send queue of a session that is over. Its packets wait for the next session.
-    pub(super) queue: Option<SendQueue<Symbol>>,
     pub(super) mtu: Option<MtuSearch>,
     /// None: acknowledgements are end to end.
     pub(super) early_acks: Option<Box<EarlyAcks>>,
@@ -97,7 +94,6 @@ pub(super) struct PeerPath {
     pub(super) past_work: u64,
     /// How many sessions have begun.
     sessions: u64,
-    waited_in_vain: u64,
     lost_in_restarts: u64,
     pub(super) path_limits: PathLimits,
     /// ICMP messages that may be sent.
@@ -120,12 +116,10 @@ impl PeerPath {
             is_ready: false,
             is_collected: true,
             timer: None,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            waiting: Waiting::default(),
             undelivered: VecDeque::new(),
             handed_over: (0, 0),
             is_left: false,
-            queue: None,
             mtu: None,
             early_acks: (acks == Acks::Seen).then(Box::default),
             peer_mtu: 0,
@@ -140,7 +134,6 @@ impl PeerPath {
             must_end: false,
             past_work: 0,
             sessions: 0,
-            waited_in_vain: 0,
             lost_in_restarts: 0,
             path_limits: PathLimits::new(now),
             answers: TokenBucket::full(ANSWERS_PER_SECOND, ANSWERS, now),
@@ -191,17 +184,11 @@ impl PeerPath {
         let again = self.sessions > 0;
         self.past_work += SESSION_WORK + self.held() as u64;
         if let Some(mut old) = self.tunnel.take() {
-            self.keep_waiting(&mut old);
+            self.keep_waiting(now, &mut old);
         }
         self.closed = None;
         let mut fresh = Tunnel::new(now, tunnel, entropy);
-        if let Some(queue) = self.queue.take() {
-            fresh.put_queue(queue);
-        }
-        self.waiting_bytes = 0;
-        for symbol in self.waiting.drain(..) {
-            fresh.handle_inner(now, symbol);
-        }
+        self.waiting.move_to(now, &mut fresh);
         if let Some(early) = &mut self.early_acks {
             // What the old session has not delivered is older than what waits.
             self.past_work += REPORT_WORK * early.compared();
@@ -217,11 +204,11 @@ impl PeerPath {
 
     /// Keeps the packets of an old session that had not been sent: they go into the next session. Keeps the packets that
     /// it has still to deliver.
-    pub(super) fn keep_waiting(&mut self, old: &mut Tunnel<Symbol>) {
+    pub(super) fn keep_waiting(&mut self, now: Time, old: &mut Tunnel<Symbol>) {
         self.lost_in_restarts += old.outstanding() as u64;
         self.past_work += old.work();
         self.undelivered.extend(old.take_undelivered());
-        self.queue = Some(old.take_queue());
+        self.waiting.keep(now, old.take_queue());
     }
 
     /// The largest datagram that the settings of the tunnel and the peer's MTU allow, bytes.
@@ -262,12 +249,7 @@ impl PeerPath {
             tunnel.handle_inner(now, symbol);
             return true;
         }
-        if self.waiting.len() >= config.waiting_packets {
-            self.waiting_bytes -= self.waiting.pop_front().map_or(0, |oldest| oldest.len());
-            self.waited_in_vain += 1;
-        }
-        self.waiting_bytes += symbol.len();
-        self.waiting.push_back(symbol);
+        self.waiting.push(now, symbol, config.waiting_packets);
         false
     }
 
@@ -403,6 +385,7 @@ impl PeerPath {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.waiting.expire(now);
         let tunnel = self.tunnel.as_mut().filter(|_| self.closed.is_none());
         let srtt = tunnel.map(|tunnel| {
             tunnel.handle_timeout(now);
@@ -530,7 +513,8 @@ impl PeerPath {
         let keepalive = self.keepalive_due().filter(|at| *at > now);
         let early = self.early_acks.as_ref().and_then(|early| early.poll_timeout()).filter(|at| *at > now);
         let liveness = self.liveness.next_due().filter(|_| self.has_session());
-        [keepalive, early, self.handshake_due(), liveness, self.forget_due()].into_iter().flatten().min()
+        let due = [keepalive, early, self.handshake_due(), liveness, self.forget_due(), self.waiting.next_due()];
+        due.into_iter().flatten().min()
     }
 
     /// The largest inner packet, bytes.
@@ -545,8 +529,8 @@ impl PeerPath {
             tunnel: self.tunnel.as_ref().filter(|_| self.closed.is_none()).map(Tunnel::status),
             inner_mtu: self.inner_mtu(config),
             sessions: self.sessions,
-            waiting: self.waiting.len() + self.queue.as_ref().map_or(0, SendQueue::len),
-            waited_in_vain: self.waited_in_vain,
+            waiting: self.waiting.len(),
+            waited_in_vain: self.waiting.in_vain(),
             lost_in_restarts: self.lost_in_restarts,
             memory: self.held(),
             work: self.caused_work(),

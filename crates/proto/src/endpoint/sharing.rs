@@ -4,7 +4,7 @@ use super::budget::WorkBudget;
 use super::peer_path::PeerPath;
 use super::{Endpoint, get};
 use crate::secure::PeerId;
-use crate::session::tunnel::{REPORT_WORK, SendQueue, Tunnel, Undelivered};
+use crate::session::tunnel::{REPORT_WORK, Tunnel, Undelivered};
 use ripstop_base::Time;
 
 impl Endpoint {
@@ -23,7 +23,8 @@ impl Endpoint {
     /// budget or no session is above its share. If the total is above the budget all the same, the sessions whose peers are
     /// silent give up packets.
     fn shrink_sessions(&mut self) {
-        let sessions = self.paths.iter().flatten().filter(|path| path.tunnel.is_some()).count();
+        // Packets that wait for a session have a share like a session.
+        let sessions = self.paths.iter().flatten().filter(|path| path.tunnel.is_some() || path.memory > 0).count();
         let share = self.memory.share(sessions);
         // What may be delivered is gone in the next turns, and cannot be freed before.
         let leaving = |path: &PeerPath| path.deliverable().unwrap_or(0);
@@ -61,8 +62,8 @@ impl Endpoint {
         self.mark_ready(peer);
     }
 
-    /// Tells the memory budget what a peer's session holds now.
-    fn measure(&mut self, peer: PeerId) {
+    /// Tells the memory budget what a peer's session and the packets that wait for the next one hold now.
+    pub(super) fn measure(&mut self, peer: PeerId) {
         let Some(path) = get(&mut self.paths, peer) else { return };
         let held = path.held();
         self.memory.note(std::mem::replace(&mut path.memory, held), held);
@@ -85,20 +86,22 @@ impl PeerPath {
         self.past_work + self.tunnel.as_ref().map_or(0, Tunnel::work) + REPORT_WORK * reports
     }
 
-    /// Memory that the session holds, bytes.
+    /// Memory that the session holds, and the packets that wait for the next session, bytes.
     pub(super) fn held(&self) -> usize {
         let early = self.early_acks.as_ref().map_or(0, |early| early.bytes());
-        let queue = self.queue.as_ref().map_or(0, SendQueue::memory);
         let former: usize = self.undelivered.iter().map(Undelivered::memory).sum();
-        self.tunnel.as_ref().map_or(0, Tunnel::memory) + former + early + queue + self.waiting_bytes
+        self.tunnel.as_ref().map_or(0, Tunnel::memory) + former + early + self.waiting.memory()
     }
 
-    /// Frees memory of the session. Its coding window then holds at most `share` bytes.
+    /// Frees memory of the session. Its coding window then holds at most `share` bytes. Packets that wait for the next
+    /// session are dropped until the peer holds at most `share` bytes.
     pub(super) fn shrink(&mut self, share: usize) {
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.shrink(share);
-            self.shrunk += 1;
         }
+        let waiting = self.waiting.memory();
+        self.waiting.shrink(share.saturating_sub(self.held() - waiting));
+        self.shrunk += u64::from(self.tunnel.is_some() || self.waiting.memory() < waiting);
         if let Some(early) = &mut self.early_acks {
             early.set_limit(Some(share));
         }

@@ -150,6 +150,12 @@ impl Peers {
         }
     }
 
+    /// Since when handshakes with a peer are under way without an answer: the time of the first one, or of the peer's last
+    /// authentic datagram. None: no handshake of this end is under way.
+    pub fn calls_since(&self, peer: PeerId) -> Option<Time> {
+        self.peers.get(peer.index())?.as_deref()?.retry.as_ref().map(|retry| retry.heard)
+    }
+
     /// Repeats a handshake that is under way now, and waits for the answer as after the first initiation. Call this method
     /// when the peer's address was set: the waits have grown while nobody answered at the former address.
     pub fn hasten(&mut self, now: Time, peer: PeerId) {

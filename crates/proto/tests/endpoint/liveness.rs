@@ -131,3 +131,42 @@ fn a_dead_caller_is_given_up() {
     let status = world.ends[1].endpoint.peer_status(PEER).unwrap();
     assert_eq!((status.sessions, world.ends[0].delivered), (2, 1));
 }
+
+/// Neither end has keep-alives. The caller has answered the question, and is killed. A packet of the callee calls it for 90 s.
+#[test]
+fn a_dead_caller_of_which_nothing_is_expected_is_given_up() {
+    let mut world = World::new(Seed::new(7));
+    world.run(secs(1), Some((ms(10), 1000)));
+    world.run(secs(120), None);
+    kill(&mut world, 0);
+    let now = world.now;
+    world.ends[1].endpoint.handle_inner(now, &inner(1, 1000));
+    world.run(secs(80), None);
+    let sent = world.sent.len();
+    world.run(secs(5), None);
+    assert!(world.sent.len() > sent, "the callee calls");
+    world.run(secs(15), None);
+    let sent = world.sent.len();
+    world.run(secs(600), None);
+    let end = &world.ends[1].endpoint;
+    assert_eq!((world.sent.len() - sent, end.counters().peers_given_up, end.memory()), (0, 1, 0));
+}
+
+/// A callee with keep-alives does not call a dead caller again for them.
+#[test]
+fn keepalives_do_not_call_a_caller_that_was_given_up() {
+    let mut world = World::new(Seed::new(8));
+    let now = world.now;
+    world.ends[1].endpoint.set_keepalive(now, PEER, Some(secs(5)));
+    world.run(secs(30), None);
+    kill(&mut world, 0);
+    let now = world.now;
+    world.ends[1].endpoint.handle_inner(now, &inner(1, 1000));
+    world.run(secs(130), None);
+    let now = world.now;
+    world.ends[1].endpoint.handle_inner(now, &inner(1, 1000));
+    world.run(secs(130), None);
+    let sent = world.sent.len();
+    world.run(secs(600), None);
+    assert_eq!((world.sent.len() - sent, world.ends[1].endpoint.counters().peers_given_up), (0, 2));
+}

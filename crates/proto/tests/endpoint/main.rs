@@ -8,6 +8,7 @@ mod liveness;
 mod network;
 mod silent;
 mod small_path;
+mod waiting;
 mod world;
 
 use ripstop_base::Seed;

@@ -66,7 +66,7 @@ mod undelivered;
 
 pub use black_hole::Arrivals;
 pub use blocks::BlockCounts;
-pub(crate) use bounds::{RANGE_WORK, REPORT_WORK};
+pub(crate) use bounds::{PACKET, RANGE_WORK, REPORT_WORK};
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
 pub use config::{BlockLength, BlockSettings, Code, RateMode, TunnelConfig};
 use event::Closing;
@@ -313,13 +313,14 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Removes the ingress queue as a whole, for the next session with the peer.
     pub fn take_queue(&mut self) -> SendQueue<P> {
         let empty = Ingress::new(self.config.queue_bytes, self.config.path_mtu);
-        SendQueue(std::mem::replace(&mut self.ingress, empty))
+        let longest_wait = self.ingress.longest_wait(self.deadline.in_queue());
+        SendQueue { ingress: std::mem::replace(&mut self.ingress, empty), longest_wait }
     }
 
     /// Takes over the queue of an earlier session. The packets keep the times at which they entered the queue, so they
     /// expire as if there had been no new session. The work does not depend on the number of packets.
     pub fn put_queue(&mut self, queue: SendQueue<P>) {
-        self.ingress = queue.0;
+        self.ingress = queue.ingress;
         self.ingress.restart();
         self.ingress.set_quantum(self.config.path_mtu);
         self.ingress.set_rtt(self.sent_history.srtt(), Duration::ZERO);

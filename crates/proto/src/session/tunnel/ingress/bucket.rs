@@ -61,6 +61,13 @@ impl<P> Bucket<P> {
         }
     }
 
+    /// Frees most of the room that the packets do not need.
+    pub(super) fn fit(&mut self) {
+        if self.queue.capacity() > KEPT.max(2 * self.queue.len()) {
+            self.queue.shrink_to_fit();
+        }
+    }
+
     /// Memory that the bucket's packets take, bytes.
     pub(super) fn held(&self) -> usize {
         self.bytes + self.queue.len() * PACKET

@@ -91,18 +91,37 @@ pub(super) struct Ingress<P> {
 
 /// The ingress queue of a session that is over. Its packets wait for the next session.
 #[derive(Debug)]
-pub struct SendQueue<P>(pub(super) Ingress<P>);
+pub struct SendQueue<P> {
+    pub(super) ingress: Ingress<P>,
+    pub(super) longest_wait: Duration,
+}
 
 impl<P> SendQueue<P> {
     /// Number of packets in the queue.
     #[expect(clippy::len_without_is_empty, reason = "the number is wanted for the status")]
     pub fn len(&self) -> usize {
-        self.0.packets
+        self.ingress.packets
+    }
+
+    /// The longest time for which the session that is over let a packet wait in the queue.
+    pub fn longest_wait(&self) -> Duration {
+        self.longest_wait
     }
 
     /// Memory of the packets, bytes.
     pub fn memory(&self) -> usize {
-        self.0.bytes + self.0.packets * PACKET
+        self.ingress.bytes + self.ingress.packets * PACKET
+    }
+
+    /// Drops the first packets of the buckets that hold the most memory, until the packets take at most `most` bytes. Returns
+    /// the number of dropped packets.
+    pub fn shrink_to(&mut self, most: usize) -> u64 {
+        let before = self.len();
+        while self.memory() > most && self.len() > 0 {
+            self.ingress.drop_from_longest();
+        }
+        self.ingress.free_room();
+        (before - self.len()) as u64
     }
 }
 
@@ -276,7 +295,7 @@ impl<P> Ingress<P> {
             self.bytes -= len;
             self.packets -= 1;
             let sojourn = now.since(head.since);
-            if sojourn > expires.max(self.target + 2 * self.interval) {
+            if sojourn > self.longest_wait(expires) {
                 self.drops.expired += 1;
                 continue;
             }
@@ -297,6 +316,11 @@ impl<P> Ingress<P> {
             bucket.credit -= len as i64;
             return Some(head);
         }
+    }
+
+    /// How long a packet waits at most: `expires`, or longer so that CoDel can react first.
+    pub(super) fn longest_wait(&self, expires: Duration) -> Duration {
+        expires.max(self.target + 2 * self.interval)
     }
 
     /// Whether the queue holds no packet.
@@ -328,6 +352,12 @@ impl<P> Ingress<P> {
         while self.bytes > bytes && self.packets > 0 {
             self.drop_from_longest();
         }
+        self.free_room();
+    }
+
+    /// Frees the room of buckets that were longer.
+    fn free_room(&mut self) {
+        self.buckets.iter_mut().flatten().for_each(|bucket| bucket.fit());
     }
 
     /// Drops the first packet of the bucket that holds the most memory. The packet's sender notices
