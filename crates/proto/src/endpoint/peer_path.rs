@@ -10,9 +10,9 @@ use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use super::waiting::Waiting;
 use crate::inner::early_acks::EarlyAcks;
-use crate::secure::{PeerId, silence_limit};
+use crate::secure::PeerId;
 use crate::session::tunnel::{
-    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent, Undelivered,
+    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent, Undelivered, silence_limit,
 };
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;

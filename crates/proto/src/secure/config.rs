@@ -120,16 +120,6 @@ impl Default for SecureConfig {
     }
 }
 
-/// How long a peer may be silent before the caller should start a new handshake with
-/// [`super::Peers::connect`]: max(1 s, 4 RTT).
-///
-/// A silent peer may have restarted and lost its keys. Then only a new handshake restores the
-/// session. The silence begins when this end sends a datagram that asks for an answer. The silence
-/// ends when an answer arrives. `rtt` is the path's round-trip time.
-pub fn silence_limit(rtt: Duration) -> Duration {
-    rtt.saturating_mul(4).max(Duration::from_secs(1))
-}
-
 /// A change that the caller may act on or report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecureEvent {

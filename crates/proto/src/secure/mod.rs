@@ -84,7 +84,6 @@ mod toy;
 pub use aead::{Key, Suite};
 pub use config::{
     Incoming, PresharedMismatch, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit,
-    silence_limit,
 };
 pub use entropy::Entropy;
 pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};

@@ -7,6 +7,7 @@ mod world;
 
 use ripstop_base::{Seed, Time};
 use ripstop_proto::secure::*;
+use ripstop_proto::session::tunnel::silence_limit;
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::time::Duration;
 use world::*;

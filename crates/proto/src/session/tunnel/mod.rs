@@ -77,6 +77,7 @@ pub use order::{Delivered, OrderCounts};
 pub use pieces::PieceCounts;
 pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
+pub use silence::silence_limit;
 pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
 pub use undelivered::{DeliveryRoom, Undelivered};
 

@@ -15,11 +15,20 @@ use super::repair::PlannedRepair;
 use super::sent_history::{Content, Outcome};
 use super::{Tunnel, TunnelEvent};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
-use crate::secure::silence_limit;
 use crate::session::Transmit;
 use crate::wire::Datagram;
 use ripstop_base::Time;
 use std::time::Duration;
+
+/// How long a peer may be silent before the caller should start a new handshake with
+/// [`Peers::connect`](crate::secure::Peers::connect): max(1 s, 4 RTT).
+///
+/// A silent peer may have restarted and lost its keys. Then only a new handshake restores the
+/// session. The silence begins when this end sends a datagram that asks for an answer. The silence
+/// ends when an answer arrives. `rtt` is the path's round-trip time.
+pub fn silence_limit(rtt: Duration) -> Duration {
+    rtt.saturating_mul(4).max(Duration::from_secs(1))
+}
 
 /// Limit on the number of full-size probes in a batch, as a share of the packets that the path
 /// carries in a round trip.
