@@ -32,7 +32,11 @@ pub mod store;
 pub mod study;
 pub mod table;
 pub mod trial;
+pub mod verify;
 
+#[cfg(test)]
+#[path = "../build/parts.rs"]
+mod parts;
 #[cfg(test)]
 #[path = "../build/tokens.rs"]
 mod tokens;

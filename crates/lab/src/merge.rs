@@ -79,7 +79,7 @@ fn add_one(batch: &mut ResultBatch<'_>, path: &Path, key: &CellKey, simulator: &
 }
 
 /// A result without the fields in [`NOT_COMPARED`].
-fn compared(text: &str) -> LabResult<Value> {
+pub(crate) fn compared(text: &str) -> LabResult<Value> {
     let mut result = read_result(text)?;
     if let Some(fields) = result.as_object_mut() {
         NOT_COMPARED.iter().for_each(|name| drop(fields.remove(*name)));
@@ -107,7 +107,7 @@ fn each_of_text(path: &Path, add: &mut dyn FnMut(&CellKey, &str, &str) -> LabRes
         let result = result.map_err(|error| wrong(&error))?;
         let head: ResultHead = serde_json::from_str(result.get()).map_err(|error| wrong(&error))?;
         let cell = LabCell::new(&head.scenario, head.trace.is_some()).map_err(|error| wrong(&error))?;
-        add(&cell.key(&head.simulator), &head.simulator, result.get())?;
+        add(&cell.key_by(&head.simulator), &head.simulator, result.get())?;
     }
     match found {
         0 => Err(LabError::Input(format!("{}: there is no result in this file", path.display()))),
@@ -118,7 +118,7 @@ fn each_of_text(path: &Path, add: &mut dyn FnMut(&CellKey, &str, &str) -> LabRes
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::{CellResult, SIMULATOR};
+    use crate::cell::CellResult;
     use ripstop_sim::scenario::{ScenarioReport, run_once};
 
     fn result(seed: u64) -> (CellKey, String) {
@@ -129,8 +129,8 @@ mod tests {
         let cell = LabCell::new(&Scenario::parse(&text).unwrap(), false).unwrap();
         let run = run_once(cell.scenario(), 0, &mut ()).unwrap();
         let report = ScenarioReport::new(cell.scenario(), &[run]);
-        let result = CellResult { wall_s: seed as f64, ..CellResult::new(cell.scenario(), &report) };
-        (cell.key(SIMULATOR), serde_json::to_string(&result).unwrap())
+        let result = CellResult { wall_s: seed as f64, ..CellResult::new(cell.run(), &report) };
+        (cell.key(), serde_json::to_string(&result).unwrap())
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let [one, two, three] = [1, 2, 3].map(result);
         let other = ResultStore::open_or_create(&at("other.redb")).unwrap();
-        other.put(&two.0, SIMULATOR, &two.1).unwrap();
+        other.put(&two.0, "core:1", &two.1).unwrap();
         drop(other);
         let slower = one.1.replace("\"wall_s\":1.0", "\"wall_s\":9.0");
         assert_ne!(slower, one.1);

@@ -146,8 +146,8 @@ impl ResultStore {
     /// Stores a result. The result replaces an earlier result with the same key. The new result is
     /// on the disk when this function returns.
     ///
-    /// `version` is the identity of the simulator that made the result, as in
-    /// [`crate::cell::SIMULATOR`].
+    /// `version` is the identity of the code that made the result, as [`crate::cell::identity`] gives
+    /// it.
     ///
     /// # Errors
     /// Fails when the file cannot be written. Earlier results stay in the store.

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::run_cells::{RunStyle, run_missing};
 use ripstop_base::text::read_text;
-use ripstop_lab::cell::{CellText, SIMULATOR};
+use ripstop_lab::cell::CellText;
 use ripstop_lab::experiment::pick_cells;
 use ripstop_lab::papers::find_study;
 use ripstop_lab::run::{CellState, CellTask, RunEnd, find_states};
@@ -37,11 +37,11 @@ Examples:
 /// Read one cell from standard input, run it, and print its result
 ///
 /// The result is one line of JSON, the same object that `ripstop sim --json` prints. The exit status is 0 if the cell
-/// was run, 1 if the run failed, and 2 if the input is not a cell or is a cell for another simulator version.
+/// was run, 1 if the run failed, and 2 if the input is not a cell or is a cell for another simulator.
 #[derive(clap::Args)]
 #[command(after_help = CELL_EXAMPLES)]
 pub(super) struct CellFlags {
-    /// Run the cell even if the cell was made for another simulator version. The result names the version that ran
+    /// Run the cell even if the cell was made for another simulator. The result names the one that ran
     /// the cell
     #[arg(long)]
     any_simulator: bool,
@@ -90,7 +90,7 @@ pub(super) fn run_cell(flags: &CellFlags) -> Outcome<()> {
     let cell = CellText::parse(&text)?.cell(flags.any_simulator)?;
     let threads = flags.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let store = ResultStore::in_memory()?;
-    let (task, key) = (CellTask::of(&cell), cell.key(SIMULATOR));
+    let (task, key) = (CellTask::of(&cell), cell.key());
     let mut states = [CellState::Missing];
     let style = RunStyle { what: "simulating", threads, keep_going: false };
     match run_missing(&[task], move |_| Some(cell.clone()), &mut states, &store, style)? {

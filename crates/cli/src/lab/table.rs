@@ -5,7 +5,7 @@ use crate::output;
 use crate::papers::report;
 use crate::sweep::show;
 use crate::table_files::TableFiles;
-use ripstop_lab::cell::SIMULATOR;
+use ripstop_lab::cell::whole_simulator;
 use ripstop_lab::experiment::pick_cells;
 use ripstop_lab::papers::find_study;
 use ripstop_lab::run::{CellTask, StateCounts, find_states};
@@ -65,7 +65,7 @@ pub(super) fn run(flags: &TableFlags) -> Outcome<()> {
         let frame = show::Frame {
             plan: flags.experiment.clone(),
             store: flags.store.display().to_string(),
-            version: SIMULATOR,
+            version: whole_simulator(),
             counts: &counts,
             estimate_s: None,
             wall_s: began.elapsed().as_secs_f64(),

@@ -8,6 +8,8 @@ pub(crate) mod results;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
 use clap::Subcommand;
+use results::Verification;
+use ripstop_base::Fraction;
 use ripstop_lab::claim::show_number;
 use ripstop_lab::figure::{FigureChart, FigureCurve};
 use ripstop_lab::papers::{ModelFigure, NotedReadings, PaperLibrary, ShownStudy, write_pages};
@@ -16,7 +18,7 @@ use ripstop_lab::study::{JudgedStudy, Study, Verdict, judge};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Repeat the experiments and models of the papers, and compare the results with the published numbers
 ///
@@ -86,6 +88,12 @@ struct RunFlags {
     /// Use no stored results, and do not store the new results
     #[arg(long, conflicts_with = "store")]
     fresh: bool,
+    /// Simulate this share of the stored results again, and fail if one of them differs
+    #[arg(long, value_name = "SHARE", conflicts_with = "fresh")]
+    verify: Option<Fraction>,
+    /// The seed that chooses the results for --verify [default: another one each time]
+    #[arg(long, value_name = "N", requires = "verify")]
+    verify_seed: Option<u64>,
     /// Write a page with figures for each paper into this directory
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
@@ -253,10 +261,19 @@ struct Outcomes<'a> {
     verdicts: std::collections::BTreeMap<Verdict, usize>,
     points_simulated: usize,
     points_kept: usize,
+    /// The number of stored results that were simulated again and are equal.
+    points_verified: usize,
     wall_s: f64,
 }
 
 impl RunFlags {
+    /// Which stored results to simulate again. Without `--verify-seed`, the seed comes from the clock.
+    fn verification(&self) -> Option<Verification> {
+        let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let seed = self.verify_seed.unwrap_or_else(clock);
+        self.verify.map(|share| Verification { share: share.get(), seed })
+    }
+
     /// Opens the store of results. With `--fresh`, the store is in memory. The store is also in
     /// memory if `--store` is missing and the user has no cache directory.
     fn open_store(&self) -> Outcome<ResultStore> {
@@ -281,7 +298,8 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
     let library = PaperLibrary::open(flags.source.dir.as_deref())?;
     let chosen: Vec<&Study> = library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let found = results::run(&chosen, flags.quick, flags.threads.unwrap_or(cores), &flags.open_store()?)?;
+    let verification = flags.verification();
+    let found = results::run(&chosen, flags.quick, flags.threads.unwrap_or(cores), &flags.open_store()?, verification)?;
     let mut judged = Vec::new();
     for (study, results) in chosen.iter().zip(&found.studies) {
         let noted = NotedReadings::new(study, results);
@@ -308,11 +326,15 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
             verdicts: report::count(&judged),
             points_simulated: found.counts.run,
             points_kept: found.counts.reused,
+            points_verified: found.verified,
             wall_s: began.elapsed().as_secs_f64(),
         })?;
     } else {
+        let verified = verification.map_or_else(String::new, |Verification { seed, .. }| {
+            format!(", {} of them simulated again and equal (seed {seed})", found.verified)
+        });
         let took = format!(
-            "{} points simulated, {} from the store, {:.1} s\n",
+            "{} points simulated, {} from the store{verified}, {:.1} s\n",
             found.counts.run,
             found.counts.reused,
             began.elapsed().as_secs_f64()

@@ -7,6 +7,7 @@ use crate::output;
 use crate::progress::Progress;
 use nix::time::{ClockId, clock_gettime};
 use ripstop_lab::cell::CellResult;
+use ripstop_lab::expect::judge_expectations;
 use ripstop_sim::scenario::{self, RunTotals, Scenario, ScenarioError, ScenarioReport};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,9 +59,11 @@ pub(super) fn run(scenario: &Scenario, flags: &OutputFlags, air: &AirFlags) -> O
     .map_err(wrong)?;
     drop(progress);
     let report = ScenarioReport::new(scenario, &runs);
+    let figures = serde_json::to_value(&report).map_err(|error| Failure::work("the report", error))?;
     let each = |run: &RunTotals| show::numbers(&ScenarioReport::new(scenario, std::slice::from_ref(run)));
     let result = CellResult {
         per_run: flags.per_run.then(|| runs.iter().map(each).collect()),
+        expectations: judge_expectations(scenario, &figures),
         wall_s: began.elapsed().as_secs_f64(),
         cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
         ..CellResult::new(scenario, &report)

@@ -7,7 +7,7 @@ use crate::output;
 use crate::papers::report;
 use crate::run_cells::{RunStyle, run_missing};
 use crate::table_files::{TableFiles, is_same};
-use ripstop_lab::cell::SIMULATOR;
+use ripstop_lab::cell::whole_simulator;
 use ripstop_lab::experiment::{Experiment, GridCell, pick_cells};
 use ripstop_lab::papers::read_study;
 use ripstop_lab::run::{CellState, CellTask, RunEnd, StateCounts, find_states};
@@ -112,7 +112,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         let frame = show::Frame {
             plan: flags.plan.display().to_string(),
             store: path.display().to_string(),
-            version: SIMULATOR,
+            version: whole_simulator(),
             counts: &counts,
             estimate_s,
             wall_s: began.elapsed().as_secs_f64(),

@@ -6,7 +6,7 @@ use super::effort::{Effort, REQUEST_RUNS};
 use super::measure::{MeasuredScheme, measure_requests};
 use super::scenes::CampaignStage;
 use super::unfitted::Unfitted;
-use crate::cell::{SIMULATOR, hash_of};
+use crate::cell::{hash_of, identity};
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
 use ripstop_model::plan::campaign::{RequestResult, SchemeResult};
@@ -138,12 +138,13 @@ fn kept<T: Serialize + DeserializeOwned>(
     make: impl FnOnce() -> LabResult<T>,
 ) -> LabResult<T> {
     let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
-    let key = hash_of(&["plan", SIMULATOR, rule, &text]);
+    let simulator = identity(&scenario.parts());
+    let key = hash_of(&["plan", &simulator, rule, &text]);
     let unreadable = |error: serde_json::Error| LabError::work("the store", error);
     if let Some(kept) = store.get(&key)? {
         return serde_json::from_str(&kept).map_err(unreadable);
     }
     let new = make()?;
-    store.put(&key, SIMULATOR, &serde_json::to_string(&new).map_err(unreadable)?)?;
+    store.put(&key, &simulator, &serde_json::to_string(&new).map_err(unreadable)?)?;
     Ok(new)
 }

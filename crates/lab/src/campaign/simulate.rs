@@ -9,7 +9,7 @@ use super::behaviour;
 use super::draw;
 use super::jobs::{self, Done, Job, Task};
 use super::unfitted::Unfitted;
-use crate::cell::SIMULATOR;
+use crate::cell::whole_simulator;
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
 use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult};
@@ -65,7 +65,7 @@ pub fn simulate(
         links,
         plain_links: (plain_links > links).then_some(plain_links),
         max_rate_bps,
-        simulator: SIMULATOR.to_owned(),
+        simulator: whole_simulator().to_owned(),
         behaviour: behaviour::fingerprint()?,
     };
     if let Some(taken) = taken {

@@ -5,31 +5,27 @@
 //!
 //! A cell is the unit of work: a machine runs a whole cell. The result of a cell is the unit of
 //! storage. Results from several machines can be merged. The key of the result is a hash of three
-//! things: the simulator's identity, whether the cell is traced, and the scenario's text.
+//! things: the identity of the code that the cell runs, whether the cell is traced, and the
+//! scenario's text. Expectations are judged when a result is read, so they are in no key.
 
+mod identity;
 mod record;
 mod result;
 mod text;
 
+pub use identity::{identity, whole_simulator};
 pub use result::CellResult;
 pub use text::{CellDetail, CellText};
 
 pub(crate) use record::RunRecorder;
 
 use crate::error::{LabError, LabResult};
-use crate::expect::check_scenario;
+use crate::expect::{check_scenario, judge_expectations};
 use ripstop_sim::scenario::Scenario;
 use sha2::{Digest, Sha256};
 
-/// The identity of this program's simulator: the program's version and a hash of the simulator's
-/// code.
-///
-/// The hash covers the code that decides simulation results. Results that were made by a different
-/// simulator are not reused.
-pub const SIMULATOR: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RIPSTOP_SIMULATOR"));
-
-/// The key of a stored result: SHA-256 of the simulator's identity and of all settings that decide
-/// the result.
+/// The key of a stored result: SHA-256 of the identity of the code that makes the result, and of all
+/// settings that decide the result.
 pub type CellKey = [u8; 32];
 
 /// SHA-256 of `parts`. The same characters, split into other parts, give another hash.
@@ -52,9 +48,15 @@ pub fn hexadecimal(key: &CellKey) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabCell {
     scenario: Scenario,
-    /// The scenario as JSON. This text is hashed, and the scenario in this text is run.
+    /// The scenario as JSON.
     text: String,
+    /// The scenario without its expectations. This scenario is run and stored.
+    run: Scenario,
+    /// `run` as JSON. This text is hashed.
+    run_text: String,
     traced: bool,
+    /// The identity of the code that the cell runs.
+    simulator: String,
 }
 
 impl LabCell {
@@ -70,12 +72,20 @@ impl LabCell {
         let scenario: Scenario = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         check_scenario(&scenario).map_err(|error| error.to_string())?;
         let text = serde_json::to_string(&scenario).map_err(|error| error.to_string())?;
-        Ok(LabCell { scenario, text, traced })
+        let run = Scenario { expect: Vec::new(), ..scenario.clone() };
+        let run_text = serde_json::to_string(&run).map_err(|error| error.to_string())?;
+        let simulator = identity(&run.parts());
+        Ok(LabCell { scenario, text, run, run_text, traced, simulator })
     }
 
     /// The scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// The scenario without its expectations: what is run and stored.
+    pub fn run(&self) -> &Scenario {
+        &self.run
     }
 
     /// The scenario as JSON.
@@ -88,20 +98,44 @@ impl LabCell {
         self.traced
     }
 
-    /// The key of this cell's result when `simulator` makes the result. `simulator` is an identity
-    /// as in [`SIMULATOR`].
-    pub fn key(&self, simulator: &str) -> CellKey {
-        hash_of(&[simulator, if self.traced { "report, trace" } else { "report" }, &self.text])
+    /// The identity of this program's code that the cell runs, as [`identity`] gives it.
+    pub fn simulator(&self) -> &str {
+        &self.simulator
+    }
+
+    /// The key of this cell's result when this program makes the result.
+    pub fn key(&self) -> CellKey {
+        self.key_by(&self.simulator)
+    }
+
+    /// The key of this cell's result when the code with the identity `simulator` makes the result.
+    pub fn key_by(&self, simulator: &str) -> CellKey {
+        hash_of(&[simulator, if self.traced { "report, trace" } else { "report" }, &self.run_text])
+    }
+
+    /// Parses this cell's result from a store, and judges the cell's expectations by it.
+    ///
+    /// # Errors
+    /// The text is not valid JSON.
+    pub fn read(&self, text: &str) -> LabResult<serde_json::Value> {
+        let mut result = read_result(text)?;
+        if !self.scenario.expect.is_empty() {
+            let unwritable = |error| LabError::work("a scenario", error);
+            let verdicts = judge_expectations(&self.scenario, &result);
+            result["expectations"] = serde_json::to_value(verdicts).map_err(unwritable)?;
+            result["scenario"] = serde_json::to_value(&self.scenario).map_err(unwritable)?;
+        }
+        Ok(result)
     }
 
     /// The simulated time of one run, seconds.
     pub fn run_s(&self) -> f64 {
-        self.scenario.run.duration.duration().as_secs_f64()
+        self.run.run.duration.duration().as_secs_f64()
     }
 
     /// The number of runs.
     pub fn runs(&self) -> u32 {
-        self.scenario.run.runs
+        self.run.run.runs
     }
 }
 

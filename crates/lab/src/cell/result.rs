@@ -4,8 +4,8 @@
 //! file that keeps results. The key of a result is a hash of its cell and of the simulator that made the result (see
 //! `store.rs`).
 
-use super::SIMULATOR;
-use crate::expect::{ExpectVerdict, judge_expectations};
+use super::identity;
+use crate::expect::ExpectVerdict;
 use ripstop_sim::scenario::{Scenario, ScenarioReport};
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,8 @@ pub struct CellResult<'a> {
     /// The measurements.
     #[serde(flatten)]
     pub report: &'a ScenarioReport,
-    /// The verdicts on the scenario's expectations: claims about its result (see `expect.rs`).
+    /// The verdicts on the scenario's expectations: claims about its result (see `expect.rs`). Empty in
+    /// a store, because expectations are judged when a result is read.
     pub expectations: Vec<ExpectVerdict>,
     /// The trace of the first run: the first flow's window and the number of lost packets. Left out
     /// of the JSON when the run was not traced.
@@ -32,9 +33,9 @@ pub struct CellResult<'a> {
     pub per_run: Option<Vec<Value>>,
     /// The program's version.
     pub program_version: &'static str,
-    /// The program's version and the hash of its simulator, as in [`SIMULATOR`]. Programs with
-    /// equal values give equal results for the same scenario.
-    pub simulator: &'static str,
+    /// The identity of the code that the scenario runs ([`identity`]). Programs with equal values give
+    /// equal results for the same scenario.
+    pub simulator: String,
     /// Wall-clock time for all runs, seconds.
     pub wall_s: f64,
     /// Processor time for all runs, seconds.
@@ -42,19 +43,19 @@ pub struct CellResult<'a> {
 }
 
 impl<'a> CellResult<'a> {
-    /// The result of `scenario` with the measurements in `report`. The result has no trace and no
-    /// numbers of single runs. `wall_s` and `cpu_s` are 0.
+    /// The result of `scenario` with the measurements in `report`. The result has no verdicts on
+    /// expectations, no trace and no numbers of single runs. `wall_s` and `cpu_s` are 0.
     pub fn new(scenario: &'a Scenario, report: &'a ScenarioReport) -> CellResult<'a> {
         CellResult {
             scenario,
             seed: scenario.run.seed,
             runs: scenario.run.runs,
             report,
-            expectations: judge_expectations(scenario, report),
+            expectations: Vec::new(),
             trace: None,
             per_run: None,
             program_version: env!("CARGO_PKG_VERSION"),
-            simulator: SIMULATOR,
+            simulator: identity(&scenario.parts()),
             wall_s: 0.0,
             cpu_s: 0.0,
         }

@@ -1,6 +1,6 @@
 //! A cell as one line of JSON, with everything that a process on another machine needs to run it.
 
-use super::{LabCell, SIMULATOR};
+use super::LabCell;
 use crate::error::{LabError, LabResult};
 use ripstop_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ pub struct CellText {
     /// The name that is shown to people. The result does not depend on the name.
     #[serde(default)]
     pub name: String,
-    /// The simulator for which the cell was made, as in [`SIMULATOR`]. Another simulator may give
-    /// a different result.
+    /// The identity of the code for which the cell was made ([`identity`](super::identity)). Other
+    /// code may give a different result.
     pub simulator: String,
     /// What the result contains.
     pub detail: CellDetail,
@@ -34,10 +34,10 @@ pub struct CellText {
 }
 
 impl CellText {
-    /// The text of `cell` for this program's simulator.
+    /// The text of `cell` for this program.
     pub fn of(name: String, cell: &LabCell) -> CellText {
         let detail = if cell.is_traced() { CellDetail::Trace } else { CellDetail::Report };
-        CellText { name, simulator: SIMULATOR.to_owned(), detail, scenario: cell.scenario().clone() }
+        CellText { name, simulator: cell.simulator().to_owned(), detail, scenario: cell.run().clone() }
     }
 
     /// Parses one line of JSON.
@@ -54,15 +54,17 @@ impl CellText {
     /// The cell was made for another simulator and `any_simulator` is false, or the scenario is
     /// invalid.
     pub fn cell(&self, any_simulator: bool) -> LabResult<LabCell> {
-        if self.simulator != SIMULATOR && !any_simulator {
+        let cell = LabCell::new(&self.scenario, self.detail == CellDetail::Trace)
+            .map_err(|problem| LabError::Input(format!("the cell's scenario: {problem}")))?;
+        if self.simulator != cell.simulator() && !any_simulator {
             return Err(LabError::Input(format!(
-                "the cell is for simulator {}, and this program has simulator {SIMULATOR}: the result may differ; use the same \
+                "the cell is for simulator {}, and this program has simulator {}: the result may differ; use the same \
                  version, or --any-simulator",
-                self.simulator
+                self.simulator,
+                cell.simulator()
             )));
         }
-        LabCell::new(&self.scenario, self.detail == CellDetail::Trace)
-            .map_err(|problem| LabError::Input(format!("the cell's scenario: {problem}")))
+        Ok(cell)
     }
 }
 
@@ -78,7 +80,7 @@ mod tests {
         let cell = LabCell::new(&Scenario::parse(SCENARIO).unwrap(), true).unwrap();
         let line = serde_json::to_string(&CellText::of("one".into(), &cell)).unwrap();
         let again = CellText::parse(&line).unwrap().cell(false).unwrap();
-        assert_eq!((again.key(SIMULATOR), &again), (cell.key(SIMULATOR), &cell));
+        assert_eq!((again.key(), &again), (cell.key(), &cell));
     }
 
     #[test]
@@ -89,10 +91,10 @@ mod tests {
             let text = CellText::parse(&line.replace(from, to));
             text.and_then(|text| text.cell(false)).expect_err(to).to_string()
         };
-        assert!(refused(SIMULATOR, "0.0+x").contains("is for simulator 0.0+x, and this program has"));
+        assert!(refused(cell.simulator(), "core:x").contains("is for simulator core:x, and this program has"));
         assert!(refused("\"detail\"", "\"details\"").contains("unknown field `details`"));
         assert!(refused("\"report\"", "\"all\"").contains("unknown variant `all`"));
-        let other = CellText { simulator: "0.0+x".into(), ..CellText::parse(&line).unwrap() };
+        let other = CellText { simulator: "core:x".into(), ..CellText::parse(&line).unwrap() };
         assert_eq!(other.cell(true).unwrap(), cell);
         let none = CellText { scenario: Scenario { flow: Vec::new(), ..other.scenario.clone() }, ..other };
         assert!(

@@ -8,7 +8,7 @@ use super::Experiment;
 use super::base::{CellBase, WrongSetting};
 use super::grid::{CASE, written};
 use super::paths::{find, steps};
-use crate::cell::{CellKey, LabCell, SIMULATOR};
+use crate::cell::{CellKey, LabCell};
 use crate::entry::TableEntry;
 use crate::preset::ParameterKind;
 use crate::run::CellTask;
@@ -30,6 +30,8 @@ pub struct GridCell {
     /// The hash under which the store keeps the cell's result, or why the cell has no valid
     /// scenario.
     pub key: Result<CellKey, WrongSetting>,
+    /// The identity of the code that the cell runs ([`crate::cell::identity`]).
+    pub simulator: String,
     /// The simulated time of all runs together, seconds.
     pub work_s: f64,
     /// The number of runs.
@@ -43,14 +45,16 @@ impl GridCell {
         let (values, texts) = values_and_texts(experiment, set, place, resolved.as_ref().ok());
         let (work_s, runs) =
             resolved.as_ref().map_or((0.0, 0), |cell| (cell.run_s() * f64::from(cell.runs()), cell.runs()));
-        let key = resolved.map(|cell| cell.key(SIMULATOR));
-        GridCell { index, set, place, values, texts, key, work_s, runs }
+        let simulator = resolved.as_ref().map_or_else(|_| String::new(), |cell| cell.simulator().to_owned());
+        let key = resolved.map(|cell| cell.key());
+        GridCell { index, set, place, values, texts, key, simulator, work_s, runs }
     }
 
     /// The task that runs this cell.
     pub fn task(&self, experiment: &Experiment) -> CellTask {
         let words = |wrong: &WrongSetting| experiment.source().wrong(wrong.at, &wrong.problem).to_string();
-        CellTask { key: self.key.as_ref().copied().map_err(words), work_s: self.work_s, runs: self.runs }
+        let key = self.key.as_ref().copied().map_err(words);
+        CellTask { key, simulator: self.simulator.clone(), work_s: self.work_s, runs: self.runs }
     }
 
     /// A name for people, from all keys that vary in the experiment: `loss=1%, tcp=reno`.

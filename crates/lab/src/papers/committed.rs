@@ -5,12 +5,12 @@
 //! only for the scenario that was simulated. A file has only the numbers that the verdicts need, so
 //! its size is only a few kilobytes.
 
-use crate::cell::{SIMULATOR, hexadecimal};
+use crate::cell::hexadecimal;
 use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
 use crate::study::{CellReadings, Study, WantedNumber};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers of a cell. The key is the name of a measure, as [`reading_name`] gives it. The value
 /// has the mean and half the width of its 95 % confidence interval. The value is null if the
@@ -21,8 +21,8 @@ type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommittedNumbers {
-    /// The simulator that produced the numbers: its version and the hash of its code.
-    pub simulator: String,
+    /// The identities of the code that produced the numbers ([`crate::cell::identity`]).
+    pub simulators: BTreeSet<String>,
     /// The numbers of each cell, by the cell's name in the file (see [`cell_names`]).
     cells: BTreeMap<String, CellNumbers>,
 }
@@ -38,12 +38,18 @@ impl CommittedNumbers {
 
     /// The text of a file with these numbers, one line per cell.
     pub fn to_text(&self) -> String {
-        let simulator = serde_json::to_string(&self.simulator).unwrap_or_default();
+        let simulators = serde_json::to_string(&self.simulators).unwrap_or_default();
         let line = |(cell, numbers): (&String, &CellNumbers)| {
             format!("  \"{cell}\": {}", serde_json::to_string(numbers).unwrap_or_default())
         };
         let cells: Vec<String> = self.cells.iter().map(line).collect();
-        format!("{{\n \"simulator\": {simulator},\n \"cells\": {{\n{}\n }}\n}}\n", cells.join(",\n"))
+        format!("{{\n \"simulators\": {simulators},\n \"cells\": {{\n{}\n }}\n}}\n", cells.join(",\n"))
+    }
+
+    /// Whether the code that made the numbers of `study` has changed since.
+    pub fn is_outdated(&self, study: &Study) -> bool {
+        let known = cell_names(study).concat().into_iter().zip(simulators(study).concat());
+        known.into_iter().any(|(cell, code)| self.cells.contains_key(&cell) && !self.simulators.contains(&code))
     }
 
     /// The numbers as a source for judging `study`.
@@ -54,14 +60,20 @@ impl CommittedNumbers {
 
 /// The name that each cell of a study has in the file, by set and by cell in the set. The name is
 /// the first 16 hexadecimal digits of a hash. The hash covers the scenario and whether the cell's
-/// first run is traced, but not the simulator.
+/// first run is traced, but not the simulator's code.
 fn cell_names(study: &Study) -> Vec<Vec<String>> {
     let name = |set: usize, place: usize| {
         let cell = study.experiment.resolve(set, place);
-        cell.map_or_else(|_| String::new(), |cell| hexadecimal(&cell.key(""))[..16].to_owned())
+        cell.map_or_else(|_| String::new(), |cell| hexadecimal(&cell.key_by(""))[..16].to_owned())
     };
     let sets = study.experiment.sets().iter().enumerate();
     sets.map(|(set, spec)| (0..spec.cells()).map(|place| name(set, place)).collect()).collect()
+}
+
+/// The identity of the code that each cell of a study runs, by set and by cell in the set.
+fn simulators(study: &Study) -> Vec<Vec<String>> {
+    let of_set = |set| study.cells(set).iter().map(|cell| cell.simulator.clone()).collect();
+    (0..study.experiment.sets().len()).map(of_set).collect()
 }
 
 fn reading_name(measure: &Measure, at: &MeasurePlace) -> String {
@@ -97,14 +109,15 @@ impl CellReadings for CommittedReadings<'_> {
 pub struct NotedReadings<'a> {
     readings: &'a dyn CellReadings,
     cells: Vec<Vec<String>>,
+    /// The identity of the code of each cell.
+    simulators: Vec<Vec<String>>,
     noted: RefCell<CommittedNumbers>,
 }
 
 impl<'a> NotedReadings<'a> {
     /// Records what is read from `readings` while `study` is judged.
     pub fn new(study: &Study, readings: &'a dyn CellReadings) -> NotedReadings<'a> {
-        let noted = CommittedNumbers { simulator: SIMULATOR.to_owned(), cells: BTreeMap::new() };
-        NotedReadings { readings, cells: cell_names(study), noted: RefCell::new(noted) }
+        NotedReadings { readings, cells: cell_names(study), simulators: simulators(study), noted: RefCell::default() }
     }
 
     /// The recorded numbers, ready to be written to a file.
@@ -117,7 +130,9 @@ impl CellReadings for NotedReadings<'_> {
     fn is_there(&self, set: usize, place: usize) -> bool {
         let there = self.readings.is_there(set, place);
         if there {
-            self.noted.borrow_mut().cells.entry(self.cells[set][place].clone()).or_default();
+            let mut noted = self.noted.borrow_mut();
+            noted.simulators.insert(self.simulators[set][place].clone());
+            noted.cells.entry(self.cells[set][place].clone()).or_default();
         }
         there
     }
@@ -125,6 +140,7 @@ impl CellReadings for NotedReadings<'_> {
     fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String> {
         let number = self.readings.read(wanted)?;
         let mut noted = self.noted.borrow_mut();
+        noted.simulators.insert(self.simulators[wanted.set][wanted.place].clone());
         let cell = noted.cells.entry(self.cells[wanted.set][wanted.place].clone()).or_default();
         cell.insert(reading_name(wanted.measure, wanted.at), number.map(|number| (number.mean, number.ci95)));
         Ok(number)
@@ -154,9 +170,12 @@ mod tests {
         let results = CellResults(vec![vec![result(3e5), result(2e5)]]);
         let noted = NotedReadings::new(&own, &results);
         let first = judge(&own, &noted, &Published::default(), false);
-        let numbers = CommittedNumbers::parse(&noted.numbers().to_text()).unwrap();
+        let mut numbers = CommittedNumbers::parse(&noted.numbers().to_text()).unwrap();
+        assert!(!numbers.is_outdated(&own));
         let again = judge(&own, &numbers.readings(&own), &Published::default(), false);
         assert_eq!(serde_json::to_value(&first).unwrap(), serde_json::to_value(&again).unwrap());
+        numbers.simulators = std::iter::once("core+tcp-classic:0".to_owned()).collect();
+        assert!(numbers.is_outdated(&own), "the numbers are of other code");
         // A changed scenario has another hash, so there are no numbers for it.
         let other = study(&TEXT.replace("\"tandem\"", "\"tandem\"\nseed = 2"));
         let other = judge(&other, &numbers.readings(&other), &Published::default(), false);

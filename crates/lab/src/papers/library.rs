@@ -48,6 +48,12 @@ struct PaperFile {
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
 impl PaperLibrary {
+    /// The experiments whose kept numbers were made by code that has changed since.
+    pub fn outdated(&self) -> Vec<&str> {
+        let is_outdated = |study: &&Study| self.committed.get(&study.id).is_some_and(|kept| kept.is_outdated(study));
+        self.experiments.iter().filter(is_outdated).map(|study| study.id.as_str()).collect()
+    }
+
     /// Reads the files of `directory`, or the files that are built into the program.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! can continue an interrupted call.
 
 use super::pool::{Message, Pool, simulate};
-use crate::cell::{CellKey, LabCell, SIMULATOR};
+use crate::cell::{CellKey, LabCell};
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
 use serde::Serialize;
@@ -71,6 +71,8 @@ impl StateCounts {
 pub struct CellTask {
     /// The key of the cell's result in the store, or the reason why the cell cannot be run.
     pub key: Result<CellKey, String>,
+    /// The identity of the code that the cell runs ([`crate::cell::identity`]).
+    pub simulator: String,
     /// Simulated time of all runs of the cell together, s.
     pub work_s: f64,
     /// Number of runs of the cell.
@@ -78,9 +80,10 @@ pub struct CellTask {
 }
 
 impl CellTask {
-    /// The task for `cell`. The key of the task is for results of this program's [`SIMULATOR`].
+    /// The task for `cell`. The key of the task is for results of this program.
     pub fn of(cell: &LabCell) -> CellTask {
-        CellTask { key: Ok(cell.key(SIMULATOR)), work_s: cell.run_s() * f64::from(cell.runs()), runs: cell.runs() }
+        let work_s = cell.run_s() * f64::from(cell.runs());
+        CellTask { key: Ok(cell.key()), simulator: cell.simulator().to_owned(), work_s, runs: cell.runs() }
     }
 }
 
@@ -201,7 +204,7 @@ pub fn run_missing(
         match hear.recv_timeout(BEAT) {
             Ok(Message::Done(k, result)) => {
                 let Ok(key) = &tasks[k].key else { continue };
-                store.put(key, SIMULATOR, &result).map_err(|error| with_stored_count(error, states))?;
+                store.put(key, &tasks[k].simulator, &result).map_err(|error| with_stored_count(error, states))?;
                 for (n, twin) in twins.remove(key).unwrap_or_default().into_iter().enumerate() {
                     states[twin] = if n == 0 { CellState::Run } else { CellState::Reused };
                 }
@@ -257,7 +260,7 @@ mod tests {
         let store = ResultStore::in_memory().unwrap();
         let seeds = [1, 2, 1, 3];
         let mut tasks: Vec<CellTask> = seeds.iter().map(|seed| CellTask::of(&cell(*seed))).collect();
-        tasks.push(CellTask { key: Err("cannot be".to_owned()), work_s: 0.0, runs: 0 });
+        tasks.push(CellTask { key: Err("cannot be".to_owned()), simulator: String::new(), work_s: 0.0, runs: 0 });
         let mut states = find_states(&tasks, Some(&store)).unwrap();
         let run = |states: &mut [CellState], stop: bool| {
             let stop = AtomicBool::new(stop);

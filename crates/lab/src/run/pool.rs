@@ -28,10 +28,10 @@ pub(super) type Simulate = fn(&LabCell, u64) -> Result<RunOutput, ScenarioError>
 /// Fails when a setting of the scenario is invalid; the error names the setting.
 pub(super) fn simulate(cell: &LabCell, k: u64) -> Result<RunOutput, ScenarioError> {
     if k > 0 || !cell.is_traced() {
-        return Ok((run_once(cell.scenario(), k, &mut ())?, None));
+        return Ok((run_once(cell.run(), k, &mut ())?, None));
     }
-    let mut recorder = RunRecorder::new(cell.scenario());
-    let totals = run_once(cell.scenario(), k, &mut recorder)?;
+    let mut recorder = RunRecorder::new(cell.run());
+    let totals = run_once(cell.run(), k, &mut recorder)?;
     Ok((totals, Some(recorder.summary())))
 }
 
@@ -181,7 +181,7 @@ impl Open {
         so_far.runs.sort_unstable_by_key(|(k, _)| *k);
         let (runs, records): (Vec<RunTotals>, Vec<Option<Value>>) =
             so_far.runs.drain(..).map(|(_, output)| output).unzip();
-        let scenario = self.cell.scenario();
+        let scenario = self.cell.run();
         let report = ScenarioReport::new(scenario, &runs);
         let result = CellResult {
             trace: records.iter().flatten().next(),

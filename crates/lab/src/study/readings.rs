@@ -2,7 +2,7 @@
 //! third source, numbers that are kept in files of the repository, is in [`crate::papers`].
 
 use super::Study;
-use crate::cell::{LabCell, SIMULATOR, read_result};
+use crate::cell::{LabCell, read_result};
 use crate::error::LabResult;
 use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
 use crate::run::CellTask;
@@ -125,8 +125,8 @@ impl PlannedCell {
     /// Fails when the store cannot be read, when it has no result of the cell, or when the result
     /// is not valid.
     pub fn result(&self, store: &ResultStore) -> LabResult<Value> {
-        let text = store.get(&self.cell.key(SIMULATOR))?;
+        let text = store.get(&self.cell.key())?;
         let gone = || crate::error::LabError::work(&self.name, "its result is not in the store");
-        read_result(&text.ok_or_else(gone)?)
+        self.cell.read(&text.ok_or_else(gone)?)
     }
 }

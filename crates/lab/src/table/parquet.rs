@@ -108,7 +108,6 @@ fn refused(error: ParquetError) -> Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::SIMULATOR;
     use crate::experiment::{Experiment, SourceText};
     use crate::run::CellState;
     use crate::store::ResultStore;
@@ -123,7 +122,7 @@ mod tests {
         let cells = experiment.cells();
         let store = ResultStore::in_memory().unwrap();
         let result = r#"{"goodput_bps":{"mean":1.5,"ci95":null,"n":3},"flows":[],"intervals":[],"events":7,"sim_s":60.0,"seed":3,"runs":2,"simulator":"0.1+0"}"#;
-        store.put(cells[0].key.as_ref().unwrap(), SIMULATOR, result).unwrap();
+        store.put(cells[0].key.as_ref().unwrap(), "core:1", result).unwrap();
         let states = [CellState::Run, CellState::Missing];
         let table = ResultTable { experiment: &experiment, cells: &cells, states: &states, store: Some(&store) };
         let path = directory.path().join("a.parquet");

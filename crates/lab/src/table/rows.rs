@@ -25,23 +25,25 @@ pub struct ResultTable<'a> {
 }
 
 impl ResultTable<'_> {
-    /// The stored result of cell `k`, as JSON text. None if there is no result.
-    ///
-    /// # Errors
-    /// Fails when the store cannot be read.
-    pub fn text(&self, k: usize) -> LabResult<Option<String>> {
-        match (self.store, &self.cells[k].key) {
-            (Some(store), Ok(key)) if self.states[k].is_there() => store.get(key),
-            _ => Ok(None),
-        }
-    }
-
-    /// The stored result of cell `k`, parsed.
+    /// The result of cell `k` with the verdicts on its expectations. None if there is no result.
     ///
     /// # Errors
     /// Fails when the store cannot be read, or when the result is not valid.
     pub fn result(&self, k: usize) -> LabResult<Option<Value>> {
         self.text(k)?.map(|text| read_result(&text)).transpose()
+    }
+
+    /// The result of cell `k` as [`ResultTable::result`] reads it, as JSON text.
+    ///
+    /// # Errors
+    /// The same as for [`ResultTable::result`].
+    pub fn text(&self, k: usize) -> LabResult<Option<String>> {
+        let (Some(store), Ok(key)) = (self.store, &self.cells[k].key) else { return Ok(None) };
+        let Some(text) = (if self.states[k].is_there() { store.get(key)? } else { None }) else { return Ok(None) };
+        match self.experiment.resolve(self.cells[k].set, self.cells[k].place) {
+            Ok(cell) if !cell.scenario().expect.is_empty() => Ok(Some(cell.read(&text)?.to_string())),
+            _ => Ok(Some(text)),
+        }
     }
 
     /// Estimated wall-clock time for the missing cells on `jobs` threads, s. The estimate assumes

@@ -3,6 +3,7 @@
 //! - `spec` defines what a scenario file may contain, `check` checks it, and `file` reads and writes it as TOML.
 //!   `preset` makes the scenarios of the papers.
 //! - `routes` finds the routes of flows, and `build` makes the simulated network, a [`World`](crate::world::World).
+//! - `parts` says which parts of the simulator a scenario runs.
 //! - `run` runs the world, `totals` reads its counters, and `report` computes the figures.
 //! - `trace` and `capture` record single events. `timeline` records what the stations of the media do.
 
@@ -11,6 +12,7 @@ mod capture;
 mod check;
 mod error;
 mod file;
+mod parts;
 mod preset;
 mod report;
 mod routes;
@@ -23,6 +25,7 @@ mod trace;
 pub use capture::{AirCapture, AirFrameCounts, Capture};
 pub use error::ScenarioError;
 pub use file::FileError;
+pub use parts::Part;
 pub use preset::{FecPath, Tandem};
 pub use report::{
     CadenceReport, DirectionReport, FlowReport, FlowSeries, IdealLinkReport, IdealReport, IntervalReport, LinkReport,

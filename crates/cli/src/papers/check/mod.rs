@@ -57,6 +57,8 @@ struct Report<'a> {
     numbers: BTreeMap<PaperVerdict, usize>,
     /// For each verdict, how many published trends have this verdict.
     trends: BTreeMap<PaperVerdict, usize>,
+    /// The experiments whose kept numbers were made by code that has changed since.
+    outdated: Vec<&'a str>,
 }
 
 /// Judges the published numbers and trends, and prints the verdicts.
@@ -79,7 +81,9 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         paper.numbers.iter().for_each(|one| *numbers.entry(one.verdict).or_default() += 1);
         paper.trends.iter().for_each(|one| *trends.entry(one.verdict).or_default() += 1);
     }
-    let report = Report { version: env!("CARGO_PKG_VERSION"), papers, numbers, trends };
+    let mut outdated = library.outdated();
+    outdated.retain(|study| papers.iter().any(|paper| study.split('.').next() == Some(paper.id)));
+    let report = Report { version: env!("CARGO_PKG_VERSION"), papers, numbers, trends, outdated };
     if let Some(directory) = &flags.pages {
         write_model_pages(directory, &report.papers, &library)?;
     }

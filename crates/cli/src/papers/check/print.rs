@@ -15,6 +15,13 @@ pub(super) fn text(report: &Report<'_>) -> String {
     let sum = |counted: &BTreeMap<PaperVerdict, usize>| counted.values().sum::<usize>();
     let _ = writeln!(text, "{} numbers: {}", sum(&report.numbers), count(&report.numbers));
     let _ = writeln!(text, "{} trends: {}", sum(&report.trends), count(&report.trends));
+    if !report.outdated.is_empty() {
+        let (list, n) = (report.outdated.join(" "), report.outdated.len());
+        let _ = writeln!(
+            text,
+            "{n} experiments were run with code that has changed since: `ripstop papers run {list}` runs them again."
+        );
+    }
     text
 }
 
