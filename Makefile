@@ -44,19 +44,20 @@ oracle: ## compare the simulator with recorded results of ns-2, cell by cell (4 
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --exact every_cell_agrees_with_ns2
 
-papers: ## compute the papers' models and experiments again, and write pages and figures to docs/papers (40 CPU minutes); ARGS="000.fig12" runs one experiment
+papers: ## compute the papers' models and experiments whose code has changed, and write pages and figures to docs/papers (all of them: 40 CPU minutes); ARGS="000.fig12" runs one experiment; VERIFY=5% simulates this share of the stored results again and compares
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(ARGS)
+	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(if $(VERIFY),--verify $(VERIFY)) $(ARGS)
 	$(TARGET)/release/ripstop papers check --dir papers --pages docs/papers > /dev/null
 
-plan-report: ## fit the planner to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (an hour on two idle cores)
+plan-report: ## fit the schemes whose behaviour has changed to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (all schemes: an hour on two idle cores)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
-	cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml
+	rm -f $(TARGET)/plan-links.toml
+	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --outdated --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml
+	if test -e $(TARGET)/plan-links.toml; then cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml; fi
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
+	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --from crates/model/data/plan-report.toml --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
 	UPDATE_SNAPSHOTS=1 cargo test --locked -p ripstop-lab --lib behaviour
 
 deny: ## check the dependency tree for advisories, licences, duplicate crates and crates from unknown sources (the first call builds cargo-deny)

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{json, run, schema, stderr, stdout};
+use ripstop_model::plan::campaign::CampaignResults;
 use serde_json::Value;
 
 /// Runs `ripstop plan` with these words and `--json`, checks the result against the schema, and returns it.
@@ -265,11 +266,9 @@ fn a_campaign_adds_schemes_only_to_results_of_the_same_links() {
     };
     assert!(ask(from).contains("--from") && ask(from).contains("unknown field"), "{}", ask(from));
     // The committed results may be of an earlier simulator.
-    let line = |behaviour: &str| format!("behaviour = \"{behaviour}\"");
-    let report = ripstop_model::plan::data::REPORT;
-    let then = report.split("behaviour = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    let now = ripstop_lab::campaign::behaviour::fingerprint().unwrap();
-    std::fs::write(from, report.replace(&line(then), &line(&now))).unwrap();
+    let mut report: CampaignResults = toml::from_str(ripstop_model::plan::data::REPORT).unwrap();
+    report.campaign.behaviour = ripstop_lab::campaign::behaviour::behaviour().unwrap().clone();
+    std::fs::write(from, toml::to_string(&report).unwrap()).unwrap();
     assert!(ask(from).contains("are of seed 10, not of seed 3"), "{}", ask(from));
 }
 
@@ -328,6 +327,6 @@ fn a_campaign_continues_where_it_stopped() {
     assert_eq!((count("[[link]]"), count("[link.scheme.bbr]"), count("[link.scheme.tunnel-bbr]")), (2, 2, 1));
     assert!(links.contains("plain-links = 2") && links.contains("max-rate-bps = 20000000"), "{links}");
     let errors = std::fs::read_to_string(&errors).unwrap();
-    assert!(errors.contains("[hits.all]") && errors.contains("behaviour = "), "{errors}");
+    assert!(errors.contains("[hits.all]") && errors.contains("[campaign.behaviour]"), "{errors}");
     assert_eq!(stdout(&run(&words)), written);
 }

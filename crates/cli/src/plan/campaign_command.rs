@@ -5,9 +5,11 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::Progress;
 use ripstop_base::Rate;
-use ripstop_lab::campaign::{CampaignDraw, TakenResults, data, judge, page, simulate};
+use ripstop_lab::campaign::behaviour::{behaviour, changed_schemes};
+use ripstop_lab::campaign::{CampaignDraw, SomeSchemes, data, judge, page, simulate};
 use ripstop_lab::files;
 use ripstop_lab::store::ResultStore;
+use ripstop_model::plan::PlanScheme;
 use ripstop_model::plan::campaign::CampaignResults;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +36,7 @@ pub(super) struct Flags {
     max_rate: Option<Rate>,
     /// Simulate only plain TCP and TCP in the tunnel, whose weights are fitted. Leave out TCP/NC, the block code and TCP/LT,
     /// which the fit of the weights does not need. The report then has no errors of these three
-    #[arg(long, conflicts_with_all = ["add", "page", "errors"])]
+    #[arg(long, conflicts_with_all = ["from", "page", "errors"])]
     fitted_only: bool,
     /// The file that keeps the result of each simulation
     #[arg(long, value_name = "FILE")]
@@ -50,14 +52,18 @@ pub(super) struct Flags {
     /// compiled into the program: crates/model/data/plan-errors.toml
     #[arg(long, value_name = "FILE")]
     errors: Option<PathBuf>,
-    /// Simulate only these schemes, and take the results of all other schemes from --from. The names are those of --data,
-    /// with commas between them
+    /// Take results from this file of --data, which must have the same seed and the same links. Only the schemes whose
+    /// behaviour has changed since the file was written are simulated
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Simulate these schemes, and take the results of all other schemes from --from. The names are those of --data, with
+    /// commas between them
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "from")]
     add: Option<Vec<String>>,
-    /// A file of --data with the results of the same links, for --add. It must have the same seed, and must have been
-    /// written by a simulator with the same behaviour
-    #[arg(long, value_name = "FILE", requires = "add")]
-    from: Option<PathBuf>,
+    /// Simulate only the schemes whose weights were fitted to a simulator with another behaviour. Write only --data; if
+    /// there is no such scheme, write nothing
+    #[arg(long, requires = "fitted_only", requires = "data", conflicts_with = "from")]
+    outdated: bool,
     /// The number of threads. This number does not change the result [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     threads: Option<u64>,
@@ -67,7 +73,7 @@ const EXAMPLES: &str = "\
 Examples:
   ripstop plan campaign --seed 9 --links 12 --max-rate 2Mbit/s --store plan.redb
   ripstop plan campaign --seed 9 --links 50 --store plan.redb --page report.md --threads 1
-  ripstop plan campaign --seed 9 --links 50 --store plan.redb --add lt,block --from links.toml --data links.toml";
+  ripstop plan campaign --seed 9 --links 50 --store plan.redb --from links.toml --data links.toml";
 
 /// Runs the command.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
@@ -88,20 +94,27 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         fitted_only: flags.fitted_only,
     };
     let from = flags.from.as_deref().map(read_results).transpose()?;
-    let taken = from.as_ref().zip(flags.add.as_deref());
-    let taken = taken.map(|(results, simulated)| TakenResults { results, simulated });
+    let simulated = flags.simulated(from.as_ref())?;
+    if flags.outdated && simulated.as_ref().is_some_and(Vec::is_empty) {
+        return output::print("All weights were fitted to a simulator with this behaviour, so nothing is simulated.\n");
+    }
+    let some = simulated.as_deref().map(|simulated| SomeSchemes { simulated, taken: from.as_ref() });
     let progress = Progress::new();
     let show = |words: String| {
         progress.begin(words);
         progress.show(String::new);
     };
-    let results = simulate(draw, taken, &weights, &store, threads, &show)?;
+    let results = simulate(draw, some, &weights, &store, threads, &show)?;
     drop(progress);
-    let judged = judge::judge(&results, &weights)?;
-    let page = page::page(&results.campaign, &judged, &weights);
     if let Some(path) = &flags.data {
         write(path, &results_text(&results)?)?;
     }
+    if flags.outdated {
+        let names: Vec<&str> = results.campaign.behaviour.keys().map(String::as_str).collect();
+        return output::print(&format!("Simulated {} on links of seed {}.\n", names.join(", "), flags.seed));
+    }
+    let judged = judge::judge(&results, &weights)?;
+    let page = page::page(&results.campaign, &judged, &weights);
     if let Some(path) = &flags.page {
         write(path, &page)?;
     }
@@ -109,6 +122,25 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         write(path, &judge::errors(results.campaign.clone(), &judged, &weights).to_toml()?)?;
     }
     output::print(&page)
+}
+
+impl Flags {
+    /// The schemes to simulate; None: all.
+    fn simulated(&self, from: Option<&CampaignResults>) -> Outcome<Option<Vec<String>>> {
+        if let Some(names) = &self.add {
+            return Ok(Some(names.clone()));
+        }
+        let then = match from {
+            Some(from) => from.campaign.behaviour.clone(),
+            None if self.outdated => data::weights()?.campaign.behaviour,
+            None => return Ok(None),
+        };
+        let mut changed = changed_schemes(&then, behaviour()?);
+        if self.outdated {
+            changed.retain(|scheme| PlanScheme::FITTED.iter().any(|fitted| fitted.name() == scheme));
+        }
+        Ok(Some(changed))
+    }
 }
 
 fn read_results(path: &Path) -> Outcome<CampaignResults> {

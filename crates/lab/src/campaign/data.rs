@@ -10,6 +10,7 @@ use crate::error::{LabError, LabResult};
 use ripstop_model::plan::Weights;
 use ripstop_model::plan::data::{ERRORS, REFIT, WEIGHTS};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 
 /// The weights of the planner's closed forms.
 ///
@@ -27,16 +28,17 @@ pub fn errors() -> LabResult<PlanErrors> {
     read("crates/model/data/plan-errors.toml", ERRORS)
 }
 
-/// The behaviour of this simulator, if the planner's data were made with a simulator of another
-/// behaviour and must be made anew. `None`: the data are of this simulator.
+/// The behaviour of this simulator for the schemes whose data were made with a simulator of another
+/// behaviour and must be made anew. Empty: all data are of this simulator.
 ///
 /// # Errors
 /// The file was already damaged when this program was built.
-pub fn refit_pending() -> LabResult<Option<String>> {
+pub fn refit_pending() -> LabResult<BTreeMap<String, String>> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Refit {
-        behaviour: Option<String>,
+        #[serde(default)]
+        behaviour: BTreeMap<String, String>,
     }
     read::<Refit>("crates/model/data/refit.toml", REFIT).map(|refit| refit.behaviour)
 }

@@ -32,4 +32,4 @@ pub mod unfitted;
 pub use jobs::run_seed;
 pub use measure::{MeasuredScheme, measure, measure_requests, measure_scenario};
 pub use scenes::CampaignStage;
-pub use simulate::{CampaignDraw, TakenResults, simulate};
+pub use simulate::{CampaignDraw, SomeSchemes, simulate};

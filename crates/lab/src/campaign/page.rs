@@ -49,6 +49,8 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     };
     let slow = campaign.max_rate_bps.map_or(String::new(), |rate| format!(" (only links of at most {rate} bit/s)"));
     let all = hits(judged.iter());
+    let behaviour: Vec<String> =
+        campaign.behaviour.iter().map(|(scheme, hash)| format!("{hash} for {scheme}")).collect();
     format!(
         "# Errors of the planner\n\n\
          This page is for readers who want to know how far to trust the predictions of `ripstop plan`. \
@@ -57,8 +59,8 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
          (`tunnel-cubic`, `tunnel-bbr`). The *named scheme* is the one that `plan` recommends. \
          The *best scheme* has the highest simulated goodput.\n\n\
          {} links were drawn from seed {}{slow}. The planner's closed forms (formulas) have weights, which were fitted \
-         to {fitted_to}. The simulator was {} (version and hash of its code). \
-         The hash of the simulator's results on a fixed set of scenarios was {}.\n\n\
+         to {fitted_to}. The simulator was {}: the names of its parts, and a hash of their code. \
+         The hashes of its results on a fixed set of scenarios were {}.\n\n\
          - **The goodput of the scheme that `plan` names is within 3 % of the best scheme's on {} of the links.**\n\
          - The named scheme belongs to a family: plain TCPs, or TCPs in the tunnel. \
          The goodput of the family's best scheme is within 3 % of the best scheme's on {} of the links.\n\n\
@@ -68,7 +70,7 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
         campaign.links,
         campaign.seed,
         campaign.simulator,
-        campaign.behaviour,
+        behaviour.join(", "),
         percent(share(all.scheme, all.links)),
         percent(share(all.family, all.links)),
     )

@@ -5,7 +5,7 @@
 //! where it stopped. A fitted scheme is a scheme whose predictions have such weights (see
 //! `mod.rs`).
 
-use super::behaviour;
+use super::behaviour::{behaviour, changed_schemes};
 use super::draw;
 use super::jobs::{self, Done, Job, Task};
 use super::unfitted::Unfitted;
@@ -13,7 +13,7 @@ use crate::cell::whole_simulator;
 use crate::error::{LabError, LabResult};
 use crate::store::ResultStore;
 use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult};
-use ripstop_model::plan::{NetworkPath, PlanScheme, Weights};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, predict};
 use std::collections::BTreeMap;
 
 /// Says which links a campaign draws, and which schemes it simulates.
@@ -33,26 +33,28 @@ pub struct CampaignDraw {
     pub fitted_only: bool,
 }
 
-/// Results of an earlier campaign that are taken over, so that only some schemes are simulated.
+/// Says that only some schemes are simulated. The requests belong to the schemes that carry them: CUBIC, plain and in
+/// the tunnel.
 #[derive(Clone, Copy, Debug)]
-pub struct TakenResults<'a> {
-    /// The results. Their seed, links and behaviour must be those of the present campaign.
-    pub results: &'a CampaignResults,
-    /// The names of the schemes that are simulated. The results of all other schemes, and the requests, are taken over.
+pub struct SomeSchemes<'a> {
+    /// The names of the schemes that are simulated.
     pub simulated: &'a [String],
+    /// The results from which all other schemes are taken over. Their seed, their links, and the behaviour of the schemes
+    /// that are taken over must be those of the present campaign. `None`: the other schemes are left out.
+    pub taken: Option<&'a CampaignResults>,
 }
 
 /// Simulates the schemes on the links of `draw`, on `threads` threads. The results do not depend on this number.
 ///
 /// Results that are already in the store are not simulated again. `show` is called with a progress
-/// message when a scheme begins on a link. With `taken`, only some schemes are simulated.
+/// message when a scheme begins on a link. With `some`, only some schemes are simulated.
 ///
 /// # Errors
-/// The store cannot be read or written, or the simulator or the planner refuses a link. With `taken`, also if its results
-/// are not of this campaign, or if a name is not that of a scheme.
+/// The store cannot be read or written, or the simulator or the planner refuses a link. With `some`, also if the results
+/// to take over are not of this campaign, or if a name is not that of a scheme.
 pub fn simulate(
     draw: CampaignDraw,
-    taken: Option<TakenResults<'_>>,
+    some: Option<SomeSchemes<'_>>,
     weights: &Weights,
     store: &ResultStore,
     threads: usize,
@@ -66,22 +68,26 @@ pub fn simulate(
         plain_links: (plain_links > links).then_some(plain_links),
         max_rate_bps,
         simulator: whole_simulator().to_owned(),
-        behaviour: behaviour::fingerprint()?,
+        behaviour: behaviour_of(draw, some)?,
     };
-    if let Some(taken) = taken {
-        check_taken(taken, &campaign, most)?;
+    if let Some(some) = some {
+        check_names(some.simulated)?;
+        if let Some(taken) = some.taken {
+            check_taken(taken, some.simulated, &campaign, most)?;
+        }
     }
+    let taken = some.and_then(|some| some.taken);
     let slow = |path: &NetworkPath| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
     let drawn = (0..).map(|number| (number, draw::link(seed, number))).filter(|(_, path)| slow(path));
     let mut link = Vec::with_capacity(most as usize);
     let mut jobs = Vec::new();
     for (index, (number, path)) in (0..most as usize).zip(drawn) {
-        let before = taken.map(|taken| taken_link(taken, number, &path)).transpose()?;
-        for task in tasks(draw, (index as u64) < links, taken) {
+        let before = taken.map(|taken| taken_link(taken, number, &path, weights)).transpose()?;
+        for task in tasks(draw, (index as u64) < links, some) {
             jobs.push(Job { index, number, path, task });
         }
         let none = || LinkResult { number, path, plain_requests: None, tunnel_requests: None, scheme: BTreeMap::new() };
-        link.push(before.cloned().unwrap_or_else(none));
+        link.push(before.unwrap_or_else(none));
     }
     for (index, done) in jobs::simulate(jobs, seed, weights, store, threads, show)? {
         add(&mut link[index], done);
@@ -90,17 +96,41 @@ pub fn simulate(
 }
 
 /// What is simulated on a link. If `all_schemes` is false, only the plain TCPs are simulated.
-fn tasks(draw: CampaignDraw, all_schemes: bool, taken: Option<TakenResults<'_>>) -> Vec<Task> {
-    let is_due = |name: &str| taken.is_none_or(|taken| taken.simulated.iter().any(|simulated| simulated == name));
+fn tasks(draw: CampaignDraw, all_schemes: bool, some: Option<SomeSchemes<'_>>) -> Vec<Task> {
+    let is_due = |name: &str| is_due(some, name);
     let fitted = PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel());
     let mut tasks: Vec<Task> = fitted.filter(|scheme| is_due(scheme.name())).map(Task::Fitted).collect();
     if all_schemes && !draw.fitted_only {
         tasks.extend(Unfitted::ALL.into_iter().filter(|scheme| is_due(scheme.name())).map(Task::Unfitted));
     }
-    if all_schemes && taken.is_none() {
-        tasks.extend([PlanScheme::Cubic, PlanScheme::TunnelCubic].map(Task::Requests));
+    if all_schemes {
+        let carriers = [PlanScheme::Cubic, PlanScheme::TunnelCubic].into_iter();
+        tasks.extend(carriers.filter(|scheme| is_due(scheme.name())).map(Task::Requests));
     }
     tasks
+}
+
+/// Whether the scheme `name` is simulated.
+fn is_due(some: Option<SomeSchemes<'_>>, name: &str) -> bool {
+    some.is_none_or(|some| some.simulated.iter().any(|simulated| simulated == name))
+}
+
+/// This simulator's behaviour of the schemes in the results.
+fn behaviour_of(draw: CampaignDraw, some: Option<SomeSchemes<'_>>) -> LabResult<BTreeMap<String, String>> {
+    let is_fitted = |name: &str| PlanScheme::FITTED.iter().any(|fitted| fitted.name() == name);
+    let takes_over = some.is_some_and(|some| some.taken.is_some());
+    let there = |name: &str| (takes_over || is_due(some, name)) && (!draw.fitted_only || is_fitted(name));
+    Ok(behaviour()?.iter().filter(|(name, _)| there(name)).map(|(name, hash)| (name.clone(), hash.clone())).collect())
+}
+
+/// Checks that `names` are names of schemes.
+fn check_names(names: &[String]) -> LabResult<()> {
+    let known: Vec<&str> =
+        PlanScheme::FITTED.map(PlanScheme::name).into_iter().chain(Unfitted::ALL.map(Unfitted::name)).collect();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(LabError::Input(format!("there is no scheme `{name}`; write one of {}", known.join(", ")))),
+        None => Ok(()),
+    }
 }
 
 /// Adds a new result to those of its link.
@@ -113,45 +143,52 @@ fn add(link: &mut LinkResult, done: Done) {
     }
 }
 
-/// Checks that the results `taken` are of the campaign `now` with `links` links.
-fn check_taken(taken: TakenResults<'_>, now: &CampaignRecord, links: u64) -> LabResult<()> {
+/// Checks that the results `taken` are of the campaign `now` with `links` links, and that the schemes that are not
+/// `simulated` behave as they did then.
+fn check_taken(taken: &CampaignResults, simulated: &[String], now: &CampaignRecord, links: u64) -> LabResult<()> {
     let wrong = |problem: String| Err(LabError::Input(problem));
-    let known = || PlanScheme::FITTED.map(PlanScheme::name).into_iter().chain(Unfitted::ALL.map(Unfitted::name));
-    for name in taken.simulated {
-        if known().all(|scheme| scheme != name) {
-            let names: Vec<&str> = known().collect();
-            return wrong(format!("there is no scheme `{name}`; write one of {}", names.join(", ")));
-        }
-    }
-    let then = &taken.results.campaign;
-    if then.behaviour != now.behaviour {
+    let then = &taken.campaign;
+    let mut changed = changed_schemes(&then.behaviour, &now.behaviour);
+    changed.retain(|scheme| !simulated.contains(scheme));
+    if !changed.is_empty() {
         return wrong(format!(
-            "the results to take over were made with a simulator that gave other results (behaviour {}; this simulator: {}); \
-             simulate all schemes",
-            then.behaviour, now.behaviour
+            "the results to take over were made with a simulator that gave other results for {0}; also simulate {0}",
+            changed.join(", ")
         ));
     }
     if then.seed != now.seed {
         return wrong(format!("the results to take over are of seed {}, not of seed {}", then.seed, now.seed));
     }
-    if (taken.results.link.len() as u64) < links || then.links < now.links {
-        return wrong(format!("the results to take over have {} links; {links} are needed", taken.results.link.len()));
+    if (taken.link.len() as u64) < links || then.links < now.links {
+        return wrong(format!("the results to take over have {} links; {links} are needed", taken.link.len()));
     }
     Ok(())
 }
 
-/// The result on link `number` of the draw that is taken over.
-fn taken_link<'a>(taken: TakenResults<'a>, number: u64, path: &NetworkPath) -> LabResult<&'a LinkResult> {
-    let link = taken.results.link.iter().find(|link| link.number == number && link.path == *path);
+/// The result on link `number` of the draw that is taken over. The predictions are those of the present `weights`.
+fn taken_link(taken: &CampaignResults, number: u64, path: &NetworkPath, weights: &Weights) -> LabResult<LinkResult> {
+    let link = taken.link.iter().find(|link| link.number == number && link.path == *path);
     let missing = || LabError::Input(format!("the results to take over have another link {number} than the draw"));
-    link.ok_or_else(missing)
+    let mut link = link.ok_or_else(missing)?.clone();
+    for scheme in PlanScheme::FITTED {
+        if let Some(result) = link.scheme.get_mut(scheme.name()) {
+            let predicted = predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
+            result.predicted_bps = predicted.goodput_bps;
+        }
+    }
+    for scheme in Unfitted::ALL {
+        match (scheme.plan(path, weights)?.goodput_bps(), link.scheme.get_mut(scheme.name())) {
+            (Some(predicted), Some(result)) => result.predicted_bps = predicted,
+            _ => drop(link.scheme.remove(scheme.name())),
+        }
+    }
+    Ok(link)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{CampaignStage, data, judge, measure, measure_scenario, page, run_seed};
     use super::*;
-    use ripstop_model::plan::predict;
 
     /// The number of links of the report that are simulated again. The links that take the least
     /// time are chosen.
@@ -162,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_report_has_what_the_closed_forms_predict() {
-        if data::refit_pending().unwrap().is_some() {
+        if !data::refit_pending().unwrap().is_empty() {
             // The weights may be fitted anew before the report is made. `ripstop plan` says that its data are outdated.
             return;
         }
@@ -200,10 +237,8 @@ mod tests {
 
     #[test]
     fn links_of_the_report_are_simulated_again_with_the_same_results() {
-        if data::refit_pending().unwrap().is_some() {
-            // The data are of another simulator, and `ripstop plan` says so.
-            return;
-        }
+        // The data of these schemes are of another simulator, and `ripstop plan` says so.
+        let pending = data::refit_pending().unwrap();
         let report = data::report().unwrap();
         let mut links: Vec<&LinkResult> = report.link.iter().collect();
         links.sort_by(|a, b| CampaignStage::of(&a.path).bits().total_cmp(&CampaignStage::of(&b.path).bits()));
@@ -216,7 +251,7 @@ mod tests {
             );
             let stage = CampaignStage::of(&link.path);
             let seed = run_seed(report.campaign.seed, link.number);
-            for scheme in Unfitted::ALL {
+            for scheme in Unfitted::ALL.into_iter().filter(|scheme| !pending.contains_key(scheme.name())) {
                 let Some(kept) = link.scheme.get(scheme.name()) else { continue };
                 let runs = RUNS.min(kept.first_bps.len());
                 let plan = scheme.plan(&link.path, &data::weights().unwrap()).unwrap();
@@ -229,7 +264,7 @@ mod tests {
                     scheme.name()
                 );
             }
-            for scheme in PlanScheme::FITTED {
+            for scheme in PlanScheme::FITTED.into_iter().filter(|scheme| !pending.contains_key(scheme.name())) {
                 let kept = &link.of(scheme).unwrap().first_bps;
                 let runs = RUNS.min(kept.len());
                 let again = measure(&stage, scheme, runs as u32, seed, 1).unwrap();
@@ -247,7 +282,7 @@ mod tests {
     /// The committed results, as if this simulator had made them.
     fn report_of_today() -> CampaignResults {
         let mut report = data::report().unwrap();
-        report.campaign.behaviour = behaviour::fingerprint().unwrap();
+        report.campaign.behaviour = behaviour().unwrap().clone();
         report
     }
 
@@ -257,8 +292,8 @@ mod tests {
         let store = ResultStore::open_or_create(&folder.path().join("plan.redb")).unwrap();
         let draw = CampaignDraw { seed, links: 1, plain_links: 1, max_rate_bps: None, fitted_only: false };
         let names: Vec<String> = simulated.iter().map(|name| (*name).to_owned()).collect();
-        let taken = TakenResults { results, simulated: &names };
-        simulate(draw, Some(taken), &data::weights().unwrap(), &store, 1, &|_| ())
+        let some = SomeSchemes { simulated: &names, taken: Some(results) };
+        simulate(draw, Some(some), &data::weights().unwrap(), &store, 1, &|_| ())
     }
 
     #[test]
@@ -282,7 +317,7 @@ mod tests {
         let refusal =
             |results: &CampaignResults, seed, names: &[&str]| add_lt(results, seed, names).unwrap_err().to_string();
         let mut old = report.clone();
-        old.campaign.behaviour = "0".to_owned();
+        old.campaign.behaviour.insert("bbr".to_owned(), "0".to_owned());
         let mut links = report.clone();
         links.link[0].path.rtt *= 2.0;
         let mut few = report.clone();
@@ -290,7 +325,7 @@ mod tests {
         for (message, words) in [
             (refusal(&report, seed + 1, &["lt"]), "of seed"),
             (refusal(&report, seed, &["lt2"]), "no scheme `lt2`"),
-            (refusal(&old, seed, &["lt"]), "behaviour 0"),
+            (refusal(&old, seed, &["lt"]), "other results for bbr; also simulate bbr"),
             (refusal(&links, seed, &["lt"]), "another link 0"),
             (refusal(&few, seed, &["lt"]), "1 are needed"),
         ] {
@@ -315,9 +350,11 @@ mod tests {
         let (mut all, fitted) = (slow_links(false, 1), slow_links(true, 3));
         assert!(has_unfitted(&all) && !has_unfitted(&fitted), "the report must have exactly the simulated schemes");
         assert!(all.link[0].scheme.len() > PlanScheme::FITTED.len(), "no unfitted scheme on the first link");
+        let is_fitted = |name: &String| PlanScheme::FITTED.iter().any(|scheme| scheme.name() == name);
         for link in &mut all.link {
-            link.scheme.retain(|name, _| PlanScheme::FITTED.iter().any(|scheme| scheme.name() == name));
+            link.scheme.retain(|name, _| is_fitted(name));
         }
+        all.campaign.behaviour.retain(|name, _| is_fitted(name));
         assert_eq!(fitted, all);
         let counts: Vec<(usize, bool)> =
             fitted.link.iter().map(|link| (link.scheme.len(), link.tunnel_requests.is_some())).collect();

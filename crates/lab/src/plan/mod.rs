@@ -85,8 +85,9 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
         cautions.push(words::outside(&extrapolated));
     }
     cautions.extend(advice::cautions(path, cubic).into_iter().map(words::caution));
-    if data::refit_pending()?.is_some() {
-        cautions.push(words::OUTDATED.to_owned());
+    let outdated = data::refit_pending()?;
+    if !outdated.is_empty() {
+        cautions.push(words::outdated(&outdated));
     }
     let tunnel = advised.scheme.is_some_and(PlanScheme::is_tunnel);
     Ok(PlanAnswer {

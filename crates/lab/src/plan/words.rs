@@ -13,11 +13,20 @@ use ripstop_model::plan::nc::NcUnpredictable;
 use ripstop_model::plan::validity::Extrapolated;
 use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::scenario::TunnelSpec;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The caution while the planner's data are of an earlier tunnel.
-pub(super) const OUTDATED: &str = "the tunnel has changed since the predictions were compared with simulations; \
-                                   `make plan-report` compares them anew";
+/// The caution while the planner's data of some schemes, the keys of `behaviour`, are of an earlier simulator.
+pub(super) fn outdated(behaviour: &BTreeMap<String, String>) -> String {
+    let schemes: Vec<&str> = behaviour.keys().map(String::as_str).collect();
+    format!(
+        "{} changed since the predictions were compared with simulations; `make plan-report` compares them anew",
+        match &schemes[..] {
+            [one] => format!("{one} has"),
+            many => format!("{} have", many.join(", ")),
+        }
+    )
+}
 
 /// The domain of validity in words: the range of links on which predictions were compared with
 /// simulations.

@@ -2,29 +2,53 @@
 
 use crate::candidates::candidates;
 use crate::least_squares::{Row, dot, robust};
-use ripstop_model::plan::campaign::{CampaignResults, LinkResult, RequestResult, SchemeResult};
+use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, RequestResult, SchemeResult};
 use ripstop_model::plan::efficiency::{Causes, Term};
 use ripstop_model::plan::weights::{DelayWeights, TIMES};
 use ripstop_model::plan::{NetworkPath, PlanScheme, SchemeWeights, Weights, delay, plain};
 
-/// The weights that fit `results` best.
+/// The weights that fit `results` best. A scheme that was not simulated keeps its weights of `before`.
 ///
 /// # Errors
-/// The campaign has no link on which every scheme was simulated.
-pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
+/// A scheme was not simulated, and there are no earlier weights, or they were fitted to other links.
+pub(crate) fn weights(results: &CampaignResults, before: Option<&Weights>) -> Result<Weights, String> {
     let links = results.link.as_slice();
-    if !links.iter().any(|link| PlanScheme::FITTED.iter().all(|scheme| link.of(*scheme).is_some())) {
-        return Err("the campaign has no link on which every scheme was simulated".to_owned());
-    }
-    let scheme = |scheme| SchemeWeights {
-        packets: packet_delays(scheme, links),
-        efficiency: efficiency(scheme, links),
-        overhead: overhead(scheme, links),
+    let is_there = |scheme: PlanScheme| links.iter().any(|link| link.of(scheme).is_some());
+    let mut campaign = results.campaign.clone();
+    let missing: Vec<PlanScheme> = PlanScheme::FITTED.into_iter().filter(|scheme| !is_there(*scheme)).collect();
+    let before = match (&missing[..], before) {
+        ([], _) => None,
+        ([first, ..], None) => return Err(format!("the campaign has no link with {}", first.name())),
+        (_, Some(before)) => {
+            let links = |campaign: &CampaignRecord| (campaign.seed, campaign.links, campaign.plain_links);
+            if links(&before.campaign) != links(&campaign) {
+                return Err("the earlier weights were fitted to other links; simulate all schemes".to_owned());
+            }
+            Some(before)
+        }
     };
+    for scheme in missing {
+        let kept = before.and_then(|before| before.campaign.behaviour.get(scheme.name()));
+        campaign.behaviour.extend(kept.map(|kept| (scheme.name().to_owned(), kept.clone())));
+    }
+    let scheme = |scheme| match before {
+        Some(before) if !is_there(scheme) => before.of(scheme).clone(),
+        _ => SchemeWeights {
+            packets: packet_delays(scheme, links),
+            efficiency: efficiency(scheme, links),
+            overhead: overhead(scheme, links),
+        },
+    };
+    let requests = |of: PlanScheme, results: fn(&LinkResult) -> Option<RequestResult>, kept: Option<&DelayWeights>| {
+        if is_there(of) { request_delays(links, results) } else { kept.copied().unwrap_or(NO_DELAY) }
+    };
+    let (cubic, tunnel) = (PlanScheme::Cubic, PlanScheme::TunnelCubic);
+    let plain_requests = requests(cubic, |link| link.plain_requests, before.map(|before| &before.plain_requests));
+    let tunnel_requests = requests(tunnel, |link| link.tunnel_requests, before.map(|before| &before.tunnel_requests));
     Ok(Weights {
-        campaign: results.campaign.clone(),
-        plain_requests: request_delays(links, |link| link.plain_requests),
-        tunnel_requests: request_delays(links, |link| link.tunnel_requests),
+        campaign,
+        plain_requests,
+        tunnel_requests,
         reno: scheme(PlanScheme::Reno),
         cubic: scheme(PlanScheme::Cubic),
         bbr: scheme(PlanScheme::Bbr),
@@ -32,6 +56,9 @@ pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
         tunnel_bbr: scheme(PlanScheme::TunnelBbr),
     })
 }
+
+/// The weights of a delay that is always 0.
+const NO_DELAY: DelayWeights = DelayWeights { p50: [0.0; TIMES], p99: [0.0; TIMES] };
 
 /// The smallest relative error of a link's goodput that the fit assumes. A larger value gives links
 /// with many runs less weight.

@@ -1,4 +1,5 @@
-//! Fits the planner's weights to a campaign. `make plan-report` runs this program.
+//! Fits the planner's weights to a campaign. `make plan-report` runs this program. A scheme that the campaign did not
+//! simulate keeps its weights.
 //!
 //! ```sh
 //! ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --store plan.redb --data links.toml
@@ -36,7 +37,9 @@ fn main() -> ExitCode {
 fn run(links: &str, weights: &str) -> Result<(), String> {
     let read = std::fs::read_to_string(links).map_err(|error| format!("cannot read {links}: {error}"))?;
     let results: CampaignResults = toml::from_str(&read).map_err(|error| format!("cannot parse {links}: {error}"))?;
-    let fitted = fit::weights(&results)?;
+    let before = std::fs::read_to_string(weights).ok();
+    let before = before.map(|text| toml::from_str(&text).map_err(|error| format!("cannot parse {weights}: {error}")));
+    let fitted = fit::weights(&results, before.transpose()?.as_ref())?;
     std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("cannot write {weights}: {error}"))?;
     for scheme in ripstop_model::plan::PlanScheme::FITTED {
         let of = fitted.of(scheme);

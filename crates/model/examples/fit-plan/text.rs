@@ -19,7 +19,10 @@ pub(crate) fn of(weights: &Weights) -> String {
             let _ = writeln!(text, "{key} = {value}");
         }
     }
-    let _ = writeln!(text, "simulator = \"{}\"\nbehaviour = \"{}\"", campaign.simulator, campaign.behaviour);
+    let _ = writeln!(text, "simulator = \"{}\"\n\n[campaign.behaviour]", campaign.simulator);
+    for (scheme, behaviour) in &campaign.behaviour {
+        let _ = writeln!(text, "{scheme} = \"{behaviour}\"");
+    }
     delays(&mut text, "plain-requests", &weights.plain_requests);
     delays(&mut text, "tunnel-requests", &weights.tunnel_requests);
     for scheme in PlanScheme::FITTED {

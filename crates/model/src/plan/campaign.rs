@@ -28,12 +28,11 @@ pub struct CampaignRecord {
     /// simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate_bps: Option<u64>,
-    /// The program's version and the hash of the simulator's sources. Any edit of a source changes
-    /// this hash.
+    /// The identity of the simulator's sources. Any edit of a source changes the identity.
     pub simulator: String,
-    /// A hash of the simulator's results on a fixed set of scenarios. An edit of the sources that
-    /// changes no result leaves this hash as it is.
-    pub behaviour: String,
+    /// For each scheme, a hash of the simulator's results on a fixed set of scenarios. An edit of the
+    /// sources that changes no result leaves the hashes as they are.
+    pub behaviour: BTreeMap<String, String>,
 }
 
 /// All results of a campaign.

@@ -11,6 +11,6 @@ pub const ERRORS: &str = include_str!("../../data/plan-errors.toml");
 /// [`CampaignResults`](super::campaign::CampaignResults).
 pub const REPORT: &str = include_str!("../../data/plan-report.toml");
 
-/// The behaviour of the simulator, if the three files above were made with a simulator of another
-/// behaviour. The text parses as TOML with the optional key `behaviour`.
+/// The behaviour of the simulator for the schemes whose data in the three files above were made with
+/// a simulator of another behaviour. The text parses as TOML with the optional table `behaviour`.
 pub const REFIT: &str = include_str!("../../data/refit.toml");
