@@ -78,7 +78,7 @@ mod tests {
         for (more, parts) in [
             ("", "core tcp-classic"),
             ("tcp = \"bbr\"\n", "core tcp-modern"),
-            ("udp = { rate = \"10kbit/s\" }\n", "core"),
+            ("udp = { constant = \"10kbit/s\" }\n", "core"),
             ("tunnel = \"tunnel\"\n[[tunnel]]\nbetween = [\"a\", \"b\"]\n", "core tcp-classic tunnel"),
             ("nc = {}\n", "core tcp-classic nc"),
         ] {
