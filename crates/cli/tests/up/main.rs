@@ -251,21 +251,6 @@ fn a_file_in_the_place_of_the_socket_keeps_its_owner() {
 }
 
 #[test]
-fn an_unknown_user_is_named() {
-    with_namespaces("an_unknown_user_is_named", || {
-        let site = Site::new();
-        let path = site.file("left.toml");
-        let old = fs::read_to_string(&path).unwrap();
-        private(&path, &old.replace("[interface]", "[interface]\nuser = \"no-such-user\""));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ripstop"));
-        command.arg("up").arg(&path);
-        let output = site.hosts[LEFT].output(command).unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains("the user `no-such-user`"), "{}", stderr(&output));
-    });
-}
-
-#[test]
 fn a_hangup_reloads_the_peers() {
     with_namespaces("a_hangup_reloads_the_peers", || {
         let site = Site::new();
