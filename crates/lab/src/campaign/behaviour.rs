@@ -9,6 +9,7 @@
 use super::data;
 use super::scenes::CampaignStage;
 use super::unfitted::Unfitted;
+use crate::cell::hexadecimal;
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::engine::Statistic;
@@ -80,7 +81,7 @@ fn hash(scenarios: &[Scenario]) -> LabResult<String> {
         let mut figure = |value: Option<f64>| hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
         figures(&report).into_iter().for_each(&mut figure);
     }
-    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&hash.finalize().into())[..16].to_owned())
 }
 
 /// The results that enter the hash: goodput, packets sent, retransmits, time-outs, delays,

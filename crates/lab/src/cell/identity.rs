@@ -1,6 +1,6 @@
 //! The identity of the code that makes a result.
 
-use crate::cell::hash_of;
+use super::{hash_of, hexadecimal};
 use ripstop_sim::scenario::Part;
 use std::sync::LazyLock;
 
@@ -17,9 +17,8 @@ static WHOLE: LazyLock<String> = LazyLock::new(|| identity(&Part::ALL));
 pub fn identity(parts: &[Part]) -> String {
     let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     let hashes: Vec<String> = parts.iter().map(|part| format!("{:016x}", HASHES[*part as usize])).collect();
-    let hash = hash_of(&hashes.iter().map(String::as_str).collect::<Vec<_>>());
-    let digits: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("{}:{digits}", names.join("+"))
+    let hash = hexadecimal(&hash_of(&hashes.iter().map(String::as_str).collect::<Vec<_>>()));
+    format!("{}:{}", names.join("+"), &hash[..16])
 }
 
 /// The identity of the whole simulator: that of all parts.

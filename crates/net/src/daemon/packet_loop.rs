@@ -47,7 +47,7 @@ use rejected::RejectedLog;
 pub(super) use reload::needs_restart;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
-use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, Routes, inner_packet};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::secure::SecureConfig;
 use ripstop_proto::session::tunnel::{Delivered, Order};
 use spare_ports::SparePorts;
@@ -125,8 +125,6 @@ pub(super) struct PacketLoop {
     routes: WantedRoutes,
     /// The prefixes among them whose routes the kernel refuses.
     refused_routes: BTreeSet<IpNet>,
-    /// The prefixes whose packets go into the device.
-    inside: Routes<()>,
     /// When the peers' meters were last read.
     measured: Time,
     heap: Heap,
@@ -228,7 +226,6 @@ impl PacketLoop {
             device_gone: false,
             routes,
             refused_routes: BTreeSet::new(),
-            inside: Routes::default(),
             measured: now,
             heap: Heap::new(now),
         };

@@ -55,7 +55,7 @@ use peer_path::PeerPath;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// While data waits for the socket, one answer to a handshake message is sent after this number of
@@ -209,6 +209,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether this host reaches an address through the tunnel ([`Endpoint::set_inside`]).
+    pub fn is_inside(&self, address: IpAddr) -> bool {
+        self.inside.find(address.to_canonical()).is_some()
+    }
+
     /// Sets the interval of a peer's keep-alives. A handshake tells the peer about a change.
     pub fn set_keepalive(&mut self, now: Time, peer: PeerId, keepalive: Option<Duration>) {
         let Some(path) = get(&mut self.paths, peer) else { return };
@@ -312,7 +317,7 @@ impl Endpoint {
             // A session that begins now would end at once.
             return;
         }
-        if self.inside.find(from.ip().to_canonical()).is_some() {
+        if self.is_inside(from.ip()) {
             self.counters.from_inside += 1;
             return;
         }

@@ -15,8 +15,8 @@ use std::time::Duration;
 const CLOSING: Duration = Duration::from_millis(200);
 
 impl PacketLoop {
-    /// Ends all sessions. Goes on to send and deliver until nothing is queued, for at most [`CLOSING`]. Then the peers are told about the
-    /// end. The device is not read any more.
+    /// Ends all sessions. Goes on to send and deliver until nothing is queued, for at most [`CLOSING`]. Then the peers are told
+    /// about the end. The device is not read any more.
     pub(super) fn close(&mut self) -> io::Result<()> {
         let end = self.shared.worker.now() + CLOSING;
         self.endpoint.close();

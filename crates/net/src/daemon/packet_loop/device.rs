@@ -6,7 +6,6 @@ use crate::daemon::routes::{WantedRoutes, prefix_of};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{Tun, TunConfig, TunError};
-use ripstop_proto::endpoint::{IpPrefix, Routes};
 use std::io;
 
 /// Length of the device's queue in packets: the number of packets that applications may send while
@@ -73,13 +72,10 @@ impl PacketLoop {
         }
     }
 
-    /// Notes which addresses are reached through the device. A peer cannot have one of them.
+    /// Tells the endpoint which addresses are reached through the device. A peer cannot have one of them.
     pub(super) fn tell_inside(&mut self) {
         let inside = self.routes.inside().filter(|prefix| !self.refused_routes.contains(prefix));
-        let inside: Vec<IpPrefix> = inside.filter_map(|prefix| prefix_of(&prefix)).collect();
-        self.inside = Routes::default();
-        inside.iter().for_each(|prefix| self.inside.insert(*prefix, ()));
-        self.endpoint.set_inside(inside);
+        self.endpoint.set_inside(inside.filter_map(|prefix| prefix_of(&prefix)));
     }
 }
 

@@ -20,8 +20,8 @@ const RETRY_STEP: Duration = Duration::from_secs(1);
 /// this time and the time of a look-up, 5 s in all. Half the value doubles the load on the name server, double the value
 /// the delay.
 const LONGEST_RETRY: Duration = Duration::from_secs(3);
-/// The least time between two repetitions without an answer, for all names together: five a second. While the name server is silent, they
-/// keep 10 of the 16 threads busy. With half the value, the threads do not suffice. With double the value, it takes twice
+/// The least time between two repetitions without an answer, for all names together: five a second. While the name server is
+/// silent, they keep 10 of the 16 threads busy. With half the value, the threads do not suffice. With double the value, it takes twice
 /// as long until the last of several names that fail for reasons of their own is asked again.
 const RETRY_SPACING: Duration = Duration::from_millis(200);
 /// The same while the name server answers that names do not exist: 50 a second. So 200 such names are asked for every 4 s,
@@ -90,7 +90,7 @@ impl PacketLoop {
                     let known = self.endpoint.peer_address(peer.id);
                     // Datagrams to an address inside the tunnel would enter the tunnel. The routes stay: otherwise who answers
                     // for this name could lead the packets for another peer's network elsewhere.
-                    let is_inside = |address: &SocketAddr| self.inside.find(address.ip().to_canonical()).is_some();
+                    let is_inside = |address: &SocketAddr| self.endpoint.is_inside(address.ip());
                     let inside = addresses.iter().copied().find(is_inside);
                     let is_usable = |address: &SocketAddr| self.udp.reaches(address) && !is_inside(address);
                     let usable = addresses.into_iter().filter(is_usable).collect();

@@ -67,8 +67,8 @@ impl DatagramBatch {
             self.filled = len;
             return segments > 1 && len > 0;
         };
-        let is_alike = common.to == to && common.ect == ect && len <= common.segment;
-        let is_alike = is_alike && !common.is_alone && segments > 1;
+        let is_alone = common.is_alone || fresh.is_alone;
+        let is_alike = !is_alone && common.to == to && common.ect == ect && len <= common.segment;
         let is_first_of_all = self.filled == 0;
         if !is_alike || is_first_of_all || self.filled + len > MAX_BATCH {
             self.next = Some((fresh, len));
