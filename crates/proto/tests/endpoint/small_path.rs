@@ -100,6 +100,18 @@ fn probes_of_the_mtu_are_no_losses() {
     check(&world, 15..=30);
 }
 
+/// On a long path, a probe is under way when the loss of the probes before it decides the MTU.
+#[test]
+fn a_probe_that_was_under_way_when_the_mtu_was_found_is_no_loss() {
+    let mut world = World::with_path(Seed::new(26), 1280, ms(100));
+    world.run(secs(20), None);
+    for status in [0, 1].map(|n| status(&world, n)) {
+        assert!(status.measured_loss < 0.005 && status.losses_from_peer.share < 0.005, "{status:?}");
+        assert_eq!((status.settled.1, status.losses_from_peer.burst), (0, 1.0));
+        assert!((6..=9).contains(&status.too_large), "{}", status.too_large);
+    }
+}
+
 /// The path's MTU falls under traffic that fills the datagrams. The losses until the search ends are forgotten, but for
 /// the random ones.
 #[test]

@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) loss: f64,
     /// The network's MTU: longer datagrams are lost in silence.
     pub(crate) mtu: usize,
+    /// The delay of a datagram.
+    delay: Duration,
     /// Datagrams that the network lost at random, by end.
     pub(crate) lost: [u64; 2],
     random: Stream,
@@ -105,6 +107,11 @@ impl World {
 
     /// Two endpoints that are connected by a network with this MTU.
     pub(crate) fn with_mtu(seed: Seed, mtu: usize) -> World {
+        World::with_path(seed, mtu, DELAY)
+    }
+
+    /// Two ends that are connected by a path with this MTU and this delay.
+    pub(crate) fn with_path(seed: Seed, mtu: usize, delay: Duration) -> World {
         let ends = [0, 1].map(|n| End {
             endpoint: endpoint(seed, n, 0, &EndpointConfig::default()),
             address: address(n as u8),
@@ -123,6 +130,7 @@ impl World {
             sent: Vec::new(),
             loss: 0.0,
             mtu,
+            delay,
             lost: [0; 2],
             random: seed.stream("world"),
         };
@@ -206,7 +214,7 @@ impl World {
                 if out.len + 28 > self.mtu {
                     continue;
                 }
-                let arrival = self.now + DELAY;
+                let arrival = self.now + self.delay;
                 let turn = self.turn.as_nanos().max(1) as u64;
                 self.arrivals.push_back(arrival);
                 self.in_flight.add(Time::from_nanos(arrival.as_nanos().div_ceil(turn) * turn), flying);

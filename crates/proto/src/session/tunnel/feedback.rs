@@ -48,17 +48,18 @@ impl<P: InnerPacket> Tunnel<P> {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let (events, blocks, too_large) = (&mut self.events, &mut self.blocks, &mut self.too_large);
         let (loss, hole, mtu) = (&mut self.loss, &mut self.black_hole, self.config.path_mtu);
-        let mut evidence = Evidence::None;
+        let (mut evidence, mut late) = (Evidence::None, 0);
         let mut report = self.sent_history.take(
             now,
             waited,
             feedback,
             |outcome| apply_outcome(outcome, sources, repairs, announce, events, blocks, too_large),
             |lost, bytes| {
-                loss.settle(now, lost, bytes);
+                late += u64::from(loss.settle(now, lost, bytes, mtu));
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );
+        self.too_large.add(late);
         self.take_evidence(evidence);
         report.report_every = self.announced.report_every;
         report.losses = self.loss.get().losses();

@@ -435,7 +435,12 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Takes a probe of the peer, which may tell how many datagrams were too large for the peer's path.
     pub(super) fn note_probe(&mut self, padding: u16) {
+        let before = self.too_large.total();
         self.too_large.take(padding);
+        if self.too_large.total() != before {
+            let (lost, sent, runs) = self.losses();
+            self.peer_losses.update(lost, sent, runs);
+        }
     }
 
     /// Three counts over the datagram numbers up to the largest one received: numbers that have not

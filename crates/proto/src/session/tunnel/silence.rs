@@ -172,7 +172,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let (events, blocks, too_large) = (&mut self.events, &mut self.blocks, &mut self.too_large);
         let (loss, now) = (&mut self.loss, self.now);
         let (hole, mtu) = (&mut self.black_hole, self.config.path_mtu);
-        let (mut evidence, mut may_count) = (Evidence::None, begins);
+        let (mut evidence, mut late, mut may_count) = (Evidence::None, 0, begins);
         self.sent_history.give_up_in_flight(
             |outcome| match outcome {
                 // On a path that carries nothing, a lost probe says nothing about the MTU. The path may have failed
@@ -181,10 +181,11 @@ impl<P: InnerPacket> Tunnel<P> {
                 outcome => apply_outcome(outcome, sources, repairs, announce, events, blocks, too_large),
             },
             |lost, bytes| {
-                loss.settle(now, lost, bytes);
+                late += u64::from(loss.settle(now, lost, bytes, mtu));
                 evidence = evidence.and(hole.settle(bytes, lost, mtu));
             },
         );
+        self.too_large.add(late);
         self.take_evidence(evidence);
     }
 
