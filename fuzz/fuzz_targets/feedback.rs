@@ -8,7 +8,7 @@ use ripstop_proto::wire::{WireContext, Kind, MAX_FEEDBACK, Packet, emit_body, pa
 
 fuzz_target!(|body: &[u8]| {
     let near = WireContext { sent_id: 1 << 20, sent_number: 1 << 20, ..WireContext::default() };
-    let Ok(packet) = parse_body(Kind::Feedback, body, &near) else { return };
+    let Ok(packet) = parse_body(Kind::Report, body, &near) else { return };
     let mut buffer = [0; MAX_FEEDBACK];
     assert_eq!(emit_body(&packet, &mut buffer), Ok(body.len()));
     assert_eq!(&buffer[..body.len()], body);

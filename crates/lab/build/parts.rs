@@ -55,6 +55,7 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("proto/src/endpoint", EXCLUDED),
     ("proto/src/inner", &["tunnel"]),
     ("proto/src/inner/early_acks", EXCLUDED),
+    ("proto/src/path", &["tunnel"]),
     ("proto/src/secure", EXCLUDED),
     ("proto/src/session/block", &["block"]),
     ("proto/src/session/lt", &["lt"]),

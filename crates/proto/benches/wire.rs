@@ -16,15 +16,20 @@ fn packets(c: &mut Criterion) {
     let members = Members::new(vec![3, 9, 12], 40..90).expect("ascending");
     let repair = Packet::Repair { members, coding: Coding::Seed(5), payload: symbol };
     let report = Packet::Feedback(Box::new(Feedback {
-        largest: 2000,
-        acked: (0..20u64).map(|i| 1970 - 100 * i..2001 - 100 * i).collect(),
-        acked_from: 50,
-        next_undecoded: 1500,
-        end: 1900,
-        unseen: (0..10u64).map(|i| 1500 + 30 * i..1502 + 30 * i).collect(),
-        deficit: 20,
-        undecoded: 300,
-        ..Feedback::default()
+        path: Some(PathReport {
+            largest: 2000,
+            acked: (0..20u64).map(|i| 1970 - 100 * i..2001 - 100 * i).collect(),
+            acked_from: 50,
+            ..PathReport::default()
+        }),
+        symbols: Some(SymbolReport {
+            next_undecoded: 1500,
+            end: 1900,
+            unseen: (0..10u64).map(|i| 1500 + 30 * i..1502 + 30 * i).collect(),
+            deficit: 20,
+            undecoded: 300,
+            ..SymbolReport::default()
+        }),
     }));
     let near = WireContext { id_near: 80, sent_id: 1900, sent_number: 2001, ..WireContext::default() };
     for (name, packet) in [("source", source), ("repair", repair), ("report", report)] {

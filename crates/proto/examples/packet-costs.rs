@@ -13,11 +13,14 @@
 use ripstop_base::{Rate, Seed, Time};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
 use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::session::tunnel::{BlockSettings, Code, RateMode};
-use ripstop_proto::wire::{Feedback, Gap, HEADER_LEN, Kind, Packet, TAG_LEN, Window, emit_body};
+use ripstop_proto::session::tunnel::{BlockSettings, Code};
+use ripstop_proto::wire::{
+    Feedback, Gap, HEADER_LEN, Kind, Packet, PathReport, SymbolReport, TAG_LEN, Window, emit_body,
+};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -193,14 +196,15 @@ impl World {
         // All symbols are known, so the host sends no repairs.
         let known = SENT - 100;
         let report = Feedback {
-            largest,
-            received,
-            acked,
-            acked_from,
-            largest_at_us: serial,
-            next_undecoded: known,
-            end: known,
-            ..Feedback::default()
+            path: Some(PathReport {
+                largest,
+                received,
+                acked,
+                acked_from,
+                largest_at_us: serial,
+                ..PathReport::default()
+            }),
+            symbols: Some(SymbolReport { next_undecoded: known, end: known, ..SymbolReport::default() }),
         };
         Packet::Feedback(Box::new(report.cut().0))
     }

@@ -6,10 +6,10 @@
 //! work of the receiver. [`BenchSession::carry`] does the work of the path between the two ends,
 //! and is not timed.
 
+use crate::control::rate::RateMode;
 use crate::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use crate::secure::{Key, PrivateKey, Suite};
 use crate::session::Reception;
-use crate::session::tunnel::RateMode;
 use crate::wire::HEADER_LEN;
 use ripstop_base::{Seed, Stream, Time};
 use std::collections::VecDeque;

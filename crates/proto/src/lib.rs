@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`wire`] | packets as types and as bytes |
 //! | [`secure`] | handshake, keys, replay protection, roaming |
+//! | [`path`] | one path to one peer: numbers, history, rate, losses, MTU, silence |
 //! | [`session`] | the contract of sessions; the tunnel; TCP/NC (TCP with network coding) |
 //! | [`control`] | loss estimates, rules for repairs, rate control |
 //! | [`inner`] | reads and changes fields of inner packets: the IP packets that a tunnel carries |
@@ -18,6 +19,7 @@ pub mod bench;
 pub mod control;
 pub mod endpoint;
 pub mod inner;
+pub mod path;
 pub mod secure;
 pub mod session;
 mod tokens;

@@ -146,7 +146,7 @@ fn blocks_that_end_in_a_silence_get_their_repairs() {
     world.loss = 0.0;
     world.run(1_000);
     let sender = world.ends[0].status();
-    assert!(sender.sent.silences > 0, "{:?}", sender.sent);
+    assert!(sender.path.sent.silences > 0, "{:?}", sender.path.sent);
     let blocks = sender.blocks.unwrap();
     // Four repairs for each full block, and at least one for each other block.
     let least = 4 * (blocks.blocks - blocks.flushed) + blocks.flushed;

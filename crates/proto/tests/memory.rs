@@ -6,10 +6,10 @@
 use ripstop_base::{Rate, Seed, Time};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::session::tunnel::RateMode;
 use ripstop_proto::wire::{Gap, HEADER_LEN, Kind, Packet, TAG_LEN, Window, emit_body};
 use std::net::SocketAddr;
 use std::time::Duration;

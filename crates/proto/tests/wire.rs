@@ -43,6 +43,8 @@ enum Written {
     BlockRepair { first: u64, k: u8, number: u8, payload: String },
     Window { base: u64, reach: u32, report_every_us: u64, deadline_us: u64 },
     Feedback(Box<WrittenFeedback>),
+    PathReport(Box<WrittenPath>),
+    SymbolReport(WrittenSymbols),
     Probe { padding: u16 },
     Close,
     Challenge { token: u64 },
@@ -58,21 +60,33 @@ enum WrittenCoding {
 
 #[derive(Deserialize)]
 struct WrittenFeedback {
+    #[serde(flatten)]
+    path: WrittenPath,
+    #[serde(flatten)]
+    symbols: WrittenSymbols,
+}
+
+#[derive(Deserialize)]
+struct WrittenPath {
     largest: u64,
     largest_at_us: u64,
     delay_us: u64,
     received: u64,
     received_bytes: u64,
+    ce: u64,
     batch: Option<WrittenBatch>,
     acked: Vec<[u64; 2]>,
     acked_from: u64,
+}
+
+#[derive(Deserialize)]
+struct WrittenSymbols {
     next_undecoded: u64,
     end: u64,
     unseen: Vec<[u64; 2]>,
     deficit: u32,
     undecoded: u32,
     redundant: u64,
-    ce: u64,
 }
 
 #[derive(Deserialize)]
@@ -84,7 +98,6 @@ struct WrittenBatch {
 }
 
 fn typed(written: &Written) -> Packet<Symbol> {
-    let ranges = |list: &[[u64; 2]]| list.iter().map(|[from, to]| *from..*to).collect::<Vec<Range<u64>>>();
     match written {
         Written::Source { id, gap, payload } => {
             let payload = unhex(payload);
@@ -109,31 +122,53 @@ fn typed(written: &Written) -> Packet<Symbol> {
             deadline: Duration::from_micros(*deadline_us),
         }),
         Written::Feedback(f) => Packet::Feedback(Box::new(Feedback {
-            largest: f.largest,
-            largest_at_us: f.largest_at_us,
-            delay: Duration::from_micros(f.delay_us),
-            received: f.received,
-            received_bytes: f.received_bytes,
-            batch: f.batch.as_ref().map_or_else(Batch::default, |b| Batch {
-                count: b.count,
-                lowest: b.lowest,
-                mean_before_us: b.mean_before_us,
-                lowest_before_us: b.lowest_before_us,
-            }),
-            acked: ranges(&f.acked),
-            acked_from: f.acked_from,
-            next_undecoded: f.next_undecoded,
-            end: f.end,
-            unseen: ranges(&f.unseen),
-            deficit: f.deficit,
-            undecoded: f.undecoded,
-            redundant: f.redundant,
-            ce: f.ce,
+            path: Some(path_report(&f.path)),
+            symbols: Some(symbol_report(&f.symbols)),
         })),
+        Written::PathReport(path) => {
+            Packet::Feedback(Box::new(Feedback { path: Some(path_report(path)), symbols: None }))
+        }
+        Written::SymbolReport(symbols) => {
+            Packet::Feedback(Box::new(Feedback { path: None, symbols: Some(symbol_report(symbols)) }))
+        }
         Written::Probe { padding } => Packet::Probe { padding: *padding },
         Written::Close => Packet::Close,
         Written::Challenge { token } => Packet::Challenge { token: *token },
         Written::Answer { token } => Packet::Answer { token: *token },
+    }
+}
+
+fn ranges(list: &[[u64; 2]]) -> Vec<Range<u64>> {
+    list.iter().map(|[from, to]| *from..*to).collect()
+}
+
+fn path_report(f: &WrittenPath) -> PathReport {
+    PathReport {
+        largest: f.largest,
+        largest_at_us: f.largest_at_us,
+        delay: Duration::from_micros(f.delay_us),
+        received: f.received,
+        received_bytes: f.received_bytes,
+        ce: f.ce,
+        batch: f.batch.as_ref().map_or_else(Batch::default, |b| Batch {
+            count: b.count,
+            lowest: b.lowest,
+            mean_before_us: b.mean_before_us,
+            lowest_before_us: b.lowest_before_us,
+        }),
+        acked: ranges(&f.acked),
+        acked_from: f.acked_from,
+    }
+}
+
+fn symbol_report(f: &WrittenSymbols) -> SymbolReport {
+    SymbolReport {
+        next_undecoded: f.next_undecoded,
+        end: f.end,
+        unseen: ranges(&f.unseen),
+        deficit: f.deficit,
+        undecoded: f.undecoded,
+        redundant: f.redundant,
     }
 }
 
@@ -171,13 +206,13 @@ fn bodies_are_those_of_the_vectors() {
             id_near: n.id_near,
             sent_id: n.sent_id,
             sent_number: n.sent_number,
-            reported: ReportedTotals {
+            reported: PathTotals {
                 largest_at_us: n.largest_at_us,
                 received: n.received,
                 received_bytes: n.received_bytes,
-                redundant: n.redundant,
                 ce: n.ce,
             },
+            redundant: n.redundant,
         };
         let body = unhex(&vector.body);
         assert_eq!(emitted(&packet), body, "{}", vector.name);
@@ -188,7 +223,7 @@ fn bodies_are_those_of_the_vectors() {
             kinds.push(kind);
         }
     }
-    assert_eq!(kinds.len(), 10, "each kind must have a vector");
+    assert_eq!(kinds.len(), 12, "each kind must have a vector");
 }
 
 #[test]
@@ -287,29 +322,35 @@ fn what_the_format_cannot_carry_is_refused() {
     let mut buffer = [0; 2000];
     let feedback = |change: fn(&mut Feedback)| {
         let mut feedback = Feedback {
-            largest: 10,
-            acked: vec![5..11],
-            acked_from: 3,
-            next_undecoded: 4,
-            end: 20,
-            unseen: vec![4..5, 8..9],
-            ..Feedback::default()
+            path: Some(PathReport { largest: 10, acked: vec![5..11], acked_from: 3, ..PathReport::default() }),
+            symbols: Some(SymbolReport {
+                next_undecoded: 4,
+                end: 20,
+                unseen: vec![4..5, 8..9],
+                ..SymbolReport::default()
+            }),
         };
         change(&mut feedback);
         Packet::<Symbol>::Feedback(Box::new(feedback))
     };
     assert!(emit_body(&feedback(|_| {}), &mut buffer).is_ok());
+    fn path(report: &mut Feedback) -> &mut PathReport {
+        report.path.as_mut().unwrap()
+    }
+    fn symbols(report: &mut Feedback) -> &mut SymbolReport {
+        report.symbols.as_mut().unwrap()
+    }
     type Change = fn(&mut Feedback);
     let wrong: [(Change, &str); 9] = [
-        (|f| f.acked = vec![5..10], "acked"),
-        (|f| f.acked = vec![5..11, 1..2], "acked"),
-        (|f| f.acked = vec![5..11, 6..7], "acked"),
-        (|f| f.acked_from = 12, "acked"),
-        (|f| f.unseen = vec![3..5], "unseen"),
-        (|f| f.unseen = vec![8..9, 4..5], "unseen"),
-        (|f| f.unseen = vec![8..21], "unseen"),
-        (|f| f.end = 3, "end"),
-        (|f| f.batch = Batch { count: 1, lowest: 11, ..Batch::default() }, "batch.lowest"),
+        (|f| path(f).acked = vec![5..10], "acked"),
+        (|f| path(f).acked = vec![5..11, 1..2], "acked"),
+        (|f| path(f).acked = vec![5..11, 6..7], "acked"),
+        (|f| path(f).acked_from = 12, "acked"),
+        (|f| symbols(f).unseen = vec![3..5], "unseen"),
+        (|f| symbols(f).unseen = vec![8..9, 4..5], "unseen"),
+        (|f| symbols(f).unseen = vec![8..21], "unseen"),
+        (|f| symbols(f).end = 3, "end"),
+        (|f| path(f).batch = Batch { count: 1, lowest: 11, ..Batch::default() }, "batch.lowest"),
     ];
     for (change, field) in wrong {
         assert_eq!(emit_body(&feedback(change), &mut buffer), Err(EmitError::Value(field)));
@@ -334,15 +375,20 @@ fn a_long_report_is_cut_to_size() {
     // Each set has 30 000 ranges. The last ranges of each set are left out, and the other ranges
     // are correct.
     let long = Feedback {
-        largest: 100_000,
-        acked: (0..30_000u64).map(|i| 100_000 - 3 * i..100_001 - 3 * i).collect(),
-        acked_from: 10_000,
-        next_undecoded: 0,
-        end: 100_000,
-        unseen: (0..30_000u64).map(|i| 3 * i..3 * i + 1).collect(),
-        deficit: 30_000,
-        undecoded: 99_999,
-        ..Feedback::default()
+        path: Some(PathReport {
+            largest: 100_000,
+            acked: (0..30_000u64).map(|i| 100_000 - 3 * i..100_001 - 3 * i).collect(),
+            acked_from: 10_000,
+            ..PathReport::default()
+        }),
+        symbols: Some(SymbolReport {
+            next_undecoded: 0,
+            end: 100_000,
+            unseen: (0..30_000u64).map(|i| 3 * i..3 * i + 1).collect(),
+            deficit: 30_000,
+            undecoded: 99_999,
+            ..SymbolReport::default()
+        }),
     };
     // The receiver of the data shortens a report before sending. The serialiser does not shorten: a
     // report that is too long is an error.
@@ -354,12 +400,13 @@ fn a_long_report_is_cut_to_size() {
     let body = emitted(&packet);
     assert!((MAX_FEEDBACK - 20..=MAX_FEEDBACK).contains(&body.len()), "{}", body.len());
     let near = WireContext { sent_number: 100_001, sent_id: 100_000, ..WireContext::default() };
-    assert_eq!(parse_body(Kind::Feedback, &body, &near), Ok(packet));
-    assert!(cut.acked.len() > 1000 && cut.unseen.len() > 1000, "each set must get half of the room");
-    assert_eq!(cut.acked[..], long.acked[..cut.acked.len()]);
-    assert_eq!(cut.unseen[..], long.unseen[..cut.unseen.len()]);
-    assert!(cut.acked_from <= cut.acked.last().unwrap().start);
-    assert_eq!(cut.deficit, 30_000);
+    assert_eq!(parse_body(Kind::Report, &body, &near), Ok(packet));
+    let (whole, cut) = ((long.path.unwrap(), long.symbols.unwrap()), (cut.path.unwrap(), cut.symbols.unwrap()));
+    assert!(cut.0.acked.len() > 1000 && cut.1.unseen.len() > 1000, "each set must get half of the room");
+    assert_eq!(cut.0.acked[..], whole.0.acked[..cut.0.acked.len()]);
+    assert_eq!(cut.1.unseen[..], whole.1.unseen[..cut.1.unseen.len()]);
+    assert!(cut.0.acked_from <= cut.0.acked.last().unwrap().start);
+    assert_eq!(cut.1.deficit, 30_000);
 }
 
 proptest! {

@@ -8,7 +8,8 @@ use ripstop_net::testbed::{Testbed, TwoWayLink};
 use ripstop_net::workload::Route;
 use ripstop_net::workload::bulk::{Bulk, PORT};
 use ripstop_proto::control::rate::Mode;
-use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
+use ripstop_proto::control::rate::RateMode;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
 /// Start and end of the measured interval, counted from the start of all flows, s. Before the start, the flows find

@@ -79,7 +79,7 @@ impl RedundancyStatus {
     pub(super) fn of(status: &Status) -> RedundancyStatus {
         let interactive = "may be lost together with all their repairs";
         let bulk = "of the flights may need a repair that the peer must ask for";
-        let known = status.settled.0;
+        let known = status.path.settled.0;
         RedundancyStatus {
             to_peer: RedundancyToPeer {
                 interactive: ClassRedundancy::of(&status.interactive, interactive, known),
@@ -116,7 +116,7 @@ impl ClassRedundancy {
 
 impl RedundancyFromPeer {
     fn of(status: &Status) -> RedundancyFromPeer {
-        let (received, losses) = (&status.received, status.losses_from_peer);
+        let (received, losses) = (&status.received, status.path.losses_from_peer);
         let r = (received.sources > 0).then(|| 1.0 + received.repairs as f64 / received.sources as f64);
         let shown = r.map_or_else(|| "the peer has sent no packets".to_owned(), |r| format!("R = {r:.2}"));
         RedundancyFromPeer {

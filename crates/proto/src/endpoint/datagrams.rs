@@ -2,10 +2,11 @@
 //! that leave.
 
 use super::{Endpoint, Outgoing, get};
+use crate::path::PathPacket;
 use crate::secure::{PeerId, SecureTransmit};
 use crate::session::Reception;
 use crate::session::Transmit;
-use crate::session::tunnel::{PathPacket, RANGE_WORK};
+use crate::session::tunnel::RANGE_WORK;
 use crate::wire::handshake::{COOKIE_REPLY, INITIATION, RESPONSE};
 use crate::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body, parse_body};
 use ripstop_base::Time;
@@ -33,7 +34,7 @@ impl Endpoint {
         }
         let Some(near) = path.expand() else { return };
         // A report is refused before it is parsed, because parsing is a part of its work.
-        if kind == Kind::Feedback {
+        if kind.is_report() {
             let asked = path.takes_report(now);
             if !asked || !self.work.allows_report(now, &mut path.work) {
                 let (peer, all) = match asked {

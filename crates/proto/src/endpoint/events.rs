@@ -1,8 +1,8 @@
 //! The events of [`Peers`](crate::secure::Peers): new keys, changed addresses, and problems with a peer.
 
 use super::{Endpoint, EndpointEvent, get};
+use crate::path::PathPacket;
 use crate::secure::{PeerId, SecureEvent};
-use crate::session::tunnel::PathPacket;
 use crate::wire::handshake::keepalive_of;
 use ripstop_base::Time;
 use std::net::SocketAddr;

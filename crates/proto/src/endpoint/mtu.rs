@@ -12,7 +12,7 @@
 //! (`tunnel/black_hole.rs`). Then the size in use is probed again. A large datagram that arrives ends
 //! the doubt, so random loss does not lower the MTU.
 
-use crate::session::tunnel::Arrivals;
+use crate::path::Arrivals;
 use ripstop_base::Time;
 use std::time::Duration;
 

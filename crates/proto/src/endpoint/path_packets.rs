@@ -4,7 +4,7 @@
 //! in the sent-packet history for up to a minute, because the peer need not report it. So their number is limited here.
 
 use super::peer_path::PeerPath;
-use crate::session::tunnel::PathPacket;
+use crate::path::PathPacket;
 use crate::tokens::TokenBucket;
 use ripstop_base::Time;
 

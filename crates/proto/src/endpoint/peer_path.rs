@@ -10,9 +10,10 @@ use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use super::waiting::Waiting;
 use crate::inner::early_acks::EarlyAcks;
+use crate::path::{PathEvent, silence_limit};
 use crate::secure::PeerId;
 use crate::session::tunnel::{
-    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent, Undelivered, silence_limit,
+    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent, Undelivered,
 };
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
@@ -271,7 +272,9 @@ impl PeerPath {
         let Some(tunnel) = &mut self.tunnel else { return };
         if let (Some(early), Packet::Feedback(feedback)) = (&mut self.early_acks, &packet) {
             early.given_up(tunnel.window_base());
-            early.report(now, feedback);
+            if let Some(report) = &feedback.symbols {
+                early.report(now, report);
+            }
         }
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, reception });
         self.tell_early_acks(now);
@@ -432,33 +435,33 @@ impl PeerPath {
                 continue;
             }
             events.push_back(match event {
-                TunnelEvent::Silent => EndpointEvent::Silent { peer },
-                TunnelEvent::Heard => EndpointEvent::Heard { peer },
-                TunnelEvent::Closed => {
+                TunnelEvent::Path(PathEvent::Silent) => EndpointEvent::Silent { peer },
+                TunnelEvent::Path(PathEvent::Heard) => EndpointEvent::Heard { peer },
+                TunnelEvent::Path(PathEvent::Closed) => {
                     self.closed = Some(now);
                     EndpointEvent::Closed { peer }
                 }
                 TunnelEvent::BlocksIgnored => EndpointEvent::BlocksIgnored { peer },
-                TunnelEvent::LargeLost => {
+                TunnelEvent::Path(PathEvent::LargeLost) => {
                     if let Some(mtu) = &mut self.mtu {
                         mtu.doubt(now);
                     }
                     continue;
                 }
-                TunnelEvent::LargeReceived => {
+                TunnelEvent::Path(PathEvent::LargeReceived) => {
                     if let Some(mtu) = &mut self.mtu {
                         mtu.prove(now);
                     }
                     continue;
                 }
-                TunnelEvent::FalseReport => {
+                TunnelEvent::Path(PathEvent::FalseReport) => {
                     // The first false report ends the session, so that there is one event.
                     if std::mem::replace(&mut self.must_end, true) {
                         continue;
                     }
                     EndpointEvent::FalseReport { peer }
                 }
-                TunnelEvent::Probe { padding, received } => {
+                TunnelEvent::Path(PathEvent::Probe { padding, received }) => {
                     let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
                     let Some(mtu) = &mut self.mtu else { continue };
                     if padding == 0 {

@@ -3,11 +3,12 @@
 use super::block::{BLOCK_FIELDS, emit_block_repair, parse_block_repair};
 use super::bytes::{EmitError, Malformed, Reader, Writer};
 use super::context::WireContext;
-use super::feedback::{Measured, emit_window, parse_feedback, parse_window, window_len};
 use super::gap::Gap;
 use super::header::{HEADER_LEN, Kind, TAG_LEN};
 use super::packet::Packet;
 use super::repair::{SOURCE_FIELDS, emit_repair, emit_source, parse_repair, parse_source, repair_fields};
+use super::report::{Measured, parse_feedback};
+use super::window::{emit_window, parse_window, window_len};
 use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
 
@@ -86,7 +87,9 @@ pub fn parse_body(kind: Kind, body: &[u8], near: &WireContext) -> Result<Packet<
         Kind::RepairBySeed => parse_repair(body, false, near.id_near),
         Kind::RepairExplicit => parse_repair(body, true, near.id_near),
         Kind::RepairOfBlock => parse_block_repair(body, near.id_near),
-        Kind::Feedback => Ok(Packet::Feedback(Box::new(parse_feedback(body, near)?))),
+        Kind::Report | Kind::PathReport | Kind::SymbolReport => {
+            Ok(Packet::Feedback(Box::new(parse_feedback(kind, body, near)?)))
+        }
         Kind::Window => Ok(Packet::Window(parse_window(body, near)?)),
         Kind::Probe => match u16::try_from(body.len()) {
             Ok(padding) if body.iter().all(|byte| *byte == 0) => Ok(Packet::Probe { padding }),

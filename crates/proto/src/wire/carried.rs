@@ -70,8 +70,13 @@ impl Packet<Symbol> {
             Packet::BlockRepair { first, .. } => near.id_near = *first,
             Packet::Window(window) => near.id_near = window.base,
             Packet::Feedback(feedback) => {
-                (near.sent_id, near.sent_number) = (feedback.next_undecoded, feedback.largest);
-                near.reported.update(feedback);
+                if let Some(path) = &feedback.path {
+                    near.sent_number = path.largest;
+                    near.reported.update(path);
+                }
+                if let Some(symbols) = &feedback.symbols {
+                    (near.sent_id, near.redundant) = (symbols.next_undecoded, symbols.redundant);
+                }
             }
             Packet::Probe { .. } | Packet::Close | Packet::Challenge { .. } | Packet::Answer { .. } => {}
         }

@@ -1,6 +1,6 @@
 //! The numbers with which a receiver restores the upper bits of truncated numbers.
 
-use super::packet::Feedback;
+use super::packet::PathReport;
 
 /// The numbers with which a session completes truncated numbers, one for each kind.
 ///
@@ -18,35 +18,35 @@ pub struct WireContext {
     /// The number of the next datagram that this end will send. Completes datagram numbers in the
     /// peer's reports (32 bits).
     pub sent_number: u64,
-    /// The largest totals in the peer's reports. They complete the totals in the peer's next
+    /// The largest totals of the path in the peer's reports. They complete the totals in the peer's next
     /// report.
-    pub reported: ReportedTotals,
+    pub reported: PathTotals,
+    /// The largest number of redundant repairs in the peer's reports ([`SymbolReport::redundant`](super::SymbolReport::redundant)). Completes the number in
+    /// the peer's next report (32 bits).
+    pub redundant: u64,
 }
 
-/// The largest running totals in the peer's reports. The totals in the next report are near them.
+/// The largest running totals of the path in the peer's reports. The totals in the next report are near them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReportedTotals {
-    /// [`Feedback::largest_at_us`].
+pub struct PathTotals {
+    /// [`PathReport::largest_at_us`].
     pub largest_at_us: u64,
-    /// [`Feedback::received`].
+    /// [`PathReport::received`].
     pub received: u64,
-    /// [`Feedback::received_bytes`].
+    /// [`PathReport::received_bytes`].
     pub received_bytes: u64,
-    /// [`Feedback::redundant`].
-    pub redundant: u64,
-    /// [`Feedback::ce`].
+    /// [`PathReport::ce`].
     pub ce: u64,
 }
 
-impl ReportedTotals {
+impl PathTotals {
     /// Updates the totals from a report. Totals never decrease, so the larger of two values is the
     /// newer one. Reports may therefore arrive out of order.
-    pub fn update(&mut self, feedback: &Feedback) {
+    pub fn update(&mut self, report: &PathReport) {
         let totals = self;
-        totals.largest_at_us = totals.largest_at_us.max(feedback.largest_at_us);
-        totals.received = totals.received.max(feedback.received);
-        totals.received_bytes = totals.received_bytes.max(feedback.received_bytes);
-        totals.redundant = totals.redundant.max(feedback.redundant);
-        totals.ce = totals.ce.max(feedback.ce);
+        totals.largest_at_us = totals.largest_at_us.max(report.largest_at_us);
+        totals.received = totals.received.max(report.received);
+        totals.received_bytes = totals.received_bytes.max(report.received_bytes);
+        totals.ce = totals.ce.max(report.ce);
     }
 }

@@ -11,7 +11,7 @@ use super::bytes::{Malformed, Reader, Writer};
 use std::time::Duration;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// The length of a message authentication code, and of a cookie, bytes.
 pub const MAC_LEN: usize = 16;
 /// The length of the header of an initiation, bytes. The header is the Noise prologue: it is

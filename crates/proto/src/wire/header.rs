@@ -34,8 +34,8 @@ pub enum Kind {
     RepairBySeed = 0x11,
     /// A repair that carries a list of its coefficients.
     RepairExplicit = 0x12,
-    /// A report of what has arrived.
-    Feedback = 0x13,
+    /// A report of the datagrams that have arrived, and of the symbols that are missing.
+    Report = 0x13,
     /// An announcement of the sender's coding window.
     Window = 0x14,
     /// Padding only.
@@ -48,12 +48,21 @@ pub enum Kind {
     Answer = 0x18,
     /// A repair of a block.
     RepairOfBlock = 0x19,
+    /// A report of the datagrams alone.
+    PathReport = 0x1a,
+    /// A report of the symbols alone.
+    SymbolReport = 0x1b,
 }
 
 impl Kind {
     /// Whether such datagrams carry inner packets, or combinations of them.
     pub fn carries_packets(self) -> bool {
         matches!(self, Kind::Source | Kind::RepairBySeed | Kind::RepairExplicit | Kind::RepairOfBlock)
+    }
+
+    /// Whether such datagrams are reports.
+    pub fn is_report(self) -> bool {
+        matches!(self, Kind::Report | Kind::PathReport | Kind::SymbolReport)
     }
 
     /// The kind with the type byte `byte`.
@@ -65,13 +74,15 @@ impl Kind {
             0x10 => Kind::Source,
             0x11 => Kind::RepairBySeed,
             0x12 => Kind::RepairExplicit,
-            0x13 => Kind::Feedback,
+            0x13 => Kind::Report,
             0x14 => Kind::Window,
             0x15 => Kind::Probe,
             0x16 => Kind::Close,
             0x17 => Kind::Challenge,
             0x18 => Kind::Answer,
             0x19 => Kind::RepairOfBlock,
+            0x1a => Kind::PathReport,
+            0x1b => Kind::SymbolReport,
             other => return Err(Malformed::Type(other)),
         })
     }
@@ -83,7 +94,11 @@ impl Kind {
             Packet::Repair { coding: Coding::Seed(_), .. } => Kind::RepairBySeed,
             Packet::Repair { coding: Coding::Explicit(_), .. } => Kind::RepairExplicit,
             Packet::BlockRepair { .. } => Kind::RepairOfBlock,
-            Packet::Feedback(_) => Kind::Feedback,
+            Packet::Feedback(feedback) => match (&feedback.path, &feedback.symbols) {
+                (Some(_), None) => Kind::PathReport,
+                (None, Some(_)) => Kind::SymbolReport,
+                _ => Kind::Report,
+            },
             Packet::Window(_) => Kind::Window,
             Packet::Probe { .. } => Kind::Probe,
             Packet::Close => Kind::Close,

@@ -51,7 +51,7 @@ pub enum Packet<P> {
         /// The combination of the source symbols.
         payload: P,
     },
-    /// A report of the datagrams and source symbols that have arrived from the peer.
+    /// A report of what has arrived from the peer.
     Feedback(Box<Feedback>),
     /// The sender's coding window, and the interval at which the sender wants reports.
     Window(Window),
@@ -85,9 +85,21 @@ impl<P> Packet<P> {
     }
 }
 
-/// A receiver's report. Each report is complete in itself, because any report may be lost.
+/// A receiver's report: what it says of the path, and what it says of the symbols. At least one of the two is there.
+///
+/// Each report is complete in itself, because any report may be lost. The two parts answer different questions, so they may
+/// also travel alone: a relay answers for its own path, and passes the report of the symbols on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feedback {
+    /// The datagrams that have arrived.
+    pub path: Option<PathReport>,
+    /// The source symbols that are missing.
+    pub symbols: Option<SymbolReport>,
+}
+
+/// A report of the datagrams that have arrived on a path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathReport {
     /// The highest datagram number received.
     pub largest: u64,
     /// When datagram `largest` arrived, in microseconds on the receiver's clock, whose origin is
@@ -101,6 +113,9 @@ pub struct Feedback {
     /// The bytes of the datagrams counted in `received`, with IP and UDP headers (40 bits on the
     /// wire).
     pub received_bytes: u64,
+    /// How many datagrams so far were received with the mark Congestion Experienced (RFC 3168; 32
+    /// bits on the wire).
+    pub ce: u64,
     /// When the datagrams since the previous report arrived.
     pub batch: Batch,
     /// The datagram numbers from `acked_from` to `largest` that were received, as ranges from high
@@ -110,6 +125,11 @@ pub struct Feedback {
     /// The lowest datagram number that `acked` covers. A number from `acked_from` to `largest` that
     /// is not in `acked` was not received. If `acked` is empty, `acked_from` is `largest + 1`.
     pub acked_from: u64,
+}
+
+/// A report of the source symbols that are missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SymbolReport {
     /// The first source symbol that is not decoded.
     pub next_undecoded: u64,
     /// One more than the highest source symbol that the receiver knows to exist.
@@ -127,13 +147,10 @@ pub struct Feedback {
     /// with contiguous or equally spaced members ([`Members::is_span`]) are counted. Proactive
     /// repairs for bulk flows have such members.
     pub redundant: u64,
-    /// How many datagrams so far were received with the mark Congestion Experienced (RFC 3168; 32
-    /// bits on the wire).
-    pub ce: u64,
 }
 
 /// When the datagrams of one report arrived, relative to the arrival of datagram
-/// [`Feedback::largest`].
+/// [`PathReport::largest`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// How many datagrams arrived since the previous report.

@@ -217,6 +217,12 @@ pub(crate) fn low_id(id: u64, nibble: u8) -> u64 {
     (id & 0xfffff) << 4 | u64::from(nibble & 15)
 }
 
+/// Reads a 3-byte field whose last four bits are zero: the number nearest to `near`.
+pub(super) fn parse_id(r: &mut Reader<'_>, field: &'static str, near: u64) -> Result<u64, Malformed> {
+    let word = r.uint::<3>(field)?;
+    if word & 15 == 0 { Ok(expand(word >> 4, ID_BITS, near)) } else { Err(Malformed::Form(field)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

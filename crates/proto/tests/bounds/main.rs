@@ -9,10 +9,10 @@ mod world;
 use ripstop_base::Rate;
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::secure::Rejected;
-use ripstop_proto::session::tunnel::RateMode;
-use ripstop_proto::wire::{Feedback, Gap, Packet, Piece, Window};
+use ripstop_proto::wire::{Feedback, Gap, Packet, PathReport, Piece, SymbolReport, Window};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn windows_that_jump() {
 fn datagram_numbers_that_jump() {
     let setting = Setting { step: 1 << 14, rate: 20_000, ..Setting::default() };
     let outcome = attacked(&setting, Box::new(|_| Packet::Probe { padding: 0 }));
-    assert!(outcome.attacker.tunnel.unwrap().received.datagrams > 40_000);
+    assert!(outcome.attacker.tunnel.unwrap().path.received.datagrams > 40_000);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn an_honest_peer_that_loses_much_is_not_refused() {
 fn refused_packets_are_acknowledged() {
     let config = EndpointConfig { work_per_second: 15_000_000, ..EndpointConfig::default() };
     let outcome = run(1, &Setting { config, loss: (0.3, 1), ..Setting::default() }, None);
-    let (settled, lost) = outcome.sender.tunnel.as_ref().unwrap().settled;
+    let (settled, lost) = outcome.sender.tunnel.as_ref().unwrap().path.settled;
     assert!(outcome.honest.over_work > 500, "{}", outcome.honest.over_work);
     assert!((lost as f64) < 0.33 * settled as f64, "{lost} of {settled} count as lost");
 }
@@ -282,9 +282,11 @@ fn reports_that_acknowledge_nothing_new() {
     let mut reports = 0;
     let attack = move |_: &mut _| {
         reports += 1;
-        let report =
-            Feedback { received: 1, acked: std::iter::once(0..1).collect(), end: 1 << 18, ..Feedback::default() };
-        Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report }))
+        let report = Feedback {
+            path: Some(PathReport { received: 1, acked: std::iter::once(0..1).collect(), ..PathReport::default() }),
+            symbols: Some(SymbolReport { end: 1 << 18, ..SymbolReport::default() }),
+        };
+        Packet::Feedback(Box::new(at(reports, report)))
     };
     let setting = Setting { rate: 5_000, fed: (1_000, 1_400), ..Setting::default() };
     let outcome = attacked(&setting, Box::new(attack));
@@ -298,7 +300,10 @@ fn reports_that_acknowledge_every_other_datagram() {
         largest += 2;
         let from = u64::max(largest, 4_000) - 4_000;
         let acked = (from..=largest).rev().step_by(2).map(|n| n..n + 1).collect();
-        let report = Feedback { largest, received: largest / 2, acked, acked_from: from, ..Feedback::default() };
+        let report = Feedback {
+            path: Some(PathReport { largest, received: largest / 2, acked, acked_from: from, ..PathReport::default() }),
+            symbols: Some(SymbolReport::default()),
+        };
         Packet::Feedback(Box::new(report))
     };
     let setting = Setting { rate: 2_000, fed: (1_000, 1_400), ..Setting::default() };
@@ -322,6 +327,14 @@ fn sessions_that_begin_all_the_time() {
     assert_eq!(outcome.honest.over_work, 0);
 }
 
+/// The report, whose newest datagram has arrived at `largest_at_us`.
+fn at(largest_at_us: u64, mut report: Feedback) -> Feedback {
+    if let Some(path) = &mut report.path {
+        path.largest_at_us = largest_at_us;
+    }
+    report
+}
+
 /// A report that lists every other datagram that has arrived, up to `most`, and as many as fit. None: nothing has arrived.
 fn longest_report(known: &world::Known, most: usize) -> Option<Feedback> {
     let largest = known.arrived.last().copied()?;
@@ -329,7 +342,14 @@ fn longest_report(known: &world::Known, most: usize) -> Option<Feedback> {
     let acked: Vec<_> = every_other.take(most).map(|number| *number..*number + 1).collect();
     let acked_from = acked.last().map_or(0, |range| range.start);
     let received = known.arrived.len() as u64;
-    Some(Feedback { largest, received, acked, acked_from, ..Feedback::default() }.cut().0)
+    Some(
+        Feedback {
+            path: Some(PathReport { largest, received, acked, acked_from, ..PathReport::default() }),
+            symbols: Some(SymbolReport::default()),
+        }
+        .cut()
+        .0,
+    )
 }
 
 /// The attacker's reports list as many ranges as fit.
@@ -341,7 +361,7 @@ fn longest_reports(setting: &Setting) -> Outcome {
             report = longest;
         }
         reports += 1;
-        Packet::Feedback(Box::new(Feedback { largest_at_us: reports, ..report.clone() }))
+        Packet::Feedback(Box::new(at(reports, report.clone())))
     };
     attacked(setting, Box::new(attack))
 }
@@ -376,11 +396,14 @@ fn long_reports_at_the_highest_rate() {
         if long.is_none() && known.arrived.len() > 4_500 {
             // The attacker says that it has almost all symbols, so the reports are compared with few lost ones.
             let end = known.arrived.len() as u64 - 200;
-            long = longest_report(known, RANGES).map(|report| Feedback { next_undecoded: end, end, ..report });
+            long = longest_report(known, RANGES).map(|report| {
+                let symbols = SymbolReport { next_undecoded: end, end, ..SymbolReport::default() };
+                Feedback { symbols: Some(symbols), ..report }
+            });
         }
         let Some(report) = long.clone() else { return Packet::Probe { padding: 0 } };
         reports.set(reports.get() + 1);
-        Packet::Feedback(Box::new(Feedback { largest_at_us: reports.get(), ..report }))
+        Packet::Feedback(Box::new(at(reports.get(), report)))
     };
     let outcome = attacked(&setting, Box::new(attack));
     let attacker = &outcome.attacker;

@@ -7,10 +7,11 @@
 
 use ripstop_base::{Rate, Seed, Stream, Time};
 use ripstop_codes::Symbol;
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointCounters, PeerConfig, PeerStatus, inner_packet};
 use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureCounters, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
+use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_proto::wire::{HEADER_LEN, Kind, Packet, TAG_LEN, emit_body};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -11,13 +11,8 @@ pub(crate) const NEAR: WireContext = WireContext {
     id_near: 5_000_000,
     sent_id: 7_000_000,
     sent_number: 1 << 33,
-    reported: ReportedTotals {
-        largest_at_us: 1 << 40,
-        received: 1 << 32,
-        received_bytes: 1 << 41,
-        redundant: 1 << 32,
-        ce: 1 << 31,
-    },
+    reported: PathTotals { largest_at_us: 1 << 40, received: 1 << 32, received_bytes: 1 << 41, ce: 1 << 31 },
+    redundant: 1 << 32,
 };
 
 /// Any packet.
@@ -132,27 +127,36 @@ fn feedbacks() -> impl Strategy<Value = Packet<Symbol>> {
                     start..at
                 })
                 .collect();
+            // One of three reports has only one of the parts.
+            let (has_path, has_symbols) = (totals.0 % 6 != 0, totals.0 % 6 != 1);
             Packet::Feedback(Box::new(Feedback {
-                largest,
-                largest_at_us: (1 << 40) + totals.3,
-                delay: Duration::from_micros(delay.into()),
-                received: (1 << 32) - totals.3,
-                received_bytes: (1 << 41) + totals.3,
-                batch: match batch.0 {
-                    0 => Batch::default(),
-                    count => {
-                        Batch { count, lowest: largest - batch.1, mean_before_us: batch.2, lowest_before_us: batch.3 }
-                    }
-                },
-                acked,
-                acked_from,
-                next_undecoded,
-                end: at + beyond,
-                unseen,
-                deficit: totals.0,
-                undecoded: totals.1,
-                redundant: (1 << 32) + totals.3,
-                ce: (1 << 31) + totals.3,
+                path: has_path.then_some(PathReport {
+                    largest,
+                    largest_at_us: (1 << 40) + totals.3,
+                    delay: Duration::from_micros(delay.into()),
+                    received: (1 << 32) - totals.3,
+                    received_bytes: (1 << 41) + totals.3,
+                    batch: match batch.0 {
+                        0 => Batch::default(),
+                        count => Batch {
+                            count,
+                            lowest: largest - batch.1,
+                            mean_before_us: batch.2,
+                            lowest_before_us: batch.3,
+                        },
+                    },
+                    acked,
+                    acked_from,
+                    ce: (1 << 31) + totals.3,
+                }),
+                symbols: has_symbols.then_some(SymbolReport {
+                    next_undecoded,
+                    end: at + beyond,
+                    unseen,
+                    deficit: totals.0,
+                    undecoded: totals.1,
+                    redundant: (1 << 32) + totals.3,
+                }),
             }))
         },
     )

@@ -107,7 +107,7 @@ fn both_classes_count_their_repairs_and_say_why() {
     assert!(ratio(many.packets, many.repairs) > 1.0 && ratio(few.packets, few.repairs) < 0.3, "{many:?} {few:?}");
     // The receiving end sees the same losses.
     let peer = world.ends[1].endpoint.peer_status(PEER).unwrap().tunnel.unwrap();
-    assert!((0.05..0.2).contains(&peer.losses_from_peer.share), "{:?}", peer.losses_from_peer);
+    assert!((0.05..0.2).contains(&peer.path.losses_from_peer.share), "{:?}", peer.path.losses_from_peer);
     // Without losses for long enough, nothing is protected.
     world.loss = 0.0;
     for _ in 0..700 {

@@ -6,7 +6,9 @@ use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig};
 use ripstop_proto::secure::{Incoming, Peers, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::wire::{Feedback, HEADER_LEN, Kind, Packet, TAG_LEN, WireContext, emit_body, parse_body};
+use ripstop_proto::wire::{
+    Feedback, HEADER_LEN, Kind, Packet, PathReport, SymbolReport, TAG_LEN, WireContext, emit_body, parse_body,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -53,15 +55,16 @@ impl Liar {
         let from = largest.saturating_sub(2000);
         let micros = now.as_nanos() / 1000;
         let feedback = Feedback {
-            largest,
-            largest_at_us: micros,
-            received: largest + 1,
-            received_bytes: 300 * (largest + 1),
-            acked: std::iter::once(from..largest + 1).collect(),
-            acked_from: from,
-            next_undecoded: self.end,
-            end: self.end,
-            ..Feedback::default()
+            path: Some(PathReport {
+                largest,
+                largest_at_us: micros,
+                received: largest + 1,
+                received_bytes: 300 * (largest + 1),
+                acked: std::iter::once(from..largest + 1).collect(),
+                acked_from: from,
+                ..PathReport::default()
+            }),
+            symbols: Some(SymbolReport { next_undecoded: self.end, end: self.end, ..SymbolReport::default() }),
         };
         self.seal(now, &Packet::Feedback(Box::new(feedback)))
     }
@@ -251,7 +254,7 @@ fn the_end_of_a_session_is_reported_once() {
 fn the_highest_datagram_numbers_are_harmless() {
     let (mut victim, mut liar) = connected();
     let now = Time::from_millis(1_000);
-    let received = |victim: &Endpoint| victim.peer_status(PEER).unwrap().tunnel.unwrap().received.datagrams;
+    let received = |victim: &Endpoint| victim.peer_status(PEER).unwrap().tunnel.unwrap().path.received.datagrams;
     let before = received(&victim);
     liar.number = u64::MAX - 3;
     liar.seal(now, &Packet::Probe { padding: 0 });

@@ -113,7 +113,7 @@ fn a_wait_in_the_host_is_no_delay_of_the_path() {
     let mut world = World::new(Seed::new(8));
     let view = |world: &World| {
         let status = world.ends[0].endpoint.peer_status(PEER).unwrap().tunnel.unwrap();
-        (status.srtt, status.path.queue, status.path.bandwidth)
+        (status.path.srtt, status.path.view.queue, status.path.view.bandwidth)
     };
     world.run(secs(5), TRAFFIC);
     let before = view(&world);
@@ -142,8 +142,8 @@ fn lost_reports_are_counted() {
     world.run(secs(2), TRAFFIC);
     for (n, lost) in lost.into_iter().enumerate() {
         let status = world.ends[n].endpoint.peer_status(PEER).unwrap().tunnel.unwrap();
-        let counted = status.lost - status.spurious;
-        println!("end {n}: {counted} of {lost} losses are counted, {} of them not of reports", status.settled.1);
+        let counted = status.path.lost - status.path.spurious;
+        println!("end {n}: {counted} of {lost} losses are counted, {} of them not of reports", status.path.settled.1);
         assert!(lost.abs_diff(counted) * 50 <= lost, "end {n}: {counted} of {lost}");
     }
 }

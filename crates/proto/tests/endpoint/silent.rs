@@ -2,10 +2,11 @@
 
 use super::world::*;
 use ripstop_base::{Rate, Seed, Time};
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
 use ripstop_proto::secure::PeerId;
 use ripstop_proto::session::Reception;
-use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
 /// The memory budget of the hub, bytes. A window takes 4 MB before the silence begins.

@@ -79,9 +79,12 @@ fn probes_of_the_mtu_are_no_losses() {
     let mut world = World::with_mtu(Seed::new(23), 1280);
     let check = |world: &World, too_large: std::ops::RangeInclusive<u64>| {
         for status in [0, 1].map(|n| status(world, n)) {
-            assert!(status.measured_loss < 0.005 && status.losses_from_peer.share < 0.005, "{status:?}");
-            assert_eq!((status.mean_burst, status.losses_from_peer.burst, status.settled.1), (1.0, 1.0, 0));
-            assert!(too_large.contains(&status.too_large), "{}", status.too_large);
+            assert!(status.path.measured_loss < 0.005 && status.path.losses_from_peer.share < 0.005, "{status:?}");
+            assert_eq!(
+                (status.path.mean_burst, status.path.losses_from_peer.burst, status.path.settled.1),
+                (1.0, 1.0, 0)
+            );
+            assert!(too_large.contains(&status.path.too_large), "{}", status.path.too_large);
         }
     };
     // The search for 1500 bytes, and the first one for 1340.
@@ -106,9 +109,9 @@ fn a_probe_that_was_under_way_when_the_mtu_was_found_is_no_loss() {
     let mut world = World::with_path(Seed::new(26), 1280, ms(100));
     world.run(secs(20), None);
     for status in [0, 1].map(|n| status(&world, n)) {
-        assert!(status.measured_loss < 0.005 && status.losses_from_peer.share < 0.005, "{status:?}");
-        assert_eq!((status.settled.1, status.losses_from_peer.burst), (0, 1.0));
-        assert!((6..=9).contains(&status.too_large), "{}", status.too_large);
+        assert!(status.path.measured_loss < 0.005 && status.path.losses_from_peer.share < 0.005, "{status:?}");
+        assert_eq!((status.path.settled.1, status.path.losses_from_peer.burst), (0, 1.0));
+        assert!((6..=9).contains(&status.path.too_large), "{}", status.path.too_large);
     }
 }
 
@@ -121,12 +124,14 @@ fn losses_of_a_path_that_shrinks_are_forgotten() {
         world.loss = loss;
         world.run(secs(20), Some((ms(4), 1400)));
         let measured = |world: &World| {
-            [0, 1].map(|n| status(world, n)).map(|status| [status.measured_loss, status.losses_from_peer.share])
+            [0, 1]
+                .map(|n| status(world, n))
+                .map(|status| [status.path.measured_loss, status.path.losses_from_peer.share])
         };
         let before = measured(&world);
         world.mtu = 1280;
         world.run(secs(4), Some((ms(4), 1400)));
-        let shrunk = [0, 1].map(|n| status(&world, n).too_large);
+        let shrunk = [0, 1].map(|n| status(&world, n).path.too_large);
         assert!(shrunk.iter().all(|count| *count > 20), "{shrunk:?}");
         world.run(secs(2), Some((ms(4), 1000)));
         for (before, after) in before.as_flattened().iter().zip(measured(&world).as_flattened()) {

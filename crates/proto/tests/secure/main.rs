@@ -6,8 +6,8 @@ mod strangers;
 mod world;
 
 use ripstop_base::{Seed, Time};
+use ripstop_proto::path::silence_limit;
 use ripstop_proto::secure::*;
-use ripstop_proto::session::tunnel::silence_limit;
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::time::Duration;
 use world::*;

@@ -128,8 +128,8 @@ fn a_jump_of_the_clock_is_no_part_of_a_round_trip() {
         for ms in (3_000..20_000).step_by(100) {
             world.world.run_until(Time::from_millis(ms), &mut ());
             let tunnel = world.status(side).unwrap().tunnel.unwrap();
-            longest = longest.max(tunnel.srtt);
-            assert_eq!(tunnel.sent.suspensions, u64::from(ms > 3_177), "{side:?} at {ms} ms");
+            longest = longest.max(tunnel.path.srtt);
+            assert_eq!(tunnel.path.sent.suspensions, u64::from(ms > 3_177), "{side:?} at {ms} ms");
         }
         assert!(longest < Duration::from_secs(2), "{side:?}: {longest:?}");
     }
@@ -147,7 +147,7 @@ fn a_jump_of_the_peers_clock_is_no_queue() {
     let mut world = one_flow(&link, greedy, vec![jump]).world(Seed::new(1)).unwrap();
     let mut delivered = |ms| {
         world.world.run_until(Time::from_millis(ms), &mut ());
-        (world.packets(Side::Left).1, world.status(Side::Left).unwrap().tunnel.unwrap().path.clock_jumps)
+        (world.packets(Side::Left).1, world.status(Side::Left).unwrap().tunnel.unwrap().path.view.clock_jumps)
     };
     let [(start, _), (before, none), (end, one)] = [3_000, 4_000, 5_000].map(&mut delivered);
     assert_eq!((none, one), (0, 1));

@@ -4,6 +4,7 @@
 use crate::common::{LINKS, TUNNEL, add_source, connected, goodput, tunnel};
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, LinkConfig, Loss, Mark};
+use ripstop_proto::path::PathEvent;
 use ripstop_proto::session::tunnel::{TunnelConfig, TunnelEvent};
 use ripstop_sim::engine::percentile;
 use ripstop_sim::tcp::Variant;
@@ -27,11 +28,13 @@ fn a_steady_sender_detects_a_silent_peer() {
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
-    let silent =
-        events.iter().find(|(_, event)| *event == TunnelEvent::Silent).expect("the sender reports a silence, seed 11");
+    let silent = events
+        .iter()
+        .find(|(_, event)| *event == TunnelEvent::Path(PathEvent::Silent))
+        .expect("the sender reports a silence, seed 11");
     let heard = events
         .iter()
-        .find(|(_, event)| *event == TunnelEvent::Heard)
+        .find(|(_, event)| *event == TunnelEvent::Path(PathEvent::Heard))
         .expect("the sender reports the end of the silence, seed 11");
     assert!(silent.0 > Time::from_secs_f64(5.0) && silent.0 < Time::from_secs_f64(6.5), "{silent:?}");
     assert!(heard.0 > Time::from_secs_f64(15.0) && heard.0 < Time::from_secs_f64(16.5), "{heard:?}");
@@ -73,11 +76,11 @@ fn unacknowledged_datagrams_cause_a_tail_probe() {
         // A pause follows each packet.
         add_source(&mut world, UdpConfig::poisson(300, 2.0));
         world.run_until(Time::from_secs_f64(600.0), &mut ());
-        let sent = world.tunnel(TUNNEL)[0].sent;
+        let sent = world.tunnel(TUNNEL)[0].path.sent;
         assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
         // Most pauses end with the answer to the probe, so these pauses are not reported as a silence.
         let events = world.tunnel_events(TUNNEL, 0);
-        let silent = events.iter().filter(|(_, event)| *event == TunnelEvent::Silent).count() as u64;
+        let silent = events.iter().filter(|(_, event)| *event == TunnelEvent::Path(PathEvent::Silent)).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
 }
@@ -116,9 +119,9 @@ fn a_slower_path_and_a_longer_path_are_distinguished() {
         let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         fast.push(goodput(&mut world, source, 2.0, 6.0) / (20e6 * 0.95));
         slow.push(goodput(&mut world, source, 8.0, 14.0) / (5e6 * 0.95));
-        accepted[0] += world.tunnel(TUNNEL)[0].path.delays_accepted;
+        accepted[0] += world.tunnel(TUNNEL)[0].path.view.delays_accepted;
         long.push(goodput(&mut world, source, 18.0, 26.0) / (5e6 * 0.95));
-        accepted[1] += world.tunnel(TUNNEL)[0].path.delays_accepted;
+        accepted[1] += world.tunnel(TUNNEL)[0].path.view.delays_accepted;
     }
     let medians =
         [&mut fast, &mut slow, &mut long].map(|shares| percentile(shares, 50.0).expect("there is at least one sample"));
@@ -163,7 +166,7 @@ fn long_runs_of_losses_do_not_stall_a_start() {
         let mut world = connected(Variant::Bbr, &link, Seed::new(16).run(run));
         world.run_until(Time::from_secs_f64(10.0), &mut ());
         shares.push(world.totals(0).bytes as f64 * 8.0 / 10.0 / (20e6 * 0.83));
-        repeats += world.tunnel(0).iter().map(|end| end.received.repeats).sum::<u64>();
+        repeats += world.tunnel(0).iter().map(|end| end.path.received.repeats).sum::<u64>();
     }
     assert!(repeats > 0, "seed 16: no report was repeated");
     let median = percentile(&mut shares, 50.0).expect("there is at least one sample");
@@ -211,7 +214,7 @@ fn a_late_processor_costs_little() {
         });
         bytes[1] -= bytes[0];
         assert_eq!(world.strays(), 0, "seed 16 run {run}");
-        let competitions = world.tunnel(TUNNEL)[0].path.competitions;
+        let competitions = world.tunnel(TUNNEL)[0].path.view.competitions;
         assert!(late > 10 || competitions == 0, "seed 16 run {run}: {competitions} competitions with nobody");
         bytes[1] as f64 * 8.0 / 20.0 / (20e6 * (1.0 - loss))
     };
@@ -236,10 +239,10 @@ fn ecn_marks_reach_the_sender() {
         (world.link_totals(LINKS[0]), left, right)
     };
     let (totals, left, right) = of(true);
-    assert!(totals.marked > 0 && right.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
-    assert!(left.sent.peer_marked > 0, "seed 18: {left:?}");
+    assert!(totals.marked > 0 && right.path.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
+    assert!(left.path.sent.peer_marked > 0, "seed 18: {left:?}");
     assert!(TunnelConfig::default().ecn);
     let (totals, _, right) = of(false);
     assert!(totals.counters.congested > 0, "seed 18: {totals:?}");
-    assert_eq!((totals.marked, right.received.marked), (0, 0), "seed 18");
+    assert_eq!((totals.marked, right.path.received.marked), (0, 0), "seed 18");
 }

@@ -5,7 +5,8 @@ use crate::common::{LINKS, TUNNEL, add_source, tunnel};
 use proptest::prelude::*;
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Duplicate, LinkConfig, Loss, Reorder};
-use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
+use ripstop_proto::control::rate::RateMode;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_proto::wire::Packet as TunnelPacket;
 use ripstop_sim::world::{Body, Happening, LabelledPacket, Observer, UdpConfig, UdpPattern};
 use std::time::Duration;
@@ -104,7 +105,7 @@ fn reports_that_do_not_fit_are_cut_by_the_receiver() {
     let mut checked = Checked::default();
     world.run_until(Time::from_millis(1_000), &mut checked);
     let [_, right] = world.tunnel(TUNNEL);
-    assert!(right.received.cut_reports > 0, "seed 1: no report of {} was cut", right.received.reports);
+    assert!(right.path.received.cut_reports > 0, "seed 1: no report of {} was cut", right.path.received.reports);
     assert!(checked.changed.is_empty(), "seed 1: {:?}", checked.changed);
     assert!(checked.repairs > 0 && checked.probes + checked.reports > 0, "seed 1: {checked:?}");
     assert!(world.link(LINKS[0]).lost_channel > 0, "seed 1");

@@ -4,9 +4,10 @@
 use super::*;
 use ripstop_base::Seed;
 use ripstop_proto::control::loss::Losses;
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::endpoint::Acks;
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Hint, RateMode, Traffic};
+use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Hint, Traffic};
 
 fn key(seed: u64) -> PrivateKey {
     PrivateKey::generate(&mut Seed::new(seed).stream("key"))

@@ -17,9 +17,11 @@ mod erasure;
 mod fair;
 mod fixed;
 mod queue;
+mod setting;
 
 pub use fair::{Fair, Mode, Tuning, TuningField};
 pub use fixed::Fixed;
+pub use setting::RateMode;
 
 use super::loss::Losses;
 use ripstop_base::Time;

@@ -30,7 +30,7 @@ mod tests;
 pub use flow::Connection;
 
 use crate::wire::symbol::unframe;
-use crate::wire::{Feedback, Gap};
+use crate::wire::{Gap, SymbolReport};
 use flow::{Flow, FromLocal, FromRemote, State};
 use orphans::Orphans;
 use ripstop_base::Time;
@@ -195,23 +195,23 @@ impl EarlyAcks {
     }
 
     /// Takes a report of the peer: acknowledges what the peer has seen.
-    pub fn report(&mut self, now: Time, feedback: &Feedback) {
-        let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
+    pub fn report(&mut self, now: Time, report: &SymbolReport) {
+        let listed: u64 = report.unseen.iter().map(|range| range.end - range.start).sum();
         // If the list of unseen symbols was cut, nothing is known of the symbols after it.
-        let known_to = match feedback.unseen.last() {
-            _ if u64::from(feedback.deficit) <= listed => feedback.end,
+        let known_to = match report.unseen.last() {
+            _ if u64::from(report.deficit) <= listed => report.end,
             Some(last) => last.end,
-            None => feedback.next_undecoded,
+            None => report.next_undecoded,
         };
         let known = self.pending.partition_point(|pending| pending.id < known_to);
         self.compared += known as u64;
-        let mut unseen = feedback.unseen.iter().peekable();
+        let mut unseen = report.unseen.iter().peekable();
         let (mut left, mut changed) = (Vec::new(), Vec::new());
         for pending in self.pending.drain(..known) {
             while unseen.peek().is_some_and(|range| range.end <= pending.id) {
                 unseen.next();
             }
-            if pending.id >= feedback.next_undecoded && unseen.peek().is_some_and(|range| range.contains(&pending.id)) {
+            if pending.id >= report.next_undecoded && unseen.peek().is_some_and(|range| range.contains(&pending.id)) {
                 left.push(pending);
             } else if let Some(flow) = self.flows.get_mut(&pending.connection)
                 && flow.generation == pending.generation

@@ -145,7 +145,8 @@ impl Opened {
         let list: Vec<_> = unseen.iter().map(|id| *id..*id + 1).collect();
         let next_undecoded = unseen.first().copied().unwrap_or(self.next_id);
         let deficit = unseen.len() as u32;
-        let report = Feedback { next_undecoded, end: self.next_id, unseen: list, deficit, ..Feedback::default() };
+        let report =
+            SymbolReport { next_undecoded, end: self.next_id, unseen: list, deficit, ..SymbolReport::default() };
         self.acks.report(now, &report);
     }
 
@@ -200,7 +201,7 @@ fn a_gap_ends_the_acknowledgement() {
     open.see(ms(20), &[2]);
     assert_eq!(open.early().unwrap().acknowledgment_number, 3001);
     // The list of unseen symbols is cut: nothing is known of symbols after the list.
-    let cut = Feedback { next_undecoded: 2, end: 4, unseen: Vec::new(), deficit: 1, ..Feedback::default() };
+    let cut = SymbolReport { next_undecoded: 2, end: 4, unseen: Vec::new(), deficit: 1, ..SymbolReport::default() };
     open.acks.report(ms(25), &cut);
     assert!(open.early().is_none());
     open.see(ms(30), &[]);
@@ -309,7 +310,7 @@ fn some_connections_are_left_alone() {
         let data = Seg::new(1001, 9001, 500, 100);
         assert!(acks.take_local(&data.packet(true)));
         acks.sent(0, &data.symbol(true));
-        acks.report(ms(9), &Feedback { next_undecoded: 1, end: 1, ..Feedback::default() });
+        acks.report(ms(9), &SymbolReport { next_undecoded: 1, end: 1, ..SymbolReport::default() });
         assert_eq!(acks.poll_local(), None);
         assert!(acks.take_remote(ms(10), &mut Seg::new(9001, 1001, 9, 0).symbol(false)));
         assert_eq!(acks.counts(), EarlyAckCounts::default());
@@ -341,7 +342,7 @@ fn a_connection_that_the_remote_tcp_opens_is_answered_too() {
     let data = Seg::new(u32::MAX - 6, u32::MAX - 4, 500, 1000);
     assert!(acks.take_local(&data.packet(true)));
     acks.sent(0, &data.symbol(true));
-    acks.report(ms(9), &Feedback { next_undecoded: 1, end: 1, ..Feedback::default() });
+    acks.report(ms(9), &SymbolReport { next_undecoded: 1, end: 1, ..SymbolReport::default() });
     let (early, _) = read(&acks.poll_local().unwrap());
     assert_eq!((early.acknowledgment_number, early.window_size, early.options.len()), (993, 4000, 0));
 }

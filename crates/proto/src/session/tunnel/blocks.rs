@@ -4,11 +4,12 @@
 
 use super::config::{BlockLength, BlockSettings};
 use super::inner::InnerPacket;
-use super::sent_history::Content;
+use super::sent::Sent;
 use super::sources::Sources;
 use super::{Tunnel, TunnelEvent};
 use crate::control::block::best_n;
 use crate::control::loss::Losses;
+use crate::path::Content;
 use crate::session::Transmit;
 use crate::wire::{Datagram, MAX_BLOCK_REPAIRS, Packet, block_coding};
 use ripstop_base::Time;
@@ -174,8 +175,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// How long a block waits for its next packet: the time of a block on the path, within limits.
     pub(super) fn block_flush(&self) -> Duration {
         let n = self.blocks.as_ref().map_or(0, |blocks| blocks.n);
-        let bytes = f64::from(n) * f64::from(self.config.path_mtu);
-        let time = Duration::from_secs_f64((bytes / self.rate.view().bandwidth.max(1.0)).min(10.0));
+        let bytes = f64::from(n) * f64::from(self.path.mtu());
+        let time = Duration::from_secs_f64((bytes / self.path.view().bandwidth.max(1.0)).min(10.0));
         time.clamp(LEAST_FLUSH, MOST_FLUSH)
     }
 
@@ -188,16 +189,16 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The next repair of a block, if one is due and the code is a block code.
     pub(super) fn send_block_repair(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         let flush = self.block_flush();
-        let losses = Losses { share: self.loss.get().proactive(now), ..self.loss.get().losses() };
-        let packets = HEADROOM * self.rate.view().bandwidth / f64::from(self.config.path_mtu);
-        let rtt = self.sent_history.srtt();
+        let losses = Losses { share: self.path.losses().proactive(now), ..self.path.losses().losses() };
+        let packets = HEADROOM * self.path.view().bandwidth / f64::from(self.path.mtu());
+        let rtt = self.path.srtt();
         let blocks = self.blocks.as_mut()?;
         blocks.choose(now, losses, packets, rtt);
         blocks.prepare(now, flush, &self.sources);
         let Ready { first, k, number, payload } = blocks.ready.pop_front()?;
         blocks.counts.repairs += 1;
         self.counts.repair_bytes += payload.len() as u64;
-        Some(self.send(now, Content::BlockRepair, Packet::BlockRepair { first, k, number, payload }))
+        Some(self.send(now, Content::Carried(Sent::BlockRepair), Packet::BlockRepair { first, k, number, payload }))
     }
 
     /// Takes a block repair of the peer.

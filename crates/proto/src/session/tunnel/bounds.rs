@@ -1,8 +1,9 @@
 //! What a tunnel costs the process: memory and work. An endpoint shares its budgets among its
 //! tunnels with these figures. `docs/security.md` lists all bounds.
 
+use super::Tunnel;
 use super::inner::InnerPacket;
-use super::{Tunnel, sent_history};
+use crate::path::RECORD_BYTES;
 use crate::session::Reception;
 use crate::wire::Packet;
 use ripstop_base::Time;
@@ -39,7 +40,7 @@ impl<P: InnerPacket> Tunnel<P> {
     pub fn memory(&self) -> usize {
         let (queued, queued_bytes) = self.ingress.backlog();
         let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
-        let sent = self.sent_history.bytes();
+        let sent = self.path.bytes();
         self.receiver.bytes() + self.receiver.payloads() * SLOT + sources + sent + queued_bytes + queued * PACKET
     }
 
@@ -61,7 +62,7 @@ impl<P: InnerPacket> Tunnel<P> {
     pub fn shrink(&mut self, share: usize) {
         self.receiver.shrink();
         self.ingress.shrink_to(self.ingress.backlog().1 / 2);
-        self.sent_history.shrink();
+        self.path.shrink();
         self.memory_limit = Some(share);
     }
 
@@ -84,7 +85,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Whether a report that arrives at `now` is taken: this end may have asked for it (`report_limit.rs`).
     pub fn takes_report(&mut self, now: Time) -> bool {
-        self.report_limit.admits(now, self.announced.report_every)
+        self.path.takes_report(now)
     }
 
     /// Notes that a datagram of the peer has arrived, and drops its packet, because the peer's packets have caused too much
@@ -99,7 +100,7 @@ impl<P: InnerPacket> Tunnel<P> {
         reception: Reception,
     ) {
         let now = self.tick(now);
-        self.receiver.arrive(now, number, bytes, reception, packet.is_some_and(Packet::is_eliciting));
+        self.path.received.arrive(now, number, bytes, reception, packet.is_some_and(Packet::is_eliciting));
         if let Some(Packet::Repair { members, .. }) = packet {
             self.receiver.refuse(members);
         }
@@ -130,14 +131,15 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Memory of the coding window and of the datagrams that carry it, bytes.
     fn window_bytes(&self) -> usize {
-        self.sources.held_bytes() + self.sources.len() * (PACKET + sent_history::RECORD_BYTES)
+        self.sources.held_bytes() + self.sources.len() * (PACKET + RECORD_BYTES)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{RateMode, TunnelConfig};
+    use super::super::TunnelConfig;
     use super::*;
+    use crate::control::rate::RateMode;
     use crate::session::{Received, Session};
     use crate::wire::{Datagram, Gap, Piece};
     use ripstop_base::Rate;
@@ -218,15 +220,15 @@ mod tests {
                 side == 1 || sent != 10
             });
             if ms == 450 {
-                let before = ends[0].sent_history.len();
+                let before = ends[0].path.remembered();
                 ends[0].shrink(100_000_000);
-                let after = ends[0].sent_history.len();
+                let after = ends[0].path.remembered();
                 assert!(before > 2_000 && after < 100, "{before} {after}");
             }
         }
         let status = ends[0].status();
         assert_eq!((status.outstanding.0, status.given_up), (0, 0));
-        assert_eq!(ends[0].sent_history.losses().0, 1);
+        assert_eq!(ends[0].status().path.lost, 1);
     }
 
     /// The receiver frees the known symbols between the holes. Repairs of ranges are then of no use.

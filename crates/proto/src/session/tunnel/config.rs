@@ -2,53 +2,10 @@
 
 use super::class::ClassHints;
 use crate::control::loss::Losses;
-use crate::control::rate::{Mode, Tuning};
+use crate::control::rate::{Mode, RateMode, Tuning};
 use crate::control::redundancy::Redundancy;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
-use ripstop_base::Rate;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
-
-/// How the sending rate is chosen.
-///
-/// The text form is `fair`, `strict`, `scavenge`, or a rate of at least 8 kbit/s such as `20Mbit/s`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RateMode {
-    /// The erasure-aware rate controller ([`Fair`](crate::control::rate::Fair)) finds the rate.
-    Adaptive(Mode),
-    /// The user sets the rate. The tunnel paces at this rate.
-    Fixed(Rate),
-}
-
-impl FromStr for RateMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<RateMode, String> {
-        match text {
-            "fair" => Ok(RateMode::Adaptive(Mode::Fair)),
-            "strict" => Ok(RateMode::Adaptive(Mode::Strict)),
-            "scavenge" => Ok(RateMode::Adaptive(Mode::Scavenge)),
-            other => match Rate::from_str(other) {
-                Ok(rate) if rate.bps() >= 8_000 => Ok(RateMode::Fixed(rate)),
-                _ => Err(format!(
-                    "`{other}` is not a rate; write \"fair\", \"strict\", \"scavenge\", or a rate of at least 8kbit/s such as \"20Mbit/s\""
-                )),
-            },
-        }
-    }
-}
-
-impl fmt::Display for RateMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RateMode::Adaptive(Mode::Fair) => f.write_str("fair"),
-            RateMode::Adaptive(Mode::Strict) => f.write_str("strict"),
-            RateMode::Adaptive(Mode::Scavenge) => f.write_str("scavenge"),
-            RateMode::Fixed(rate) => rate.fmt(f),
-        }
-    }
-}
 
 /// The code that protects the packets that this end sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -206,25 +163,31 @@ impl TunnelConfig {
         self.initial_rtt.unwrap_or(ASSUMED_RTT)
     }
 
-    /// How long to wait for a symbol when the smoothed round-trip time is `srtt`, the path
+    /// How long to wait for a symbol on a path with the configured MTU. See [`TunnelConfig::deadline_at`].
+    pub fn deadline(&self, srtt: Duration, rate: f64, repairs: f64) -> Duration {
+        self.deadline_at(self.path_mtu, srtt, rate, repairs)
+    }
+
+    /// How long to wait for a symbol when the path's MTU is `mtu`, the smoothed round-trip time is `srtt`, the path
     /// carries `rate` byte/s, and repairs of the lost packets take `repairs` s at the present pace.
     /// See the field `deadline`.
-    pub fn deadline(&self, srtt: Duration, rate: f64, repairs: f64) -> Duration {
-        self.deadline.unwrap_or_else(|| self.longest_of(8 * srtt, rate, repairs))
+    pub fn deadline_at(&self, mtu: u32, srtt: Duration, rate: f64, repairs: f64) -> Duration {
+        self.deadline.unwrap_or_else(|| longest_of(mtu, 8 * srtt, rate, repairs))
     }
 
     /// How long the sender keeps a symbol. A block code repeats nothing, so the symbols of a block are of no use when the
     /// reports on the block have come.
-    pub(super) fn kept(&self, srtt: Duration, rate: f64, repairs: f64) -> Duration {
+    pub(super) fn kept(&self, mtu: u32, srtt: Duration, rate: f64, repairs: f64) -> Duration {
         match (self.deadline, self.code) {
-            (None, Code::Block(_)) => self.longest_of(BLOCK_ROUNDS * srtt, rate, 0.0),
-            _ => self.deadline(srtt, rate, repairs),
+            (None, Code::Block(_)) => longest_of(mtu, BLOCK_ROUNDS * srtt, rate, 0.0),
+            _ => self.deadline_at(mtu, srtt, rate, repairs),
         }
     }
+}
 
-    fn longest_of(&self, rounds: Duration, rate: f64, repairs: f64) -> Duration {
-        let slow = 100.0 * f64::from(self.path_mtu) / rate.max(1.0);
-        let slow = Duration::from_secs_f64(slow.max(REPAIRS_TAKE * repairs).min(10.0));
-        rounds.max(slow).max(Duration::from_secs(1))
-    }
+/// The longest of `rounds`, the time of 100 full packets, the time that repairs take, and 1 s.
+fn longest_of(mtu: u32, rounds: Duration, rate: f64, repairs: f64) -> Duration {
+    let slow = 100.0 * f64::from(mtu) / rate.max(1.0);
+    let slow = Duration::from_secs_f64(slow.max(REPAIRS_TAKE * repairs).min(10.0));
+    rounds.max(slow).max(Duration::from_secs(1))
 }

@@ -32,12 +32,12 @@ impl Deadline {
         Deadline { value: Duration::ZERO, in_queue: Duration::ZERO, at: now }
     }
 
-    /// Computes the deadline from the smoothed round-trip time `srtt`, whether that is `known`, the path's rate
+    /// Computes the deadline from the path's MTU `mtu`, the smoothed round-trip time `srtt`, whether that is `known`, the path's rate
     /// `rate`, byte/s, and the time that repairs of the lost packets take at the present pace, `repairs`, s.
     pub(super) fn update(
         &mut self,
         now: Time,
-        config: &TunnelConfig,
+        (config, mtu): (&TunnelConfig, u32),
         (srtt, known): (Duration, bool),
         (rate, repairs): (f64, f64),
     ) {
@@ -46,8 +46,8 @@ impl Deadline {
             (None, false) => FIRST,
             (None, true) => self.value.saturating_sub(now.since(self.at).mul_f64(FALLS)),
         };
-        let value = config.kept(srtt, rate, repairs).max(least);
-        *self = Deadline { value, in_queue: config.deadline(srtt, rate, 0.0), at: now };
+        let value = config.kept(mtu, srtt, rate, repairs).max(least);
+        *self = Deadline { value, in_queue: config.deadline_at(mtu, srtt, rate, 0.0), at: now };
     }
 
     /// The longest wait of a packet in the ingress queue.
@@ -72,7 +72,7 @@ mod tests {
         let at = |seconds: u64, srtt: u64, repairs: f64, deadline: &mut Deadline| {
             deadline.update(
                 Time::from_millis(1000 * seconds),
-                &config,
+                (&config, 1500),
                 (Duration::from_millis(srtt), seconds > 0),
                 (1e7, repairs),
             );
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(at(61, 1000, 0.0, &mut deadline), 8.0);
         assert_eq!(at(62, 100, 3.0, &mut deadline), 7.75);
         assert_eq!(deadline.in_queue(), Duration::from_secs(1), "the queue follows the path at once");
-        deadline.update(Time::from_millis(60_000), &config, (Duration::from_secs(1), false), (1e7, 1.0));
+        deadline.update(Time::from_millis(60_000), (&config, 1500), (Duration::from_secs(1), false), (1e7, 1.0));
         assert_eq!(deadline.get(), Duration::from_millis(5));
     }
 
@@ -102,7 +102,12 @@ mod tests {
         let mut update = |deadline_s: Option<u64>, srtt: u64, repairs: f64| {
             let config =
                 TunnelConfig { code, deadline: deadline_s.map(Duration::from_secs), ..TunnelConfig::default() };
-            deadline.update(Time::from_millis(60_000), &config, (Duration::from_millis(srtt), true), (1e7, repairs));
+            deadline.update(
+                Time::from_millis(60_000),
+                (&config, 1500),
+                (Duration::from_millis(srtt), true),
+                (1e7, repairs),
+            );
             (deadline.get().as_millis(), deadline.in_queue().as_millis())
         };
         assert_eq!(update(None, 100, 5.0), (1_000, 1_000));

@@ -2,15 +2,16 @@
 //! peer, and delivers inner packets to its user.
 //!
 //! ```text
-//!  handle_inner -> ingress (FQ-CoDel) -> sources (coding window) -+-> poll_transmit
-//!                                        repairs -----------------+      ^ pacing, window: control::rate
-//!  handle_datagram: feedback -> sent_history -> rate, loss, sources, repairs
-//!                   source, repair -> receive (decoder) -> order -> poll_deliver
-//!                                                       +-> reports -> poll_transmit
+//!  handle_inner -> ingress (FQ-CoDel) -> sources (coding window) -+-> path -> poll_transmit
+//!                                        repairs -----------------+
+//!  handle_datagram -> path: report -> what became of datagrams -> sources, repairs
+//!                     source, repair -> receive (decoder) -> order -> poll_deliver
+//!                                               +-> reports -> path -> poll_transmit
 //! ```
 //!
 //! Both ends run the same state machine. Each direction has its own rate control, loss estimate and
-//! repairs.
+//! repairs. The [`path`](crate::path) numbers the datagrams, decides when one may leave, and learns what became of it. The
+//! tunnel decides what the datagrams carry.
 //!
 //! Terms of this module and its files:
 //!
@@ -32,8 +33,6 @@
 //! * A *probe* is a datagram that is sent to obtain a report. Most probes carry only padding.
 
 mod announcement;
-mod balance;
-mod black_hole;
 mod blocks;
 mod bounds;
 mod class;
@@ -44,65 +43,45 @@ mod feedback;
 mod ingress;
 mod inner;
 mod order;
-mod outcome;
-mod pacer;
-mod path_losses;
 mod pieces;
 mod receive;
-mod received_numbers;
 mod recovery_wait;
 mod repair;
-mod report_limit;
-mod report_timer;
-mod sent_history;
-mod silence;
-mod skips;
+mod sent;
 mod sources;
 mod state;
 mod status;
-mod too_large;
 mod transmit;
 mod undelivered;
 
-pub use black_hole::Arrivals;
 pub use blocks::BlockCounts;
 pub(crate) use bounds::{PACKET, RANGE_WORK, REPORT_WORK};
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
-pub use config::{BlockLength, BlockSettings, Code, RateMode, TunnelConfig};
-use event::Closing;
-pub use event::{PathPacket, TunnelEvent};
+pub use config::{BlockLength, BlockSettings, Code, TunnelConfig};
+pub use event::TunnelEvent;
 pub use ingress::{QueueDrops, SendQueue};
 pub use inner::{InnerPacket, Meta, Order};
 pub use order::{Delivered, OrderCounts};
 pub use pieces::PieceCounts;
 pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
-pub use silence::silence_limit;
 pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
 pub use undelivered::{DeliveryRoom, Undelivered};
 
-use crate::control::rate::{Fair, Fixed, RateControl};
+use crate::path::{Arrivals, Content, Path, PathConfig};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Packet, ReportedTotals, Window, WireContext};
-use balance::Balance;
-use black_hole::BlackHole;
+use crate::wire::{Datagram, Feedback, IPV4_UDP_LEN, MTU_OVERHEAD, Packet, Window, WireContext};
 use blocks::Blocks;
 use deadline::Deadline;
 use ingress::{Ingress, Queued};
-use pacer::Pacer;
-use path_losses::PathLosses;
 use receive::Receiver;
 use recovery_wait::RecoveryWait;
 use repair::Repairs;
-use report_limit::ReportLimit;
 use ripstop_base::{Seed, Time};
-use sent_history::{Content, SentHistory};
-use silence::{Silence, TailProbe};
-use skips::Skips;
+use sent::{Sent, apply_outcome};
 use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
-use too_large::TooLarge;
 
 /// When a time-out is handled this late, this end was suspended. Then the round trips under way are not measured. With half
 /// the value, a busy host may miss the samples of a slow path. With double the value, a suspension of 2 s makes the round-trip
@@ -117,22 +96,15 @@ const SUSPENDED: Duration = Duration::from_secs(1);
 pub struct Tunnel<P: InnerPacket> {
     config: TunnelConfig,
     now: Time,
+    path: Path<Sent>,
     ingress: Ingress<P>,
     /// The rest of a packet that was cut, in pieces. They leave before the next packet of the ingress queue.
     pieces: VecDeque<Queued<P>>,
     sources: Sources<P>,
-    sent_history: SentHistory,
-    skips: Skips,
     repairs: Repairs,
     /// None: the code is not a block code.
     blocks: Option<Blocks<P>>,
-    rate: RateControl,
-    pacer: Pacer,
-    loss: PathLosses,
-    too_large: TooLarge,
-    black_hole: BlackHole,
     receiver: Receiver<P>,
-    silence: Silence,
     /// The last window announcement that was sent to the peer (see `announcement.rs`).
     announced: Window,
     /// Whether the window must be announced again.
@@ -142,29 +114,19 @@ pub struct Tunnel<P: InnerPacket> {
     window_outdated: bool,
     /// How long to wait for a symbol before the symbol is given up.
     deadline: Deadline,
-    report_limit: ReportLimit,
     /// The ranges that the peer's reports have listed.
     ranges_listed: u64,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
-    /// The running totals in the peer's reports.
-    reported: ReportedTotals,
+    /// The largest number of redundant repairs in the peer's reports.
+    redundant: u64,
     recovery_wait: RecoveryWait,
     /// The bytes from which the coding window no longer grows, while the process is short of memory.
     memory_limit: Option<usize>,
     /// The seed of the last repair's coefficients. Each repair takes the next seed.
     seed: u16,
-    /// Padding of a requested probe that has not been sent yet, bytes.
-    requested_probe: Option<u16>,
-    /// Requested packets about the path that have not been sent yet.
-    path_packets: VecDeque<PathPacket>,
-    /// How the session ends at this end.
-    closing: Closing,
-    /// Whether the peer has ended the session.
-    closed: bool,
     events: VecDeque<TunnelEvent>,
     counts: SendCounts,
-    balance: Balance,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -173,17 +135,14 @@ impl<P: InnerPacket> Tunnel<P> {
     /// `entropy` seeds all random numbers of the tunnel. These numbers decide when to probe for more rate, when to send
     /// repairs, and which coefficients the repairs have. In the daemon, `entropy` must differ at every start.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
-        let (seed, rtt) = (Seed::new(entropy), config.first_rtt().as_secs_f64());
-        let rate = match config.rate {
-            RateMode::Adaptive(mode) => RateControl::Fair(Box::new(Fair::new(
-                now,
-                mode,
-                config.tuning,
-                config.path_mtu,
-                rtt,
-                seed.stream("rate"),
-            ))),
-            RateMode::Fixed(rate) => RateControl::Fixed(Fixed::new(rate.bps() as f64 / 8.0, rtt)),
+        let seed = Seed::new(entropy);
+        let path = PathConfig {
+            mtu: config.path_mtu,
+            header: config.header,
+            rate: config.rate,
+            tuning: config.tuning,
+            ecn: config.ecn,
+            first_rtt: config.first_rtt(),
         };
         let repairs = Repairs::new(
             config.redundancy,
@@ -194,45 +153,32 @@ impl<P: InnerPacket> Tunnel<P> {
         );
         let mut tunnel = Tunnel {
             now,
+            path: Path::new(now, path, entropy, seed.stream("rate")),
             ingress: Ingress::new(config.queue_bytes, config.path_mtu),
             pieces: VecDeque::new(),
             sources: Sources::new(),
-            sent_history: SentHistory::new(config.first_rtt()),
-            skips: Skips::new(entropy),
             repairs,
             blocks: match config.code {
                 Code::Window => None,
                 Code::Block(settings) => Some(Blocks::new(settings)),
             },
-            rate,
-            pacer: Pacer::new(now),
-            loss: PathLosses::default(),
-            too_large: TooLarge::default(),
-            black_hole: BlackHole::default(),
             receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
-            silence: Silence::new(now),
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, deadline: Duration::ZERO },
             announce: true,
             window_outdated: true,
             deadline: Deadline::new(now),
-            report_limit: ReportLimit::new(now),
             ranges_listed: 0,
             newest_report: None,
-            reported: ReportedTotals::default(),
+            redundant: 0,
             recovery_wait: RecoveryWait::default(),
             memory_limit: None,
             seed: seed.stream("coefficients").next_u64() as u16,
-            requested_probe: None,
-            path_packets: VecDeque::new(),
-            closing: Closing::default(),
-            closed: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
-            balance: Balance::new(now),
             config,
         };
-        tunnel.ingress.set_rtt(tunnel.sent_history.srtt(), Duration::ZERO);
-        tunnel.receiver.set_longest(tunnel.config.inner_mtu());
+        tunnel.ingress.set_rtt(tunnel.path.srtt(), Duration::ZERO);
+        tunnel.receiver.set_longest(tunnel.inner_mtu());
         tunnel.update_deadline();
         tunnel
     }
@@ -243,21 +189,16 @@ impl<P: InnerPacket> Tunnel<P> {
     /// A probe is a keep-alive, or tests whether the path carries datagrams of the probe's size.
     /// The probe is the next packet that [`Session::poll_transmit`] returns.
     pub fn request_probe(&mut self, padding: u16) {
-        self.requested_probe = Some(padding);
+        self.path.requests.request_probe(padding);
     }
 
     /// Sets the path's MTU: the length of the largest datagram, IP header included, bytes. Symbols that no longer fit a
     /// datagram are given up, together with all earlier symbols. Packets in the ingress queue that no longer fit are cut into
     /// pieces when their turn comes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
-        if path_mtu < self.config.path_mtu {
-            self.too_large.add(self.loss.shrink_to(self.now, path_mtu));
-        }
-        self.config.path_mtu = path_mtu;
-        self.rate.set_packet(path_mtu);
+        self.path.set_mtu(self.now, path_mtu);
         self.ingress.set_quantum(path_mtu);
         self.repairs.set_packet(path_mtu);
-        self.black_hole.reset();
         self.drop_long_pieces();
         if self.sources.give_up_longer(self.inner_mtu() + 1) {
             self.announce = true;
@@ -268,30 +209,30 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Sets the length of the IP and UDP headers of a datagram, bytes: 28 over IPv4, 48 over IPv6.
     /// Call [`Tunnel::set_path_mtu`] next.
     pub fn set_header(&mut self, header: u32) {
-        self.config.header = header;
+        self.path.set_header(header);
     }
 
     /// What the traffic since the last call says of the path's MTU, as far as the peer's reports say.
     pub fn take_arrivals(&mut self) -> Arrivals {
-        self.black_hole.take_arrivals()
+        self.path.take_arrivals()
     }
 
     /// Length of the IP and UDP headers of a datagram, bytes.
     pub fn header(&self) -> u32 {
-        self.config.header
+        self.path.header()
     }
 
     /// The smoothed round-trip time (RFC 6298). Before the first sample, this is the round-trip
     /// time of the handshake.
     pub fn srtt(&self) -> Duration {
-        self.sent_history.srtt()
+        self.path.srtt()
     }
 
     /// When the current silence began. `None`: there is no silence.
     ///
     /// During a silence the tunnel sends probes, because the peer has not reported in time.
     pub fn silent_since(&self) -> Option<Time> {
-        self.silence.since()
+        self.path.silent_since()
     }
 
     /// The known numbers with which the parser completes the numbers in the peer's packets. On the
@@ -300,8 +241,9 @@ impl<P: InnerPacket> Tunnel<P> {
         WireContext {
             id_near: self.receiver.end(),
             sent_id: self.sources.next(),
-            sent_number: self.sent_history.next(),
-            reported: self.reported,
+            sent_number: self.path.next_number(),
+            reported: self.path.reported(),
+            redundant: self.redundant,
         }
     }
 
@@ -313,7 +255,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Removes the ingress queue as a whole, for the next session with the peer.
     pub fn take_queue(&mut self) -> SendQueue<P> {
-        let empty = Ingress::new(self.config.queue_bytes, self.config.path_mtu);
+        let empty = Ingress::new(self.config.queue_bytes, self.path.mtu());
         let longest_wait = self.ingress.longest_wait(self.deadline.in_queue());
         SendQueue { ingress: std::mem::replace(&mut self.ingress, empty), longest_wait }
     }
@@ -323,8 +265,8 @@ impl<P: InnerPacket> Tunnel<P> {
     pub fn put_queue(&mut self, queue: SendQueue<P>) {
         self.ingress = queue.ingress;
         self.ingress.restart();
-        self.ingress.set_quantum(self.config.path_mtu);
-        self.ingress.set_rtt(self.sent_history.srtt(), Duration::ZERO);
+        self.ingress.set_quantum(self.path.mtu());
+        self.ingress.set_rtt(self.path.srtt(), Duration::ZERO);
     }
 
     /// Takes inner packets that this end sends again, because their senders were told that they have arrived. They leave
@@ -345,7 +287,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Length of the largest inner packet that the tunnel takes, bytes.
     pub fn inner_mtu(&self) -> u32 {
-        self.config.inner_mtu()
+        self.path.mtu().saturating_sub(self.path.header() + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
     }
 
     /// Number of packets in the ingress queue.
@@ -368,12 +310,21 @@ impl<P: InnerPacket> Tunnel<P> {
         status::of(self)
     }
 
+    /// Makes a report if one is due.
+    fn report(&mut self, now: Time) -> Option<Feedback> {
+        let path = self.path.received.report(now)?;
+        let (report, is_cut) = Feedback { path: Some(path), symbols: Some(self.receiver.report()) }.cut();
+        if is_cut {
+            self.path.received.note_cut();
+        }
+        Some(report)
+    }
+
     /// Takes the time of an input. Notices that this end was suspended, for example with its host.
     fn tick(&mut self, now: Time) -> Time {
         let is_late = |due: Time| now.since(due) >= SUSPENDED;
         if is_late(self.now) && self.poll_timeout().is_some_and(is_late) {
-            self.sent_history.resume(now);
-            self.counts.suspensions += 1;
+            self.path.resume(now);
         }
         self.now = self.now.max(now);
         self.now
@@ -402,11 +353,9 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Ok(()),
             "the wire format would change this packet"
         );
-        if !self.receiver.arrive(now, number, bytes, reception, packet.is_eliciting()) {
+        if !self.path.arrive(now, number, bytes, reception, packet.is_eliciting()) {
             return;
         }
-        let (lost, sent, bursts) = self.receiver.losses();
-        self.loss.presume(lost, sent, bursts);
         match packet {
             Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
             Packet::Repair { members, coding, payload } => {
@@ -416,10 +365,13 @@ impl<P: InnerPacket> Session for Tunnel<P> {
                 self.on_block_repair(now, first, k, number, payload);
             }
             Packet::Feedback(feedback) => self.on_feedback(now, reception.waited, number, &feedback),
-            Packet::Window(window) => self.receiver.window(now, &window),
-            Packet::Probe { padding } => self.receiver.note_probe(padding),
+            Packet::Window(window) => {
+                self.path.received.set_interval(window.report_every);
+                self.receiver.window(now, &window);
+            }
+            Packet::Probe { padding } => self.path.received.note_probe(padding),
             Packet::Challenge { .. } | Packet::Answer { .. } => {}
-            Packet::Close => self.note_closed(),
+            Packet::Close => self.path.note_closed(),
         }
     }
 
@@ -430,65 +382,47 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         if self.sources.expire(now, deadline) {
             self.announce = true;
         }
-        if self.silence_due().is_some_and(|at| at <= now) {
-            self.on_silence();
-        } else if self.tail_probe_due().is_some_and(|at| at <= now) {
-            self.silence.tail = TailProbe::Due;
-        }
+        let outstanding = self.is_outstanding();
+        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
+        let (events, blocks) = (&mut self.events, &mut self.blocks);
+        self.path.handle_silence(now, outstanding, |outcome| {
+            apply_outcome(outcome, sources, repairs, announce, events, blocks);
+        });
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         let now = self.tick(now);
-        if let Some(packet) = self.path_packets.pop_front() {
-            let packet = match packet {
-                PathPacket::Challenge(token) => Packet::Challenge { token },
-                PathPacket::Answer(token) => Packet::Answer { token },
-            };
-            return Some(self.send(now, Content::Feedback, packet));
+        if let Some((content, packet)) = self.path.own_packet() {
+            return Some(self.send(now, content, packet));
         }
-        if let Some(padding) = self.requested_probe.take() {
-            // An empty probe follows. If only small datagrams arrive, its report tells that the padded probe is lost.
-            self.requested_probe = (padding > 0).then_some(0);
-            return Some(self.send_probe(now, padding));
+        if let Some(report) = self.report(now) {
+            return Some(self.send(now, Content::Unasking, Packet::Feedback(Box::new(report))));
         }
-        if let Some(number) = self.too_large.notice() {
-            let padding = TooLarge::padding(number);
-            return Some(self.send(now, Content::TooLarge(number), Packet::Probe { padding }));
-        }
-        if let Some(feedback) = self.receiver.report(now) {
-            return Some(self.send(now, Content::Feedback, Packet::Feedback(Box::new(feedback))));
-        }
-        if self.closing.take_copy(self.ingress.is_empty()) {
-            return Some(self.send(now, Content::Feedback, Packet::Close));
+        if self.path.requests.take_close(self.ingress.is_empty()) {
+            return Some(self.send(now, Content::Unasking, Packet::Close));
         }
         if self.announcement_due() {
-            self.announce = false;
-            self.window_outdated = false;
-            self.announced = self.window_now();
-            return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
+            return Some(self.send_announcement(now));
         }
-        if self.silence.batches > 0 {
-            return self.probe(now);
+        if self.path.silent_since().is_some() {
+            return self.send_probe(now);
         }
-        if !self.has_room() {
-            self.pacer.hold(false);
+        if !self.path.is_open(now) {
+            let held = self.path.has_room() && self.has_waiting();
+            self.path.hold(held);
             return None;
         }
-        if !self.pacer.is_open(now) {
-            self.pacer.hold(self.has_waiting());
-            return None;
-        }
-        if self.silence.tail == TailProbe::Due {
-            return Some(self.probe_tail(now));
+        if self.path.is_tail_probe_due() {
+            return Some(self.send_tail_probe(now));
         }
         if self.blocks.is_some() {
             let sent = self.send_block_repair(now).or_else(|| self.send_source(now));
             if sent.is_none() {
-                self.pacer.hold(false);
+                self.path.hold(false);
             }
             return sent;
         }
-        let path = self.path(now);
+        let path = self.path_view(now);
         if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
             && let Some(sent) = self.send_repair(now, &plan)
         {
@@ -496,7 +430,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         }
         let sent = self.send_source(now);
         if sent.is_none() {
-            self.pacer.hold(false);
+            self.path.hold(false);
         }
         sent
     }
@@ -506,26 +440,24 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     }
 
     fn poll_event(&mut self) -> Option<TunnelEvent> {
-        self.events.pop_front()
+        self.path.poll_event().map(TunnelEvent::Path).or_else(|| self.events.pop_front())
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let deadline = self.deadline();
-        let path = self.path(self.now);
-        let sending = if self.silence.batches == 0 && self.has_room() {
+        let path = self.path_view(self.now);
+        let sending = if self.path.silent_since().is_none() && self.path.has_room() {
             let now = self.has_waiting().then_some(self.now);
             let due = match &self.blocks {
                 Some(blocks) => blocks.next_due(self.block_flush()),
                 None => self.repairs.next_due(&self.sources, &path),
             };
-            [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
+            [now, due].into_iter().flatten().min().map(|at| at.max(self.path.opens()))
         } else {
             None
         };
-        let (silence, tail) = (self.silence_due(), self.tail_probe_due());
-        [sending, self.receiver.next_due(deadline), self.sources.expires(deadline), silence, tail]
-            .into_iter()
-            .flatten()
-            .min()
+        let [silence, tail] = self.path.silence_timers(self.is_outstanding());
+        let (receiving, report) = (self.receiver.next_due(deadline), self.path.received.report_due());
+        [sending, receiving, report, self.sources.expires(deadline), silence, tail].into_iter().flatten().min()
     }
 }

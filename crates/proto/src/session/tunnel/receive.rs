@@ -5,19 +5,11 @@
 //! is decoded when all *unseen* symbols in that repair are known. So reports ask only for repairs
 //! of unseen symbols. See `mod.rs` for the other terms.
 
-mod peer_losses;
-
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::pieces::{Joiner, PieceCounts};
-use super::received_numbers::ReceivedNumbers;
-use super::report_timer::{ReportTimer, Wanted};
-use super::too_large::PeersTooLarge;
 use super::undelivered::{self, DeliveryRoom, Undelivered};
-use crate::control::loss::Losses;
-use crate::session::Reception;
-use crate::wire::{Feedback, Gap, Window};
-use peer_losses::PeerLosses;
+use crate::wire::{Gap, SymbolReport, Window};
 use ripstop_base::Time;
 use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
 use std::ops::Range;
@@ -103,13 +95,6 @@ const DEFAULT_REACH: u64 = 1024;
 /// Counts of the receiving half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveCounts {
-    /// Datagrams received. A datagram whose number was received before does not count.
-    pub datagrams: u64,
-    /// Datagrams received that were marked Congestion Experienced.
-    pub marked: u64,
-    /// Datagrams dropped because their number was received before, or is older than all numbers
-    /// that the receiver remembers.
-    pub duplicates: u64,
     /// Source symbols received.
     pub sources: u64,
     /// Source symbols recovered from repairs.
@@ -136,22 +121,11 @@ pub struct ReceiveCounts {
     pub given_up: u64,
     /// Symbols that did not hold a valid inner packet.
     pub malformed: u64,
-    /// Reports sent, repetitions included.
-    pub reports: u64,
-    /// Reports that only repeated the last report, because no datagram had arrived since.
-    pub repeats: u64,
-    /// Reports whose lists were shortened to fit a datagram.
-    pub cut_reports: u64,
 }
 
 /// The receiving half of a tunnel.
 #[derive(Debug)]
 pub(super) struct Receiver<P: InnerPacket> {
-    numbers: ReceivedNumbers,
-    peer_losses: PeerLosses,
-    /// The peer's datagrams that its path was too small for. They do not count as lost.
-    too_large: PeersTooLarge,
-    received_bytes: u64,
     decoder: Decoder<P>,
     /// Symbols before `end` that are not received, not recovered and not given up.
     missing: IdRanges,
@@ -162,7 +136,6 @@ pub(super) struct Receiver<P: InnerPacket> {
     limit: u64,
     order: InOrder<P>,
     joiner: Joiner<P>,
-    reporter: ReportTimer,
     /// The reach: known symbols among the latest `reach` symbols are kept. See [`DEFAULT_REACH`].
     reach: u64,
     /// Known symbols before this one have been freed.
@@ -186,10 +159,6 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn new(limit: u32, matrix: usize) -> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
-            numbers: ReceivedNumbers::new(),
-            peer_losses: PeerLosses::default(),
-            too_large: PeersTooLarge::default(),
-            received_bytes: 0,
             // Each stored repair makes one of its missing symbols seen: the pivot. With the highest
             // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for these
             // symbols first, which is right because later packets wait for these symbols.
@@ -211,7 +180,6 @@ impl<P: InnerPacket> Receiver<P> {
             limit,
             order: InOrder::new(),
             joiner: Joiner::new(),
-            reporter: ReportTimer::new(),
             reach: DEFAULT_REACH,
             freed_to: 0,
             deadline: None,
@@ -220,30 +188,6 @@ impl<P: InnerPacket> Receiver<P> {
             list_work: 0,
             counts: ReceiveCounts::default(),
         }
-    }
-
-    /// Records that datagram `number`, of `bytes` bytes, has arrived.
-    ///
-    /// `eliciting`: the datagram asks for a report. Returns false if the number has arrived before, or is older than all
-    /// remembered numbers.
-    pub(super) fn arrive(&mut self, now: Time, number: u64, bytes: u32, reception: Reception, eliciting: bool) -> bool {
-        if !self.numbers.insert(number) {
-            self.counts.duplicates += 1;
-            return false;
-        }
-        self.counts.datagrams += 1;
-        self.received_bytes += u64::from(bytes);
-        self.counts.marked += u64::from(reception.ce);
-        let (lost, sent, runs) = self.losses();
-        self.peer_losses.update(lost, sent, runs);
-        let (arrived, largest) = (now - reception.waited, self.numbers.largest == Some(number));
-        let wanted = match (eliciting, reception.ce) {
-            (false, _) => Wanted::Never,
-            (true, false) => Wanted::Soon,
-            (true, true) => Wanted::AtOnce,
-        };
-        self.reporter.arrive(now, arrived, number, largest, wanted, self.counts.datagrams);
-        true
     }
 
     /// Takes a source symbol. While the peer's work is put off ([`Receiver::defer`]), the symbol is delivered, but its
@@ -300,7 +244,6 @@ impl<P: InnerPacket> Receiver<P> {
 
     /// Takes a window announcement of the sender.
     pub(super) fn window(&mut self, now: Time, window: &Window) {
-        self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
         // The sender gives up a symbol when the announced deadline has passed since the symbol was
         // sent. A quarter of the deadline is added, because the last repair may still be in flight
@@ -314,13 +257,6 @@ impl<P: InnerPacket> Receiver<P> {
         self.list_work += SKIP_WORK * window.base.saturating_sub(self.end);
         self.decoder.pause(now < self.resume_at);
         self.advance(now, window.base);
-    }
-
-    /// Sets the maximum number of times that a report is repeated while no further datagram asks
-    /// for a report. `repeats` is at least
-    /// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
-    pub(super) fn set_repeats(&mut self, repeats: u32) {
-        self.reporter.most_repeats = repeats;
     }
 
     /// Delivers packets that have waited longer than 1.25 times the announced deadline, and drops pieces whose rest has not
@@ -341,45 +277,25 @@ impl<P: InnerPacket> Receiver<P> {
         self.resume_at = at;
     }
 
-    /// When [`Receiver::expire`] or a report is due next.
+    /// When [`Receiver::expire`] is due next.
     pub(super) fn next_due(&self, deadline: Duration) -> Option<Time> {
         let deadline = self.deadline.unwrap_or(deadline);
         let resume = self.decoder.is_unfinished().then_some(self.resume_at);
-        let due = [self.order.expires(deadline), self.joiner.expires(deadline), self.reporter.due, resume];
+        let due = [self.order.expires(deadline), self.joiner.expires(deadline), resume];
         due.into_iter().flatten().min()
     }
 
-    /// Makes the report if one is due.
-    pub(super) fn report(&mut self, now: Time) -> Option<Feedback> {
-        if self.reporter.due.is_none_or(|due| due > now) {
-            return None;
-        }
-        let largest = self.numbers.largest?;
-        self.counts.reports += 1;
-        self.counts.repeats += u64::from(self.reporter.count == 0);
-        let acked_from = self.reporter.acked_from(largest);
-        let next_undecoded = self.first_missing();
+    /// What a report says of the symbols.
+    pub(super) fn report(&self) -> SymbolReport {
         let (unseen, deficit) = self.unseen();
-        let report = Feedback {
-            largest,
-            largest_at_us: self.reporter.largest_at.as_nanos() / 1_000,
-            delay: now.since(self.reporter.largest_at),
-            received: self.counts.datagrams,
-            received_bytes: self.received_bytes,
-            batch: self.reporter.take_batch(now, largest),
-            acked: self.numbers.ranges_down(acked_from),
-            acked_from,
-            next_undecoded,
+        SymbolReport {
+            next_undecoded: self.first_missing(),
             end: self.end,
             unseen,
             deficit,
             undecoded: self.missing.len() as u32,
             redundant: self.redundant,
-            ce: self.counts.marked,
-        };
-        let (report, cut) = report.cut();
-        self.counts.cut_reports += u64::from(cut);
-        Some(report)
+        }
     }
 
     /// Removes and returns the next packet for the user, if there is `room`.
@@ -412,11 +328,6 @@ impl<P: InnerPacket> Receiver<P> {
         self.order.release_all();
     }
 
-    /// Bytes of all datagrams received so far.
-    pub(super) fn received_bytes(&self) -> u64 {
-        self.received_bytes
-    }
-
     /// The counts so far.
     pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
         let discarded = self.decoder.counters().discarded;
@@ -431,37 +342,6 @@ impl<P: InnerPacket> Receiver<P> {
     /// One past the highest symbol known to exist.
     pub(super) fn end(&self) -> u64 {
         self.end
-    }
-
-    /// Takes a probe of the peer, which may tell how many datagrams were too large for the peer's path.
-    pub(super) fn note_probe(&mut self, padding: u16) {
-        let before = self.too_large.total();
-        self.too_large.take(padding);
-        if self.too_large.total() != before {
-            let (lost, sent, runs) = self.losses();
-            self.peer_losses.update(lost, sent, runs);
-        }
-    }
-
-    /// Three counts over the datagram numbers up to the largest one received: numbers that have not
-    /// arrived so far, all numbers, and runs of skipped numbers. Datagrams that were too large for the peer's path do
-    /// not count, and the runs lose the same share.
-    pub(super) fn losses(&self) -> (u64, u64, u64) {
-        // The largest number has a next one: see [`ReceivedNumbers::largest`].
-        let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
-        let absent = sent.saturating_sub(self.counts.datagrams);
-        let too_large = self.too_large.total().min(absent);
-        if too_large == 0 {
-            return (absent, sent, self.numbers.gaps);
-        }
-        let (lost, gaps) = (absent - too_large, u128::from(self.numbers.gaps));
-        let runs = gaps * u128::from(lost) / u128::from(absent);
-        (lost, sent - too_large, runs as u64)
-    }
-
-    /// The recent losses of the peer's direction.
-    pub(super) fn recent_losses(&self) -> Losses {
-        self.peer_losses.get()
     }
 
     /// Three numbers: missing symbols, repairs held for missing symbols, and packets that wait for

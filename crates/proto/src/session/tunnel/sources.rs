@@ -8,7 +8,7 @@
 use super::class::Class;
 use super::ingress::{BUCKETS, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
-use crate::wire::{Feedback, Gap};
+use crate::wire::{Gap, SymbolReport};
 use ripstop_base::Time;
 use ripstop_codes::window::{Encoder, IdRanges};
 use std::collections::VecDeque;
@@ -210,21 +210,21 @@ impl<P: InnerPacket> Sources<P> {
     /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A *seen* symbol is not
     /// a hole: the receiver holds a repair for the symbol, and decodes the symbol when the holes
     /// are repaired.
-    pub(super) fn take(&mut self, feedback: &Feedback) -> Vec<u64> {
-        let decoded_to = feedback.next_undecoded.min(self.next());
+    pub(super) fn take(&mut self, report: &SymbolReport) -> Vec<u64> {
+        let decoded_to = report.next_undecoded.min(self.next());
         while self.first < decoded_to {
             self.drop_first();
         }
-        let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
+        let listed: u64 = report.unseen.iter().map(|range| range.end - range.start).sum();
         // The deficit is the number of degrees of freedom still missing. If the list of unseen
         // symbols was cut, the deficit is larger than the list. Then the `beyond` oldest lost
         // symbols after the end of the list count as holes too.
-        let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
-        let known_to = match feedback.unseen.last() {
+        let mut beyond = u64::from(report.deficit).saturating_sub(listed);
+        let known_to = match report.unseen.last() {
             Some(last) if beyond > 0 => last.end,
             _ => u64::MAX,
         };
-        let mut ranges = feedback.unseen.iter().peekable();
+        let mut ranges = report.unseen.iter().peekable();
         let (mut holes, mut seen) = (Vec::new(), Vec::new());
         self.compared += self.lost.len();
         for id in self.lost.iter() {
@@ -232,7 +232,7 @@ impl<P: InnerPacket> Sources<P> {
                 ranges.next();
             }
             // The receiver cannot list a symbol that it does not know to exist.
-            let unseen = id >= feedback.end || ranges.peek().is_some_and(|range| range.contains(&id));
+            let unseen = id >= report.end || ranges.peek().is_some_and(|range| range.contains(&id));
             if unseen {
                 holes.push(id);
             } else if id >= known_to && beyond > 0 {
@@ -383,9 +383,9 @@ mod tests {
         sources
     }
 
-    fn report(unseen: &[u64], deficit: u32, end: u64) -> Feedback {
+    fn report(unseen: &[u64], deficit: u32, end: u64) -> SymbolReport {
         let unseen = unseen.iter().map(|id| *id..*id + 1).collect();
-        Feedback { next_undecoded: 10, end, unseen, deficit, ..Feedback::default() }
+        SymbolReport { next_undecoded: 10, end, unseen, deficit, ..SymbolReport::default() }
     }
 
     #[test]
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(push(&mut sources, 2), Gap::rounded(1), "symbol 1 may be missing");
         sources.received(4);
         // The receiver holds a repair for symbol 1.
-        assert!(sources.take(&Feedback { next_undecoded: 1, end: 5, ..report(&[], 0, 5) }).is_empty());
+        assert!(sources.take(&SymbolReport { next_undecoded: 1, end: 5, ..report(&[], 0, 5) }).is_empty());
         assert_eq!(push(&mut sources, 2), Gap::NONE);
         assert!(sources.not_arrived.iter().all(|waiting| *waiting <= 1));
     }

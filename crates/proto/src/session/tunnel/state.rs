@@ -1,10 +1,8 @@
 //! What follows from the tunnel's state: the deadline, the view of the path, and whether something may be sent.
 
-use super::black_hole::Evidence;
+use super::Tunnel;
 use super::inner::InnerPacket;
 use super::repair::PathView;
-use super::silence::TailProbe;
-use super::{Tunnel, TunnelEvent};
 use crate::control::loss::Losses;
 use crate::control::rate::View;
 use crate::wire::{HEADER_LEN, TAG_LEN};
@@ -35,15 +33,6 @@ const STARTING_LOSS: f64 = 0.25;
 const STARTING_RUNS: f64 = 0.5;
 
 impl<P: InnerPacket> Tunnel<P> {
-    /// Reports what the fates of datagrams say of the path's MTU.
-    pub(super) fn take_evidence(&mut self, evidence: Evidence) {
-        self.events.extend(match evidence {
-            Evidence::None => None,
-            Evidence::Suspicion => Some(TunnelEvent::LargeLost),
-            Evidence::Proof => Some(TunnelEvent::LargeReceived),
-        });
-    }
-
     pub(super) fn deadline(&self) -> Duration {
         self.deadline.get()
     }
@@ -52,25 +41,25 @@ impl<P: InnerPacket> Tunnel<P> {
     /// announcement depend on the path's MTU, the round-trip time, the rate and the lost packets. So
     /// the tunnel calls this function after each report and each new MTU.
     pub(super) fn update_deadline(&mut self) {
-        let lost = self.sources.lost_count() as f64 * f64::from(self.config.path_mtu);
-        let repairs = lost / self.rate.pacing_rate(self.ingress.backlog().1).max(1.0);
-        let rtt = (self.sent_history.srtt(), self.sent_history.has_rtt() || self.config.initial_rtt.is_some());
-        self.deadline.update(self.now, &self.config, rtt, (self.rate.view().bandwidth, repairs));
+        let lost = self.sources.lost_count() as f64 * f64::from(self.path.mtu());
+        let repairs = lost / self.path.pacing_rate(self.ingress.backlog().1).max(1.0);
+        let rtt = (self.path.srtt(), self.path.has_rtt() || self.config.initial_rtt.is_some());
+        self.deadline.update(self.now, (&self.config, self.path.mtu()), rtt, (self.path.view().bandwidth, repairs));
         self.window_outdated = true;
     }
 
-    pub(super) fn path(&self, now: Time) -> PathView {
-        let ((losses, proactive, sparse), view) = (self.loss.get().all(now), self.rate.view());
-        let carried = (view.bandwidth * self.sent_history.srtt().as_secs_f64()).max(1.0);
+    pub(super) fn path_view(&self, now: Time) -> PathView {
+        let ((losses, proactive, sparse), view) = (self.path.losses().all(now), self.path.view());
+        let carried = self.path.carried();
         PathView {
             losses,
             proactive: Losses { share: proactive.min(view.codable), ..losses },
             sparse: Losses { share: sparse.share.min(view.codable), ..sparse },
-            srtt: self.sent_history.srtt(),
+            srtt: self.path.srtt(),
             deadline: self.deadline(),
-            room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
+            room: self.path.mtu().saturating_sub(self.path.header() + (HEADER_LEN + TAG_LEN) as u32),
             waiting: if self.protects_start(&view, losses) { 0.0 } else { self.ingress.backlog().1 as f64 / carried },
-            packets: carried / f64::from(self.config.path_mtu),
+            packets: carried / f64::from(self.path.mtu()),
             rate: view.bandwidth,
         }
     }
@@ -82,9 +71,9 @@ impl<P: InnerPacket> Tunnel<P> {
         view.starting && self.sources.next() < STARTING && view.min_rtt <= STARTING_RTT && few
     }
 
-    /// Whether the rate controller's window allows one more full datagram in flight.
-    pub(super) fn has_room(&self) -> bool {
-        self.sent_history.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
+    /// Whether symbols are outstanding: neither known to be decoded nor given up.
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.sources.len() > 0
     }
 
     /// Whether the coding window has room for one more source symbol.
@@ -96,6 +85,6 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn has_waiting(&self) -> bool {
         (!self.ingress.is_empty() || !self.pieces.is_empty()) && self.window_open()
             || self.repairs.may_be_due()
-            || self.silence.tail == TailProbe::Due
+            || self.path.is_tail_probe_due()
     }
 }

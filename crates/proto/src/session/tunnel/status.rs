@@ -9,10 +9,8 @@ use super::order::OrderCounts;
 use super::pieces::PieceCounts;
 use super::receive::ReceiveCounts;
 use super::repair::RepairCounts;
-use crate::control::loss::Losses;
-use crate::control::rate::View;
 use crate::control::redundancy::Explanation;
-use std::time::Duration;
+use crate::path::PathStatus;
 
 /// Counts of the sending half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,28 +33,10 @@ pub struct SendCounts {
     pub bulk: ClassCounts,
     /// Counts of interactive packets.
     pub interactive: ClassCounts,
-    /// Datagrams sent, of all kinds.
-    pub datagrams: u64,
-    /// Bytes of all datagrams sent, IP and UDP headers included.
-    pub bytes: u64,
-    /// Datagram numbers skipped. A report that acknowledges one of them is false.
-    pub skipped: u64,
-    /// Reports that acknowledged a datagram that was never sent.
-    pub false_reports: u64,
-    /// Batches of probes that the tunnel started in silences. Before each batch, the tunnel
-    /// declared everything in flight lost, because no report had come.
-    pub silences: u64,
-    /// Number of times that this end was suspended for 1 s or longer.
-    pub suspensions: u64,
-    /// Tail probes sent. A tail probe is a single datagram that asks for a report. A tail probe is
-    /// sent if no report about the last datagrams has come for a little more than a round trip.
-    pub tail_probes: u64,
     /// Symbols, not known to be received, that were given up because memory was short. See [`Tunnel::cut_window`].
     pub given_up_for_memory: u64,
     /// Symbols that the peer had not decoded, according to its last report.
     pub peer_undecoded: u64,
-    /// Datagrams that reached the peer marked Congestion Experienced, according to its last report.
-    pub peer_marked: u64,
     /// Repairs that span a range of symbols (mostly proactive repairs for bulk flows) and added no
     /// information at the peer, according to its last report.
     pub peer_redundant: u64,
@@ -117,36 +97,12 @@ pub struct ClassStatus {
 /// A tunnel's state at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// The rate controller's view of the path to the peer.
-    pub path: View,
-    /// Pacing rate, byte/s.
-    pub pacing_rate: f64,
-    /// Limit on the bytes in flight.
-    pub window: u64,
-    /// Bytes in flight.
-    pub in_flight: u64,
-    /// Smoothed round-trip time.
-    pub srtt: Duration,
-    /// Estimated share of datagrams to the peer that are lost, from all causes. At the beginning of a session it is a guess.
-    pub loss: f64,
-    /// The same from what was measured alone ([`LossEstimator::measured`](crate::control::loss::LossEstimator::measured)).
-    pub measured_loss: f64,
-    /// Datagrams to the peer that were lost because they were longer than the path carries. They do not count as losses.
-    pub too_large: u64,
-    /// Estimated mean length of a run of losses to the peer, packets.
-    pub mean_burst: f64,
+    /// The path to the peer.
+    pub path: PathStatus,
     /// Bulk packets to the peer.
     pub bulk: ClassStatus,
     /// Interactive packets to the peer.
     pub interactive: ClassStatus,
-    /// The losses from the peer, over its last 600 datagrams or so.
-    pub losses_from_peer: Losses,
-    /// Two counts of datagrams to the peer: datagrams whose fate is known, and lost datagrams.
-    pub settled: (u64, u64),
-    /// Datagrams declared lost, reports included. The number never falls.
-    pub lost: u64,
-    /// Datagrams declared lost that arrived after all.
-    pub spurious: u64,
     /// Number of packets, and number of bytes, in the ingress queue.
     pub backlog: (usize, usize),
     /// Number of outstanding symbols (see [`Tunnel::outstanding`]), and how many of these symbols
@@ -177,27 +133,20 @@ impl<P: InnerPacket> Tunnel<P> {
     /// The recent loss of the direction that loses more, a share from 0 to 1. It covers what this end sent and what the
     /// peer sent.
     pub fn highest_loss(&self) -> f64 {
-        self.loss.get().expected().max(self.receiver.recent_losses().share)
+        self.path.highest_loss()
     }
 }
 
 /// The status of `tunnel`.
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
-    let path = tunnel.path(tunnel.now);
-    let measured = (tunnel.loss.get().proactive(tunnel.now), tunnel.loss.get().proactive_interactive(tunnel.now).share);
+    let path = tunnel.path_view(tunnel.now);
+    let losses = tunnel.path.losses();
+    let measured = (losses.proactive(tunnel.now), losses.proactive_interactive(tunnel.now).share);
     let [bulk, interactive] = tunnel.repairs.explain(tunnel.now, &path, measured);
     let (counts, repairs) = (tunnel.counts, tunnel.repairs.counts());
     Status {
-        path: tunnel.rate.view(),
-        pacing_rate: tunnel.rate.pacing_rate(tunnel.ingress.backlog().1),
-        window: tunnel.rate.window(),
-        in_flight: tunnel.sent_history.in_flight(),
-        srtt: tunnel.sent_history.srtt(),
-        loss: tunnel.loss.get().expected(),
-        measured_loss: tunnel.loss.get().measured(),
-        too_large: tunnel.too_large.total(),
-        mean_burst: tunnel.loss.get().mean_burst(),
+        path: tunnel.path.status(tunnel.ingress.backlog().1),
         bulk: ClassStatus {
             counts: counts.bulk,
             explanation: bulk,
@@ -210,10 +159,6 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
             max_overhead: tunnel.config.max_overhead_interactive,
             over_budget: repairs.over_budget_interactive,
         },
-        losses_from_peer: tunnel.receiver.recent_losses(),
-        settled: tunnel.loss.get().totals(),
-        lost: tunnel.sent_history.losses().0,
-        spurious: tunnel.sent_history.losses().1,
         backlog: tunnel.ingress.backlog(),
         outstanding: (tunnel.sources.len(), tunnel.sources.lost_count()),
         given_up: tunnel.sources.given_up(),

@@ -4,12 +4,12 @@
 use super::class::Class;
 use super::ingress::Queued;
 use super::repair::{PlannedRepair, Purpose};
-use super::sent_history::Content;
-use super::silence::TailProbe;
-use super::{InnerPacket, RateMode, Tunnel, class};
+use super::sent::Sent;
+use super::{InnerPacket, Tunnel, class};
+use crate::path::{Content, ProbeSize};
 use crate::session::Transmit;
 use crate::wire::symbol::PREFIX;
-use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN};
+use crate::wire::{Datagram, Packet};
 use ripstop_base::Time;
 use ripstop_codes::window::Coding;
 
@@ -28,7 +28,7 @@ impl<P: InnerPacket> Tunnel<P> {
             Some((meta, traffic)) if meta.len <= most || promised || payload.must_be_carried() => {
                 self.counts.taken += 1;
                 let hint = self.config.classes.of(traffic);
-                let below = class::interactive_below(self.rate.view().bandwidth, hint, meta.order);
+                let below = class::interactive_below(self.path.view().bandwidth, hint, meta.order);
                 let class = self.ingress.push(now, payload, meta, below);
                 self.counts.hinted(hint, class);
             }
@@ -37,12 +37,40 @@ impl<P: InnerPacket> Tunnel<P> {
         }
     }
 
-    /// Sends a probe with `padding` zero bytes.
-    pub(super) fn send_probe(&mut self, now: Time, padding: u16) -> Transmit<Datagram<P>> {
-        let bytes = self.config.header + (HEADER_LEN + TAG_LEN) as u32 + u32::from(padding);
-        let is_larger = bytes > self.config.path_mtu;
-        let content = if is_larger { Content::LargerProbe } else { Content::Probe }(u32::from(padding));
-        self.send(now, content, Packet::Probe { padding })
+    /// Sends the tail probe: a repair of symbols that may be missing, or else an empty probe.
+    pub(super) fn send_tail_probe(&mut self, now: Time) -> Transmit<Datagram<P>> {
+        let pause = self.path.pause();
+        // If the path no longer carries large datagrams, a repair would not arrive.
+        let plan = if self.path.wants_small() { None } else { self.plan_probe(now) };
+        let repair = plan.and_then(|plan| self.send_repair(now, &plan));
+        let sent = repair.unwrap_or_else(|| self.send_empty_probe(now));
+        self.path.note_tail_probe(pause);
+        sent
+    }
+
+    /// Sends the next probe of a silence. `None`: the batch is complete.
+    pub(super) fn send_probe(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
+        let plan = match self.path.next_probe(now)? {
+            ProbeSize::Small => return Some(self.send_empty_probe(now)),
+            ProbeSize::Full => self.plan_probe(now),
+        };
+        if let Some(plan) = plan
+            && let Some(sent) = self.send_repair(now, &plan)
+        {
+            return Some(sent);
+        }
+        self.send_source(now).or_else(|| Some(self.send_empty_probe(now)))
+    }
+
+    /// The repair that a probe carries. A block code sends no repair of its own accord.
+    fn plan_probe(&mut self, now: Time) -> Option<PlannedRepair> {
+        let path = self.path_view(now);
+        if self.blocks.is_some() { None } else { self.repairs.plan_probe(&self.sources, &path) }
+    }
+
+    fn send_empty_probe(&mut self, now: Time) -> Transmit<Datagram<P>> {
+        let (content, packet) = self.path.probe(0);
+        self.send(now, content, packet)
     }
 
     /// Sends the next packet of the ingress queue as a source symbol. `None`: the queue is empty or
@@ -65,7 +93,7 @@ impl<P: InnerPacket> Tunnel<P> {
         class.bytes += payload.len() as u64;
         self.counts.sources += 1;
         self.counts.source_bytes += payload.len() as u64;
-        Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
+        Some(self.send(now, Content::Carried(Sent::Source(id)), Packet::Source { id, gap, payload }))
     }
 
     /// The next packet of the ingress queue, or the next piece of a packet that is longer than the tunnel's MTU. The path's MTU
@@ -93,8 +121,8 @@ impl<P: InnerPacket> Tunnel<P> {
         // it was made, so this does not happen.
         let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
         let content = match plan.purpose {
-            Purpose::Exact(group) => Content::Exact(group),
-            Purpose::Interactive | Purpose::Bulk => Content::Proactive(self.repairs.next_proactive()),
+            Purpose::Exact(group) => Sent::Exact(group),
+            Purpose::Interactive | Purpose::Bulk => Sent::Proactive(self.repairs.next_proactive()),
         };
         self.repairs.sent(now, plan, &mut self.sources);
         self.counts.repair_bytes += payload.len() as u64;
@@ -108,32 +136,54 @@ impl<P: InnerPacket> Tunnel<P> {
             class.repair_bytes += payload.len() as u64;
         }
         let members = plan.members.clone();
-        Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
+        let packet = Packet::Repair { members, coding: Coding::Seed(self.seed), payload };
+        Some(self.send(now, Content::Carried(content), packet))
     }
 
-    /// Makes the datagram that carries `packet`, records the datagram in the sent-packet history,
-    /// and tells the pacer about it. Reports and the end of the session ([`Content::Feedback`]) are
-    /// not paced.
-    pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
+    /// Makes the datagram that carries `packet`.
+    pub(super) fn send(&mut self, now: Time, content: Content<Sent>, packet: Packet<P>) -> Transmit<Datagram<P>> {
         debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format would change this packet");
-        let bytes = self.config.header + packet.wire_len() as u32;
-        if self.skips.skip(self.sent_history.next()) {
-            self.sent_history.skip(now);
-            self.counts.skipped += 1;
+        let bytes = self.path.header() + packet.wire_len() as u32;
+        let number = self.path.send(now, content, bytes, self.ingress.backlog().1, self.ingress.is_empty());
+        Transmit { packet: Datagram { number, packet }, bytes, ect: self.path.is_ecn_capable() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::path::PathEvent;
+    use crate::session::Session;
+    use crate::session::tunnel::{Tunnel, TunnelConfig, TunnelEvent};
+    use ripstop_base::Time;
+    use ripstop_codes::Symbol;
+
+    /// The path is dead, and the user goes on to probe its MTU. The tunnel still sends batches of its own probes. The user
+    /// learns only that the probe before the silence was lost.
+    #[test]
+    fn a_dead_path_gets_small_probes_and_decides_one_probe_of_its_mtu() {
+        let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, TunnelConfig::default(), 1);
+        let mut packet = vec![0; 61];
+        (packet[1], packet[4], packet[10]) = (0x45, 60, 17);
+        tunnel.handle_inner(Time::ZERO, Symbol::from_slice(&packet));
+        tunnel.request_probe(1000);
+        let (mut silences, mut decided) = (Vec::new(), Vec::new());
+        for ms in (0..10_000).step_by(10) {
+            let now = Time::from_millis(ms);
+            tunnel.handle_timeout(now);
+            if ms > 1000 && ms % 100 == 0 {
+                tunnel.request_probe(1000);
+            }
+            while tunnel.poll_transmit(now).is_some() {}
+            while let Some(event) = tunnel.poll_event() {
+                decided.extend(
+                    matches!(event, TunnelEvent::Path(PathEvent::Probe { padding: 1000, received: false }))
+                        .then_some(ms),
+                );
+            }
+            silences.push(tunnel.status().path.sent.silences);
         }
-        let number = self.sent_history.next();
-        if content != Content::Feedback {
-            self.silence.tail = TailProbe::Possible;
-        }
-        self.sent_history.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
-        if content != Content::Feedback {
-            let pace = self.rate.pacing_rate(self.ingress.backlog().1);
-            self.pacer.sent(now, bytes, pace, self.sent_history.srtt());
-        }
-        self.counts.datagrams += 1;
-        self.counts.bytes += u64::from(bytes);
-        // A fixed rate does not slow down for marks, so its datagrams are not ECN-capable.
-        let ect = self.config.ecn && !matches!(self.config.rate, RateMode::Fixed(_));
-        Transmit { packet: Datagram { number, packet }, bytes, ect }
+        assert!(matches!(decided[..], [0..1000]), "{decided:?}");
+        let (early, late) = (silences[200], silences[999]);
+        assert!(early > 1 && late > early + 10, "{early} batches after 2 s, {late} after 10 s");
     }
 }

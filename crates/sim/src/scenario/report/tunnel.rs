@@ -129,13 +129,13 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
     };
     let per_useful = runs.iter().zip(useful).filter(|(_, useful)| useful[side] > 0).map(|(ends, useful)| {
         let (start, end) = &ends[side];
-        (end.sent.bytes - start.sent.bytes) as f64 / useful[side] as f64
+        (end.path.sent.bytes - start.path.sent.bytes) as f64 / useful[side] as f64
     });
     DirectionReport {
         from,
         to,
         sent_per_useful: per_useful.collect::<Sample>().statistic(),
-        datagrams: sent(&|s| s.sent.datagrams),
+        datagrams: sent(&|s| s.path.sent.datagrams),
         taken_packets: sent(&|s| s.sent.taken),
         delivered_packets: arrived(&|s| s.order.delivered),
         sources: sent(&|s| s.sent.sources),
@@ -151,22 +151,22 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         given_up_sender: sent(&|s| s.given_up),
         skipped: arrived(&|s| s.order.skipped),
         late: arrived(&|s| s.order.late),
-        rate_bps: last(&|s| s.path.bandwidth * 8.0),
-        rtt_s: last(&|s| s.srtt.as_secs_f64()),
-        loss: last(&|s| s.loss),
-        burst_packets: last(&|s| s.mean_burst),
-        spurious: sent(&|s| s.spurious),
-        silences: sent(&|s| s.sent.silences),
-        tail_probes: sent(&|s| s.sent.tail_probes),
+        rate_bps: last(&|s| s.path.view.bandwidth * 8.0),
+        rtt_s: last(&|s| s.path.srtt.as_secs_f64()),
+        loss: last(&|s| s.path.loss),
+        burst_packets: last(&|s| s.path.mean_burst),
+        spurious: sent(&|s| s.path.spurious),
+        silences: sent(&|s| s.path.sent.silences),
+        tail_probes: sent(&|s| s.path.sent.tail_probes),
         repairs_over_budget: sent(&|s| s.repairs.over_budget),
         repairs_suspended: sent(&|s| s.repairs.suspended),
         repairs_ranges: sent(&|s| s.repairs.ranges),
         repairs_listed: sent(&|s| s.repairs.listed),
         repairs_spread: sent(&|s| s.repairs.spread),
-        competitions: sent(&|s| s.path.competitions),
-        overloads: sent(&|s| s.path.overloads),
-        forgiven: sent(&|s| s.path.forgiven),
-        delays_accepted: sent(&|s| s.path.delays_accepted),
-        clock_jumps: sent(&|s| s.path.clock_jumps),
+        competitions: sent(&|s| s.path.view.competitions),
+        overloads: sent(&|s| s.path.view.overloads),
+        forgiven: sent(&|s| s.path.view.forgiven),
+        delays_accepted: sent(&|s| s.path.view.delays_accepted),
+        clock_jumps: sent(&|s| s.path.view.clock_jumps),
     }
 }

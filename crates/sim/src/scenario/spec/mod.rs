@@ -20,9 +20,10 @@ use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
 use ripstop_base::{Bytes, Rate, Span, Time, word};
 use ripstop_link::LinkConfig;
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::control::rate::Tuning;
 use ripstop_proto::control::redundancy::Redundancy;
-use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
+use ripstop_proto::session::tunnel::TunnelConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -440,7 +441,8 @@ pub struct ExpectSpec {
 mod defaults {
     use crate::tcp::SenderConfig;
     use ripstop_base::{Bytes, Span};
-    use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
+    use ripstop_proto::control::rate::RateMode;
+    use ripstop_proto::session::tunnel::TunnelConfig;
     use std::time::Duration;
 
     pub(super) fn tunnel() -> String {

@@ -11,7 +11,9 @@ use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::endpoint::PeerConfig;
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
-use ripstop_proto::wire::{Feedback, Gap, HEADER_LEN, Kind, Packet, TAG_LEN, Window, emit_body};
+use ripstop_proto::wire::{
+    Feedback, Gap, HEADER_LEN, Kind, Packet, PathReport, SymbolReport, TAG_LEN, Window, emit_body,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -247,14 +249,16 @@ impl Attacker {
                 let largest = self.random.below(1 << bits);
                 let from = largest.saturating_sub(self.random.below(2000));
                 Packet::Feedback(Box::new(Feedback {
-                    largest,
-                    largest_at_us: self.random.below(1 << 40),
-                    received: largest,
-                    acked: std::iter::once(from..largest + 1).collect(),
-                    acked_from: from,
-                    end: self.random.below(1 << 20),
-                    ce: self.random.below(1 << 20),
-                    ..Feedback::default()
+                    path: Some(PathReport {
+                        largest,
+                        largest_at_us: self.random.below(1 << 40),
+                        received: largest,
+                        acked: std::iter::once(from..largest + 1).collect(),
+                        acked_from: from,
+                        ce: self.random.below(1 << 20),
+                        ..PathReport::default()
+                    }),
+                    symbols: Some(SymbolReport { end: self.random.below(1 << 20), ..SymbolReport::default() }),
                 }))
             }
             Way::Challenges => Packet::Challenge { token: self.random.below(u64::MAX) },

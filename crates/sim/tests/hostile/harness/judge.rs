@@ -9,9 +9,9 @@ use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
 use super::watch::Watch;
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
+use ripstop_proto::path::silence_limit;
 use ripstop_proto::secure::{PeerId, Rejected, SecureConfig};
 use ripstop_proto::session::tunnel::Status;
-use ripstop_proto::session::tunnel::silence_limit;
 use std::time::Duration;
 
 /// The virtual time between two checks of a session's memory and progress. Half the value checks twice as often and

@@ -78,7 +78,7 @@ proptest! {
                     let end = end.max(next_undecoded);
                     let is_listed = unseen >= next_undecoded && unseen < end;
                     let unseen = is_listed.then_some(unseen..unseen + 1).into_iter().collect();
-                    acks.report(now, &Feedback { next_undecoded, end, unseen, deficit, ..Feedback::default() });
+                    acks.report(now, &SymbolReport { next_undecoded, end, unseen, deficit, ..SymbolReport::default() });
                 }
                 Event::GivenUp(base) => acks.given_up(base),
                 Event::Pass(ms) => {

@@ -4,7 +4,7 @@
 use super::{SCALE, Seg, byte_at, read};
 use crate::inner::early_acks::EarlyAcks;
 use crate::inner::early_acks::flow::GIVE_UP;
-use crate::wire::Feedback;
+use crate::wire::SymbolReport;
 use etherparse::TcpOptionElement;
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
@@ -192,13 +192,13 @@ impl World {
         // The peer delivers, and reports.
         for (id, symbol) in std::mem::take(&mut self.flying) {
             if self.random.chance(self.trouble.given_up) {
-                self.acks.report(self.now, &Feedback { next_undecoded: id, end: id, ..Feedback::default() });
+                self.acks.report(self.now, &SymbolReport { next_undecoded: id, end: id, ..SymbolReport::default() });
                 self.acks.given_up(id + 1);
                 continue;
             }
             self.remote_take(&symbol);
         }
-        let report = Feedback { next_undecoded: self.next_id, end: self.next_id, ..Feedback::default() };
+        let report = SymbolReport { next_undecoded: self.next_id, end: self.next_id, ..SymbolReport::default() };
         self.acks.report(self.now, &report);
         self.acks.handle_timeout(self.now, Some(Duration::from_millis(20)));
         while let Some(symbol) = self.acks.poll_local() {

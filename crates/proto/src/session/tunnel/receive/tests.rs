@@ -89,18 +89,6 @@ fn the_highest_symbol_numbers_are_harmless() {
     );
 }
 
-/// The datagram numbers of a report and of the losses are those that arrived.
-#[test]
-fn the_highest_datagram_numbers_are_counted() {
-    let mut receiver = receiver();
-    for number in [u64::MAX, u64::MAX - 1] {
-        let is_taken = receiver.arrive(Time::ZERO, number, 100, Reception::default(), true);
-        assert_eq!(is_taken, number < u64::MAX);
-    }
-    assert_eq!(receiver.losses(), (u64::MAX - 1, u64::MAX, 1));
-    assert_eq!(receiver.report(Time::from_millis(90_000)).unwrap().acked, vec![u64::MAX - 1..u64::MAX; 1]);
-}
-
 /// The work of the decoder alone.
 fn eliminated(receiver: &Receiver<Length>) -> u64 {
     receiver.decoder.counters().work_bytes
@@ -174,14 +162,12 @@ fn a_refused_repair_shows_which_symbols_are_missing() {
     let mut receiver = receiver();
     receiver.window(Time::ZERO, &window(0));
     for id in 0..2 {
-        receiver.arrive(Time::ZERO, id, 60, Reception::default(), true);
         receiver.source(Time::ZERO, id, Gap::NONE, Length(60));
     }
     // The repair has more unknown members than the decoder takes.
-    receiver.arrive(Time::ZERO, 300, 60, Reception::default(), true);
     receiver.repair(Time::ZERO, &Members::range(0..300), &Coding::Seed(1), Length(60));
     assert_eq!(receiver.counts.wide, 1);
-    let report = receiver.report(Time::from_millis(1000)).unwrap();
+    let report = receiver.report();
     assert_eq!((report.end, report.next_undecoded, report.undecoded, report.deficit), (300, 2, 298, 298));
     assert_eq!(report.unseen, vec![2..300], "a symbol that is not listed counts as seen");
 }
@@ -223,9 +209,7 @@ fn sources_of_a_peer_in_debt_are_delivered_and_eliminated_later() {
     assert_eq!((eliminated(&receiver), receiver.counts.sources, receiver.backlog().0), (before, 200, 200));
     assert_eq!(std::iter::from_fn(|| receiver.poll(Time::ZERO, &mut DeliveryRoom::unlimited())).count(), 200);
     // The report does not ask for what has arrived.
-    receiver.arrive(at(2), 1, 100, Reception::default(), true);
-    let due = receiver.next_due(Duration::from_secs(9)).unwrap();
-    let report = receiver.report(due).unwrap();
+    let report = receiver.report();
     assert_eq!((report.unseen.len(), report.deficit, report.undecoded), (0, 0, 200));
     // The window moves later, too. A source in the passed part is too old.
     receiver.window(at(3), &window(100));

@@ -13,7 +13,7 @@ const MEMORY: f64 = 600.0;
 
 /// The recent losses of the peer's direction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PeerLosses {
+pub(crate) struct PeerLosses {
     /// Datagrams lost, datagrams sent, and runs of losses, since the session began.
     totals: (u64, u64, u64),
     /// The same for the recent datagrams.
@@ -27,7 +27,7 @@ impl PeerLosses {
     ///
     /// A datagram that arrives late lowers the first total, so reordering counts as a loss for a short time only. All totals
     /// fall when the peer tells that datagrams were too large for its path.
-    pub(super) fn update(&mut self, lost: u64, sent: u64, runs: u64) {
+    pub(crate) fn update(&mut self, lost: u64, sent: u64, runs: u64) {
         let since = |now: u64, then: u64| now as f64 - then as f64;
         self.sent = (self.sent + since(sent, self.totals.1)).max(0.0);
         self.lost = (self.lost + since(lost, self.totals.0)).max(0.0);
@@ -42,7 +42,7 @@ impl PeerLosses {
     }
 
     /// The share of the peer's datagrams lost, and the mean length of a run of losses, at least 1.
-    pub(super) fn get(&self) -> Losses {
+    pub(crate) fn get(&self) -> Losses {
         Losses { share: self.lost / self.sent.max(1.0), burst: (self.lost / self.runs.max(1.0)).max(1.0) }
     }
 }

@@ -4,7 +4,7 @@
 //! *optimistic acknowledgement*; RFC 9000, section 21.4). This end leaves out a datagram number now
 //! and then, at random. An honest receiver never acknowledges such a number.
 
-use crate::wire::Feedback;
+use crate::wire::PathReport;
 use blake2::{Blake2s256, Digest};
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 32;
 
 /// The numbers that were skipped, and the next one.
 #[derive(Debug)]
-pub(super) struct Skips {
+pub(crate) struct Skips {
     /// The secret from which the distances are computed. The peer learns past distances, so they must
     /// not reveal later ones.
     secret: u64,
@@ -36,14 +36,14 @@ pub(super) struct Skips {
 }
 
 impl Skips {
-    pub(super) fn new(secret: u64) -> Skips {
+    pub(crate) fn new(secret: u64) -> Skips {
         let mut skips = Skips { secret, drawn: 0, next: 0, past: VecDeque::new() };
         skips.next = skips.distance();
         skips
     }
 
     /// Whether `number`, the next datagram's, must be skipped. If so, notes it as skipped.
-    pub(super) fn skip(&mut self, number: u64) -> bool {
+    pub(crate) fn skip(&mut self, number: u64) -> bool {
         if number < self.next {
             return false;
         }
@@ -56,12 +56,12 @@ impl Skips {
     }
 
     /// Whether the report acknowledges a skipped number.
-    pub(super) fn are_acknowledged(&self, feedback: &Feedback) -> bool {
-        let from = self.past.partition_point(|number| *number < feedback.acked_from);
+    pub(crate) fn are_acknowledged(&self, report: &PathReport) -> bool {
+        let from = self.past.partition_point(|number| *number < report.acked_from);
         self.past.range(from..).any(|number| {
             // The ranges go from high to low.
-            let at = feedback.acked.partition_point(|range| range.start > *number);
-            feedback.acked.get(at).is_some_and(|range| range.contains(number))
+            let at = report.acked.partition_point(|range| range.start > *number);
+            report.acked.get(at).is_some_and(|range| range.contains(number))
         })
     }
 
@@ -92,11 +92,11 @@ mod tests {
         different.sort_unstable();
         different.dedup();
         assert!(different.len() > distances.len() * 9 / 10);
-        let report = |acked: Vec<std::ops::Range<u64>>| Feedback {
+        let report = |acked: Vec<std::ops::Range<u64>>| PathReport {
             largest: 999_999,
             acked_from: acked.last().map_or(1_000_000, |range| range.start),
             acked,
-            ..Feedback::default()
+            ..PathReport::default()
         };
         let [.., before, last] = skipped[..] else { panic!("skipped") };
         let honest = vec![last + 1..1_000_000, before + 1..last, before - 400..before];

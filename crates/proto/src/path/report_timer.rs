@@ -49,7 +49,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How soon a datagram is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     /// The datagram does not ask for a report.
     Never,
     /// The datagram asks for a report: within the interval.
@@ -61,23 +61,23 @@ pub(super) enum Wanted {
 
 /// The time of the next report, and the arrivals since the last report.
 #[derive(Debug)]
-pub(super) struct ReportTimer {
+pub(crate) struct ReportTimer {
     /// Time from the arrival of a datagram until the receiver reports it.
-    pub(super) interval: Duration,
+    pub(crate) interval: Duration,
     /// When the next report is due.
-    pub(super) due: Option<Time>,
+    pub(crate) due: Option<Time>,
     /// When the last report left.
     reported: Time,
     /// Number of times that the last report may still be repeated.
     repeats: u32,
     /// Number of times that a report is repeated while no further datagram asks for a report.
-    pub(super) most_repeats: u32,
+    pub(crate) most_repeats: u32,
     /// Whether a datagram that asks for a report has arrived since the last report.
     fresh: bool,
     /// When the largest datagram number arrived.
-    pub(super) largest_at: Time,
+    pub(crate) largest_at: Time,
     /// Arrivals since the last report.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     /// The lowest datagram number that arrived since the last report, and when it arrived.
     lowest: (u64, Time),
     /// When the first datagram since the last report arrived.
@@ -89,7 +89,7 @@ pub(super) struct ReportTimer {
 }
 
 impl ReportTimer {
-    pub(super) fn new() -> ReportTimer {
+    pub(crate) fn new() -> ReportTimer {
         ReportTimer {
             interval: DEFAULT_INTERVAL,
             due: None,
@@ -109,7 +109,7 @@ impl ReportTimer {
     /// Records that datagram `number` has arrived at `arrived`, and was taken at `now`.
     ///
     /// `largest`: no larger number has arrived. `total`: number of datagrams received in the session so far.
-    pub(super) fn arrive(&mut self, now: Time, arrived: Time, number: u64, largest: bool, wanted: Wanted, total: u64) {
+    pub(crate) fn arrive(&mut self, now: Time, arrived: Time, number: u64, largest: bool, wanted: Wanted, total: u64) {
         if largest {
             self.largest_at = arrived;
         }
@@ -139,7 +139,7 @@ impl ReportTimer {
 
     /// Describes the arrivals since the last report, and plans the next report. Call this function
     /// when a report leaves at `now`. `largest` is the largest datagram number received.
-    pub(super) fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
+    pub(crate) fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
         self.reported = now;
         self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
         // The pause is shorter for more repetitions, so that all repetitions together always take
@@ -173,7 +173,7 @@ impl ReportTimer {
     /// oldest report of `marks`, or 0 while `marks` is not full. But the report covers at least the
     /// latest [`LEAST_REPORTED`] numbers, and at most the latest [`REMEMBERED_NUMBERS`] / 2
     /// numbers.
-    pub(super) fn acked_from(&self, largest: u64) -> u64 {
+    pub(crate) fn acked_from(&self, largest: u64) -> u64 {
         let mark = if self.marks.len() < self.remembered() { 0 } else { self.marks[0] };
         let least = (largest + 1).saturating_sub(LEAST_REPORTED);
         mark.min(least).max((largest + 1).saturating_sub(REMEMBERED_NUMBERS / 2))

@@ -9,23 +9,23 @@ use std::ops::Range;
 /// the value covers 0.2 s. A report covers at most half of the remembered numbers, so half the
 /// value would shorten reports on fast paths. Double the value only takes more memory: the present
 /// value takes 2 kB.
-pub(super) const REMEMBERED_NUMBERS: u64 = 1 << 14;
+pub(crate) const REMEMBERED_NUMBERS: u64 = 1 << 14;
 
 /// Which of the latest [`REMEMBERED_NUMBERS`] datagram numbers have arrived.
 #[derive(Debug)]
-pub(super) struct ReceivedNumbers {
+pub(crate) struct ReceivedNumbers {
     /// The largest number that has arrived. It is below 2^64 - 1 ([`ReceivedNumbers::insert`]), so a next number exists.
     /// `secure/peer.rs` refuses numbers above 2^62 before.
-    pub(super) largest: Option<u64>,
+    pub(crate) largest: Option<u64>,
     /// Number of times that `largest` grew by more than 1, plus 1 if the first number was not 0.
     /// Some of the skipped numbers may have arrived later.
-    pub(super) gaps: u64,
+    pub(crate) gaps: u64,
     /// One bit for each number, at position `number % REMEMBERED_NUMBERS`. 1: the number arrived.
     bits: Vec<u64>,
 }
 
 impl ReceivedNumbers {
-    pub(super) fn new() -> ReceivedNumbers {
+    pub(crate) fn new() -> ReceivedNumbers {
         ReceivedNumbers { largest: None, gaps: 0, bits: vec![0; REMEMBERED_NUMBERS as usize / 64] }
     }
 
@@ -37,7 +37,7 @@ impl ReceivedNumbers {
     /// Records that `number` arrived. Returns false if `number` has arrived before, or is older
     /// than all remembered numbers. The number 2^64 - 1 is refused too: no end sends it, and it has
     /// no next number.
-    pub(super) fn insert(&mut self, number: u64) -> bool {
+    pub(crate) fn insert(&mut self, number: u64) -> bool {
         if number == u64::MAX {
             return false;
         }
@@ -86,7 +86,7 @@ impl ReceivedNumbers {
     }
 
     /// The numbers that arrived, from the largest down to `from`, as ranges from high to low.
-    pub(super) fn ranges_down(&self, from: u64) -> Vec<Range<u64>> {
+    pub(crate) fn ranges_down(&self, from: u64) -> Vec<Range<u64>> {
         let Some(largest) = self.largest else { return Vec::new() };
         let from = from.max((largest + 1).saturating_sub(REMEMBERED_NUMBERS));
         let mut ranges: Vec<Range<u64>> = Vec::new();

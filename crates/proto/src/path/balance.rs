@@ -19,7 +19,7 @@ const BULK_BYTES: u64 = 6_000;
 
 /// The traffic of the two directions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Balance {
+pub(crate) struct Balance {
     /// When the present comparison began.
     since: Time,
     /// Bytes sent and received until then.
@@ -30,17 +30,17 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    pub(super) fn new(now: Time) -> Balance {
+    pub(crate) fn new(now: Time) -> Balance {
         Balance { since: now, totals: (0, 0), peer_carries: None }
     }
 
     /// The rate that the peer's direction carries while this direction carries little, byte/s.
-    pub(super) fn peer_carries(&self) -> Option<f64> {
+    pub(crate) fn peer_carries(&self) -> Option<f64> {
         self.peer_carries
     }
 
     /// Takes the bytes `sent` and `received` so far. Compares the directions if at least `period` has passed.
-    pub(super) fn update(&mut self, now: Time, sent: u64, received: u64, period: Duration) {
+    pub(crate) fn update(&mut self, now: Time, sent: u64, received: u64, period: Duration) {
         let passed = now.since(self.since);
         if passed < period.max(LEAST) {
             return;

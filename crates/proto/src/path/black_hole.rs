@@ -28,7 +28,7 @@ const WEIGHT: f64 = 1.0 / 64.0;
 
 /// The lost datagrams that are longer than all that arrived after them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BlackHole {
+pub(crate) struct BlackHole {
     /// The lengths of the longest [`LOST`] of them, bytes.
     lost: Vec<u32>,
     /// Shorter datagrams that arrived meanwhile.
@@ -50,7 +50,7 @@ pub struct Arrivals {
 
 /// What the fate of a datagram says of the path's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Evidence {
+pub(crate) enum Evidence {
     /// Nothing new.
     None,
     /// The path may no longer carry large datagrams.
@@ -61,14 +61,14 @@ pub(super) enum Evidence {
 
 impl Evidence {
     /// This evidence and the `next`: the newer counts.
-    pub(super) fn and(self, next: Evidence) -> Evidence {
+    pub(crate) fn and(self, next: Evidence) -> Evidence {
         if next == Evidence::None { self } else { next }
     }
 }
 
 impl BlackHole {
     /// Takes the fate of a datagram of `bytes` bytes. `mtu` is the path's MTU, bytes.
-    pub(super) fn settle(&mut self, bytes: u32, lost: bool, mtu: u32) -> Evidence {
+    pub(crate) fn settle(&mut self, bytes: u32, lost: bool, mtu: u32) -> Evidence {
         if lost {
             // A datagram above the MTU is a probe of a larger size.
             if (SMALL + 1..=mtu).contains(&bytes) {
@@ -111,19 +111,19 @@ impl BlackHole {
     }
 
     /// Whether the last large datagrams were lost. Probes of a silence should then be small.
-    pub(super) fn wants_small(&self) -> bool {
+    pub(crate) fn wants_small(&self) -> bool {
         self.lost.len() >= LOST / 4
     }
 
     /// What the traffic says of the path's MTU since the last call.
-    pub(super) fn take_arrivals(&mut self) -> Arrivals {
+    pub(crate) fn take_arrivals(&mut self) -> Arrivals {
         let arrivals = self.arrivals;
         self.arrivals.longest = 0;
         arrivals
     }
 
     /// Begins anew, because the path's MTU has changed. The losses stay as they are.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let arrivals = Arrivals { longest: 0, ..self.arrivals };
         *self = BlackHole { arrivals, ..BlackHole::default() };
     }

@@ -3,7 +3,7 @@
 //! Each end announces how often it wants reports. An honest peer reports once in this interval, and repeats a report while
 //! no datagram follows. A report that comes faster would cause work for nothing, so it is not even parsed.
 
-use super::announcement::SHORTEST_INTERVAL;
+use super::report_interval::SHORTEST_INTERVAL;
 use crate::tokens::TokenBucket;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -24,16 +24,16 @@ const SAVED: Duration = Duration::from_secs(1);
 
 /// Counts the peer's reports against the interval that this end has announced.
 #[derive(Debug)]
-pub(super) struct ReportLimit(TokenBucket);
+pub(crate) struct ReportLimit(TokenBucket);
 
 impl ReportLimit {
-    pub(super) fn new(now: Time) -> ReportLimit {
+    pub(crate) fn new(now: Time) -> ReportLimit {
         let rate = ReportLimit::rate(LONGEST);
         ReportLimit(TokenBucket::full(rate, rate * SAVED.as_secs_f64(), now))
     }
 
     /// Whether a report that arrives at `now` is taken. `every` is the announced interval.
-    pub(super) fn admits(&mut self, now: Time, every: Duration) -> bool {
+    pub(crate) fn admits(&mut self, now: Time, every: Duration) -> bool {
         let rate = ReportLimit::rate(every);
         self.0.set_rate(now, rate, rate * SAVED.as_secs_f64());
         self.0.take(now, 1.0)

@@ -4,7 +4,7 @@
 //! It counts until this is decided. A datagram of its length that arrives says that the loss was random. If the search for the
 //! path's MTU finds a smaller size, all such losses are forgotten. A loss that is noticed afterwards does not count if the
 //! datagram is longer than the smaller size. Probes of sizes above the MTU in use never count
-//! ([`Content::LargerProbe`](super::sent_history::Content)).
+//! ([`Content::LargerProbe`](super::Content)).
 
 use crate::control::loss::LossEstimator;
 use ripstop_base::Time;
@@ -16,7 +16,7 @@ const MOST_UNDECIDED: usize = 1024;
 
 /// The losses of the path to the peer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PathLosses {
+pub(crate) struct PathLosses {
     /// All losses count.
     estimate: LossEstimator,
     /// The losses of `undecided` do not count.
@@ -27,13 +27,13 @@ pub(super) struct PathLosses {
 
 impl PathLosses {
     /// The estimate of the path's losses.
-    pub(super) fn get(&self) -> &LossEstimator {
+    pub(crate) fn get(&self) -> &LossEstimator {
         &self.estimate
     }
 
     /// Takes the fate of the next datagram in number order. The datagram has `bytes` bytes, and the path's MTU is `mtu`.
     /// Returns true if the datagram was lost because the MTU has become smaller since it left. Such a loss does not count.
-    pub(super) fn settle(&mut self, now: Time, lost: bool, bytes: u32, mtu: u32) -> bool {
+    pub(crate) fn settle(&mut self, now: Time, lost: bool, bytes: u32, mtu: u32) -> bool {
         if lost && bytes > mtu {
             return true;
         }
@@ -52,13 +52,13 @@ impl PathLosses {
     }
 
     /// Takes what the peer's datagrams say of the other direction: see [`LossEstimator::presume`].
-    pub(super) fn presume(&mut self, lost: u64, sent: u64, bursts: u64) {
+    pub(crate) fn presume(&mut self, lost: u64, sent: u64, bursts: u64) {
         self.estimate.presume(lost, sent, bursts);
         self.decided.presume(lost, sent, bursts);
     }
 
     /// Forgets the losses of datagrams longer than `mtu` bytes, because the path carries no more. Returns their number.
-    pub(super) fn shrink_to(&mut self, now: Time, mtu: u32) -> u64 {
+    pub(crate) fn shrink_to(&mut self, now: Time, mtu: u32) -> u64 {
         let undecided = std::mem::take(&mut self.undecided);
         let random = undecided.iter().filter(|length| **length <= mtu).count();
         (0..random).for_each(|_| self.decided.settle(now, true));

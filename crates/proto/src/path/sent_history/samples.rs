@@ -2,7 +2,8 @@
 
 use super::{Base, SentHistory};
 use crate::control::rate::{OneWayDelay, RateSample, Report};
-use crate::wire::Feedback;
+use crate::path::content::Carried;
+use crate::wire::PathReport;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ const CLOCK_TOLERANCE: Duration = Duration::from_millis(1);
 /// jumps by a fiftieth of the interval.
 const CLOCK_DRIFT: f64 = 0.01;
 
-impl SentHistory {
+impl<C: Carried> SentHistory<C> {
     /// Records that this end was suspended until `now`. The time between is no part of a round trip.
-    pub(in crate::session::tunnel) fn resume(&mut self, now: Time) {
+    pub(crate) fn resume(&mut self, now: Time) {
         self.resumed = now;
     }
 
     /// Takes the round-trip time and the rate sample from a report with a new highest number, which arrived at
     /// `arrived`.
-    pub(super) fn take_largest(&mut self, arrived: Time, feedback: &Feedback, report: &mut Report) {
+    pub(crate) fn take_largest(&mut self, arrived: Time, feedback: &PathReport, report: &mut Report) {
         if self.largest.is_some_and(|l| feedback.largest <= l.number) {
             return;
         }
@@ -106,7 +107,7 @@ impl SentHistory {
     ///
     /// The clocks of the two ends differ by an unknown constant, so only the difference of two such delays has a
     /// meaning.
-    pub(super) fn one_way_delay(&self, now: Time, feedback: &Feedback) -> Option<OneWayDelay> {
+    pub(crate) fn one_way_delay(&self, now: Time, feedback: &PathReport) -> Option<OneWayDelay> {
         let batch = feedback.batch;
         let (mut count, mut sent) = (0u64, 0i128);
         let largest = self.records.get(feedback.largest.checked_sub(self.first)? as usize)?;
@@ -149,7 +150,7 @@ mod tests {
     /// The peer's clock jumps by 3 minutes between two datagrams that were sent one second apart.
     #[test]
     fn a_jump_of_a_clock_gives_no_rate_sample() {
-        let history = SentHistory::new(Duration::from_millis(100));
+        let history = SentHistory::<()>::new(Duration::from_millis(100));
         let base =
             Base { number: 1, passed: 1_000, sent: Time::from_millis(50), arrived_us: 7_000_000, received_bytes: 900 };
         let newest = |arrived_us| Base {

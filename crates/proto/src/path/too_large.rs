@@ -12,7 +12,7 @@ const STEP: u64 = 100;
 
 /// What this end tells the peer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TooLarge {
+pub(crate) struct TooLarge {
     /// The number of datagrams so far.
     total: u64,
     /// The number that the peer has been told.
@@ -23,29 +23,29 @@ pub(super) struct TooLarge {
 
 impl TooLarge {
     /// Counts datagrams that the path was too small for.
-    pub(super) fn add(&mut self, datagrams: u64) {
+    pub(crate) fn add(&mut self, datagrams: u64) {
         self.total += datagrams;
     }
 
     /// The number of these datagrams so far.
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// The number to tell the peer in a notice that leaves now. None: no notice is due.
-    pub(super) fn notice(&mut self) -> Option<u64> {
+    pub(crate) fn notice(&mut self) -> Option<u64> {
         let is_due = self.told < self.total && !self.is_in_flight;
         self.is_in_flight |= is_due;
         is_due.then(|| self.total.min(self.told + STEP))
     }
 
     /// The padding of the notice that tells `number`, bytes.
-    pub(super) fn padding(number: u64) -> u16 {
+    pub(crate) fn padding(number: u64) -> u16 {
         (1 + number % MODULUS) as u16
     }
 
     /// Takes the fate of the notice that told `number`.
-    pub(super) fn settled(&mut self, number: u64, received: bool) {
+    pub(crate) fn settled(&mut self, number: u64, received: bool) {
         self.is_in_flight = false;
         if received {
             self.told = self.told.max(number);
@@ -55,13 +55,13 @@ impl TooLarge {
 
 /// What the peer has told this end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PeersTooLarge {
+pub(crate) struct PeersTooLarge {
     total: u64,
 }
 
 impl PeersTooLarge {
     /// Takes a probe with `padding` bytes of padding, which may be a notice.
-    pub(super) fn take(&mut self, padding: u16) {
+    pub(crate) fn take(&mut self, padding: u16) {
         let Some(number) = u64::from(padding).checked_sub(1).filter(|number| *number < MODULUS) else { return };
         let step = (number + MODULUS - self.total % MODULUS) % MODULUS;
         if step <= MODULUS / 2 {
@@ -70,7 +70,7 @@ impl PeersTooLarge {
     }
 
     /// The number of the peer's datagrams that its path was too small for.
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 }

@@ -7,8 +7,9 @@
 mod forget;
 mod samples;
 
+use super::content::{Carried, Content, Outcome};
 use crate::control::rate::{GainClass, Report};
-use crate::wire::Feedback;
+use crate::wire::PathReport;
 use ripstop_base::Time;
 use ripstop_codes::window::IdRanges;
 use std::collections::VecDeque;
@@ -23,42 +24,6 @@ use std::time::Duration;
 /// later, and more losses at the end of a burst are left to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// What a datagram carried. `outcome.rs` passes the fate of the datagram to the part of the tunnel that supplied this
-/// content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    /// Source symbol `id`.
-    Source(u64),
-    /// An exact repair for the group with this number (see `repair/`).
-    Exact(u64),
-    /// The proactive repair with this number.
-    Proactive(u64),
-    /// A repair of a block.
-    BlockRepair,
-    /// A window announcement.
-    Window,
-    /// A probe with this number of padding bytes.
-    Probe(u32),
-    /// A probe with this number of padding bytes that is longer than the path's MTU in use. Its loss says nothing about other
-    /// datagrams.
-    LargerProbe(u32),
-    /// A probe that tells the peer this number of datagrams that the path was too small for (see `too_large.rs`).
-    TooLarge(u64),
-    /// A report, the end of the session, a challenge or an answer. Such a datagram does not ask for a
-    /// report.
-    Feedback,
-    /// Nothing: the number was skipped (see `skips.rs`).
-    Skipped,
-}
-
-impl Content {
-    /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs, the tunnel waits until
-    /// the symbols are decoded instead.
-    fn asks(self) -> bool {
-        matches!(self, Content::Window | Content::Probe(_) | Content::LargerProbe(_) | Content::TooLarge(_))
-    }
-}
-
 /// What became of a datagram, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -71,8 +36,8 @@ enum Fate {
 /// the cache. Therefore a record takes exactly one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Record {
-    content: Content,
+struct Record<C> {
+    content: Content<C>,
     fate: Fate,
     /// Class of the pacing gain when the datagram left.
     gain: GainClass,
@@ -103,26 +68,15 @@ struct Base {
     received_bytes: u64,
 }
 
-/// What has become known about a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The datagram arrived.
-    Received(Content),
-    /// The datagram is declared lost.
-    Lost(Content),
-    /// The datagram was declared lost, but has arrived.
-    Late(Content),
-}
-
 /// The memory of one datagram in the history, bytes.
-pub(super) const RECORD_BYTES: usize = size_of::<Record>();
+pub(crate) const RECORD_BYTES: usize = 64;
 
 /// The sent-packet history: all datagrams whose fate may still change.
 #[derive(Debug)]
-pub(super) struct SentHistory {
+pub(crate) struct SentHistory<C> {
     /// Number of the first datagram in `records`.
     first: u64,
-    records: VecDeque<Record>,
+    records: VecDeque<Record<C>>,
     /// The datagrams in `records` that are known to have arrived.
     arrived: IdRanges,
     /// Bytes in flight, reports excluded.
@@ -170,9 +124,9 @@ pub(super) struct SentHistory {
     resumed: Time,
 }
 
-impl SentHistory {
+impl<C: Carried> SentHistory<C> {
     /// Creates an empty history. `initial_rtt` is the round-trip time of the handshake.
-    pub(super) fn new(initial_rtt: Duration) -> SentHistory {
+    pub(crate) fn new(initial_rtt: Duration) -> SentHistory<C> {
         SentHistory {
             first: 0,
             records: VecDeque::new(),
@@ -201,12 +155,12 @@ impl SentHistory {
     }
 
     /// The number that the next datagram will have.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.first + self.records.len() as u64
     }
 
     /// The memory of the history, bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.records.len() * RECORD_BYTES
             + self.arrived.ranges().len() * size_of::<Range<u64>>()
             + self.bases.len() * size_of::<(u64, Base)>()
@@ -214,13 +168,13 @@ impl SentHistory {
 
     /// The number of datagrams in the history.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
     /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing waits to be sent
     /// after this datagram.
-    pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
+    pub(crate) fn record(&mut self, now: Time, content: Content<C>, bytes: u32, gain: GainClass, last: bool) {
         self.forget_old(now);
         if last {
             self.limited = Some(self.next());
@@ -228,9 +182,9 @@ impl SentHistory {
         let app_limited = self.limited.is_some();
         self.passed += u64::from(bytes);
         self.sent_sum += u128::from(now.as_nanos());
-        if content != Content::Feedback {
+        if content.asks() {
             self.in_flight += u64::from(bytes);
-            self.asking += u32::from(content.asks());
+            self.asking += u32::from(content.is_awaited());
             self.last_eliciting = now;
             self.unanswered.get_or_insert(now);
         }
@@ -247,7 +201,7 @@ impl SentHistory {
     }
 
     /// Leaves out the next number. The number counts neither as received nor as lost.
-    pub(super) fn skip(&mut self, now: Time) {
+    pub(crate) fn skip(&mut self, now: Time) {
         self.sent_sum += u128::from(now.as_nanos());
         self.records.push_back(Record {
             content: Content::Skipped,
@@ -268,12 +222,12 @@ impl SentHistory {
     /// a datagram: first the received datagrams, then the lost ones, each in order of number. `settle` is called once for
     /// each datagram, in order of number, when the fates of it and of all earlier ones are known. Its arguments: is the
     /// datagram lost, and its size in bytes.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         now: Time,
         waited: Duration,
-        feedback: &Feedback,
-        mut outcome: impl FnMut(Outcome),
+        feedback: &PathReport,
+        mut outcome: impl FnMut(Outcome<Content<C>>),
         settle: impl FnMut(bool, u32),
     ) -> Report {
         let ce = feedback.ce.saturating_sub(self.ce);
@@ -298,12 +252,16 @@ impl SentHistory {
     }
 
     /// Declares everything in flight lost after a silence. `outcome` and `settle` are called as in [`SentHistory::take`].
-    pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool, u32)) {
+    pub(crate) fn give_up_in_flight(
+        &mut self,
+        mut outcome: impl FnMut(Outcome<Content<C>>),
+        settle: impl FnMut(bool, u32),
+    ) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
         for record in self.records.iter_mut().skip(from) {
             if record.fate == Fate::Unknown {
                 record.fate = Fate::Lost;
-                if record.content != Content::Feedback {
+                if record.content.asks() {
                     self.lost += u64::from(!matches!(record.content, Content::LargerProbe(_)));
                     outcome(Outcome::Lost(record.content));
                 }
@@ -316,59 +274,59 @@ impl SentHistory {
     }
 
     /// Bytes in flight.
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
     /// Whether a window announcement or a probe is in flight.
-    pub(super) fn is_asking(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         self.asking > 0
     }
 
     /// Stops waiting for a report: the fates of the datagrams in flight no longer matter.
-    pub(super) fn all_answered(&mut self) {
+    pub(crate) fn all_answered(&mut self) {
         self.unanswered = None;
     }
 
     /// When a datagram that asks for a report was last sent.
-    pub(super) fn last_eliciting(&self) -> Time {
+    pub(crate) fn last_eliciting(&self) -> Time {
         self.last_eliciting
     }
 
     /// When the wait for the next report began. `None`: no report is awaited.
-    pub(super) fn unanswered(&self) -> Option<Time> {
+    pub(crate) fn unanswered(&self) -> Option<Time> {
         self.unanswered
     }
 
     /// Sets the result of [`SentHistory::last_eliciting`] back to `pause`, the beginning of the current pause (see
     /// `silence.rs`). This is done after a tail probe was sent, because a tail probe must not begin a new pause.
-    pub(super) fn go_on_from(&mut self, pause: Time) {
+    pub(crate) fn go_on_from(&mut self, pause: Time) {
         self.last_eliciting = pause;
     }
 
     /// Time from the last datagram that asks for a report until the tail probe is due (RFC 8985, section 7.2).
-    pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
+    pub(crate) fn tail_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
     /// Time from the last datagram that asks for a report until everything in flight counts as lost without a report.
-    pub(super) fn probe_timeout(&self, report_every: Duration) -> Duration {
+    pub(crate) fn probe_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
     }
 
     /// The smoothed round-trip time. Before the first sample, this is the round-trip time of the handshake.
-    pub(super) fn srtt(&self) -> Duration {
+    pub(crate) fn srtt(&self) -> Duration {
         self.srtt.unwrap_or(self.initial_rtt)
     }
 
     /// Whether the round-trip time has been measured since the handshake.
-    pub(super) fn has_rtt(&self) -> bool {
+    pub(crate) fn has_rtt(&self) -> bool {
         self.srtt.is_some()
     }
 
     /// Two counts: datagrams declared lost, and datagrams declared lost that arrived after all. Reports and ends of sessions are
     /// counted too; probes above the path's MTU in use are not.
-    pub(super) fn losses(&self) -> (u64, u64) {
+    pub(crate) fn losses(&self) -> (u64, u64) {
         (self.lost, self.spurious + self.late_reports)
     }
 
@@ -397,16 +355,16 @@ impl SentHistory {
     ///
     /// If the datagram had been declared lost, `reordering` grows by half. The new value is at least 1.5 ms and at
     /// most a round trip. If the datagram's fate was unknown, `reordering` shrinks by 0.05 %.
-    fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
+    fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome<Content<C>>)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
         self.arrived.insert(number);
         match record.fate {
             Fate::Received => {}
             Fate::Unknown => {
                 record.fate = Fate::Received;
-                if record.content != Content::Feedback {
+                if record.content.asks() {
                     self.in_flight -= u64::from(record.bytes);
-                    self.asking -= u32::from(record.content.asks());
+                    self.asking -= u32::from(record.content.is_awaited());
                     report.acked_bytes += u64::from(record.bytes);
                     report.settled[record.gain as usize].packets += 1;
                     outcome(Outcome::Received(record.content));
@@ -415,7 +373,7 @@ impl SentHistory {
             }
             Fate::Lost => {
                 record.fate = Fate::Received;
-                if record.content == Content::Feedback {
+                if !record.content.asks() {
                     self.late_reports += 1;
                 } else {
                     self.spurious += 1;
@@ -432,7 +390,7 @@ impl SentHistory {
     ///
     /// A datagram is lost if a datagram has arrived whose number is higher by at least [`PACKET_THRESHOLD`], and that left
     /// later by at least the reordering window: the larger of `reordering` and min(srtt / 16, 10 ms).
-    fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
+    fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome<Content<C>>)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();
         let window = Duration::from_secs_f64((srtt / 16.0).min(0.010).max(self.reordering));
@@ -446,9 +404,9 @@ impl SentHistory {
                 record.fate = Fate::Lost;
                 let counts = !matches!(record.content, Content::LargerProbe(_));
                 self.lost += u64::from(counts);
-                if record.content != Content::Feedback {
+                if record.content.asks() {
                     self.in_flight -= u64::from(record.bytes);
-                    self.asking -= u32::from(record.content.asks());
+                    self.asking -= u32::from(record.content.is_awaited());
                     if counts {
                         let class = &mut report.settled[record.gain as usize];
                         class.packets += 1;
@@ -466,9 +424,9 @@ impl SentHistory {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
             match (record.fate, record.content) {
-                (Fate::Unknown, Content::Feedback) if self.largest.is_some_and(|l| l.sent > record.sent) => {}
+                (Fate::Unknown, Content::Unasking) if self.largest.is_some_and(|l| l.sent > record.sent) => {}
                 (Fate::Unknown, _) => break,
-                (_, Content::Feedback | Content::Skipped | Content::LargerProbe(_)) => {}
+                (_, Content::Unasking | Content::Skipped | Content::LargerProbe(_)) => {}
                 (fate, _) => settle(fate == Fate::Lost, record.bytes),
             }
             self.settled_to = self.settled_to.max(self.first) + 1;

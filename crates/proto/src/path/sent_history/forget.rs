@@ -1,6 +1,7 @@
 //! How long the sent-packet history keeps a datagram.
 
-use super::{Content, Fate, Record, SentHistory};
+use super::{Fate, Record, SentHistory};
+use crate::path::content::{Carried, Content};
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ const MAX_SETTLED: u64 = 200_000;
 /// keeps twice as many reports of a session in which only the peer sends data.
 const LONGEST: Duration = Duration::from_secs(60);
 
-impl SentHistory {
+impl<C: Carried> SentHistory<C> {
     /// Frees memory: removes the settled datagrams before the one in `largest`. If one of them arrives after all, the
     /// history does not notice.
-    pub(in crate::session::tunnel) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.forget_before(self.settled_to.min(self.largest.map_or(0, |largest| largest.number)));
         if self.records.len() < self.records.capacity() / 4 {
             self.records.shrink_to(2 * self.records.len());
@@ -29,11 +30,11 @@ impl SentHistory {
 
     /// Removes settled datagrams from the front. A datagram that did not arrive stays for max(4 srtt, 1 s) after it
     /// left, because it may still arrive. The datagram in `largest` stays too. At most [`MAX_SETTLED`] stay.
-    pub(super) fn forget(&mut self, now: Time) {
+    pub(crate) fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         let mut to = self.first;
         for record in self.records.iter().take(self.settled_to.saturating_sub(self.first) as usize) {
-            let is_over = record.fate == Fate::Received || record.content == Content::Skipped;
+            let is_over = record.fate == Fate::Received || matches!(record.content, Content::Skipped);
             if !(is_over || now.since(record.sent) > keep) || self.largest.is_some_and(|l| l.number == to) {
                 break;
             }
@@ -44,14 +45,14 @@ impl SentHistory {
     }
 
     /// Removes the oldest settled datagrams above [`MAX_SETTLED`].
-    pub(super) fn bound(&mut self) {
+    pub(crate) fn bound(&mut self) {
         self.forget_before(self.settled_to.saturating_sub(MAX_SETTLED));
     }
 
     /// Removes the datagrams at the front that left longer than [`LONGEST`] ago and whose fate no longer matters. A
     /// peer that sends no reports does not keep the history from forgetting.
-    pub(super) fn forget_old(&mut self, now: Time) {
-        let matters = |record: &Record| record.fate == Fate::Unknown && record.content != Content::Feedback;
+    pub(crate) fn forget_old(&mut self, now: Time) {
+        let matters = |record: &Record<C>| record.fate == Fate::Unknown && record.content.asks();
         while self.records.front().is_some_and(|first| !matters(first) && now.since(first.sent) > LONGEST) {
             self.records.pop_front();
             self.first += 1;

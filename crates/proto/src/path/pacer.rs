@@ -45,7 +45,7 @@ const LATE: Duration = Duration::from_millis(25);
 
 /// Decides when the next datagram may leave.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     /// When the next datagram may leave.
     next: Time,
     /// Whether a datagram was waiting for the pacer: the argument of the last call of
@@ -59,26 +59,26 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    pub(super) fn new(now: Time) -> Pacer {
+    pub(crate) fn new(now: Time) -> Pacer {
         Pacer { next: now, held: false, closed: false, quantum: LEAST, quantum_of: (0.0, Duration::MAX) }
     }
 
     /// Whether a datagram may leave now. Between two quanta, no datagram may leave until at least half a quantum is due.
     /// So a caller that asks often does not send the datagrams one by one.
-    pub(super) fn is_open(&mut self, now: Time) -> bool {
+    pub(crate) fn is_open(&mut self, now: Time) -> bool {
         let due = if self.closed { self.next + self.quantum / 2 } else { self.next };
         self.closed = due > now;
         !self.closed
     }
 
     /// When to try again if no datagram may leave now: when a whole quantum is due.
-    pub(super) fn opens(&self) -> Time {
+    pub(crate) fn opens(&self) -> Time {
         self.next + self.quantum
     }
 
     /// Call this function when no datagram leaves. `held`: a datagram waits, and only the pacer
     /// stops this datagram.
-    pub(super) fn hold(&mut self, held: bool) {
+    pub(crate) fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
@@ -87,7 +87,7 @@ impl Pacer {
     /// Some of the sending time that passed unused is kept for the next datagrams. The limit on this time is the quantum
     /// plus [`LATE_TIMER`]. If a datagram was waiting, the limit is half of the round-trip time `srtt` if this is more,
     /// but at most [`LATE`].
-    pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
+    pub(crate) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
         if (rate, srtt) != self.quantum_of {
             let longest = Duration::from_secs_f64((LARGEST / rate.max(1.0)).min(1.0));
             self.quantum = (srtt / RTT_PARTS).min(MOST).min(longest).max(LEAST);
