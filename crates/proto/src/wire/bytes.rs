@@ -180,7 +180,7 @@ fn zigzag(value: i32) -> u32 {
 }
 
 /// The length of `value` as a varint: 1 to 5 bytes.
-pub(crate) const fn varint_len(value: u32) -> usize {
+pub const fn varint_len(value: u32) -> usize {
     // The number of significant bits divided by 7, rounded up. Zero takes one byte.
     (32 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

@@ -7,7 +7,6 @@ use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
-use ripstop_proto::wire::{LtContext, emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -101,7 +100,6 @@ pub(crate) struct World {
     pub(crate) packets: u64,
     pub(crate) delivered: u64,
     pub(crate) events: VecDeque<LtEvent>,
-    contexts: [LtContext; 2],
 }
 
 /// Packet `number`. Its length varies, and is in its first bytes.
@@ -133,7 +131,6 @@ impl World {
             packets: u64::MAX,
             delivered: 0,
             events: VecDeque::new(),
-            contexts: [LtContext::default(); 2],
         }
     }
 
@@ -160,13 +157,11 @@ impl World {
     /// Handles everything that is due now.
     fn step(&mut self) {
         let now = self.now;
-        while let Some(mut received) = self.there.take(now) {
-            received.packet = self.over_the_wire(&received.packet);
+        while let Some(received) = self.there.take(now) {
             self.receiver.handle_datagram(now, received);
             self.take_deliveries();
         }
-        while let Some(mut received) = self.back.take(now) {
-            received.packet = self.ack_over_the_wire(&received.packet);
+        while let Some(received) = self.back.take(now) {
             self.sender.handle_datagram(now, received);
         }
         self.sender.handle_timeout(now);
@@ -223,10 +218,12 @@ impl World {
             }
             while let Some(sent) = self.sender.poll_transmit(self.now) {
                 moved = true;
+                assert_eq!(sent.packet.wrong_field(), None);
                 self.there.send(self.now, sent.packet, sent.bytes);
             }
             while let Some(sent) = self.receiver.poll_transmit(self.now) {
                 moved = true;
+                assert_eq!(sent.packet.wrong_field(), None);
                 self.back.send(self.now, sent.packet, sent.bytes);
             }
             while let Some(event) = self.sender.poll_event().or_else(|| self.receiver.poll_event()) {
@@ -236,33 +233,6 @@ impl World {
                 return;
             }
         }
-    }
-
-    fn over_the_wire(&mut self, packet: &LtPacket<Symbol>) -> LtPacket<Symbol> {
-        let mut bytes = [0; 2000];
-        let len = emit_lt_packet(packet, &mut bytes).unwrap();
-        let parsed = parse_lt_packet(&bytes[..len], &self.contexts[0]).unwrap();
-        assert_eq!(&parsed, packet);
-        if let LtPacket::Symbol(symbol) = packet {
-            let context = &mut self.contexts[0];
-            *context = LtContext { number: context.number.max(symbol.number), block: context.block.max(symbol.block) };
-        }
-        parsed
-    }
-
-    fn ack_over_the_wire(&mut self, ack: &LtAck) -> LtAck {
-        let mut bytes = [0; 2000];
-        let len = emit_lt_ack(ack, &mut bytes).unwrap();
-        let parsed = parse_lt_ack(&bytes[..len], &self.contexts[1]).unwrap();
-        assert_eq!(&parsed, ack);
-        if let LtReport::All { heard, decoded, .. } = ack.report {
-            let context = &mut self.contexts[1];
-            *context = LtContext { number: context.number.max(heard), block: context.block.max(decoded) };
-        }
-        if let LtReport::Block { block, .. } = ack.report {
-            self.contexts[1].block = self.contexts[1].block.max(block);
-        }
-        parsed
     }
 
     /// Replaces the receiver by one that knows nothing.

@@ -25,7 +25,6 @@ fn sessions(first: u64) {
     assert!(problems.is_empty(), "\n{}\n{tally}", problems.join("\n"));
     for name in
         ["loss", "jitter", "reorder", "duplicate", "corrupt", "blackouts", "schedule", "checksum"].into_iter().chain([
-            "damaged.parsed",
             "restart.sender",
             "restart.receiver",
             "report.sender",

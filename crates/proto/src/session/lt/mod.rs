@@ -48,6 +48,7 @@
 mod block_code;
 mod config;
 mod estimates;
+mod packet;
 mod receiver;
 mod receiving_block;
 mod sender;
@@ -56,6 +57,7 @@ mod shares;
 
 pub use block_code::{BlockCode, MAX_BLOCK};
 pub use config::{BlockSize, FirstRound, LtConfig, LtConfigError, LtMode};
+pub use packet::{BlockState, LtAck, LtPacket, LtReport, LtSymbol, MAX_RATE, MAX_REPORTED};
 pub use receiver::{LtReceiver, LtReceiverCounts};
 pub use sender::{LEAST_REQUESTS, LtSender, LtSenderCounts, PACE, REQUEST_EVERY, Segment};
 pub use shares::{FlowId, FlowShare, IDLE, Shares};
@@ -87,104 +89,6 @@ pub enum LtDelivered<P> {
         /// The packet's data.
         payload: P,
     },
-}
-
-/// A packet of the sender.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LtPacket<P> {
-    /// A request to open the connection. The sender repeats it until the receiver answers.
-    Open {
-        /// The identifier of the session.
-        session: u32,
-    },
-    /// A symbol of a block.
-    Symbol(LtSymbol<P>),
-}
-
-/// A symbol of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LtSymbol<P> {
-    /// The identifier of the session. The sender draws it, so that each end notices a restart of
-    /// the other end.
-    pub session: u32,
-    /// The packet's number. The sender numbers its packets from 0 on.
-    pub number: u64,
-    /// All blocks before this one are decoded, as far as the sender knows.
-    pub oldest: u64,
-    /// The number of the block. Blocks are numbered from 0 on.
-    pub block: u64,
-    /// K: the number of source symbols in the block, 1 to [`MAX_BLOCK`].
-    pub k: u8,
-    /// Which symbol of the block's code this is.
-    pub symbol: u32,
-    /// How many packets of this block the sender sent before this one.
-    pub index: u32,
-    /// Whether the sender asks for an LT-ACK.
-    pub request: bool,
-    /// The symbol.
-    pub payload: P,
-}
-
-/// LT-ACK: what the receiver tells the sender.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LtAck {
-    /// The identifier of the session, from the packets that this LT-ACK answers.
-    pub session: u32,
-    /// What the receiver reports.
-    pub report: LtReport,
-    /// x_s: the rate that the gateway gives to an upload, bit/s. None: there is no news.
-    pub rate: Option<u64>,
-}
-
-/// The content of an [`LtAck`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LtReport {
-    /// One block, as in paper 004.
-    Block {
-        /// The number of the block.
-        block: u64,
-        /// N_recv: how many packets of this block the receiver has received.
-        received: u32,
-        /// One more than the highest [`LtSymbol::index`] received of this block.
-        heard: u32,
-        /// Whether the block is decoded.
-        is_decoded: bool,
-    },
-    /// Everything that the receiver knows.
-    All {
-        /// One more than the highest [`LtSymbol::number`] received.
-        heard: u64,
-        /// How many packets the receiver has received.
-        received: u64,
-        /// All blocks before this one are decoded.
-        decoded: u64,
-        /// The state of the blocks from `decoded` on, in order. Blocks after the last entry are
-        /// unknown to the receiver.
-        blocks: Vec<BlockState>,
-    },
-    /// The connection is open: the answer to [`LtPacket::Open`].
-    Opened,
-    /// The receiver does not know the session, or takes it for one that has ended: one end has restarted. The sender
-    /// must begin a new session.
-    Unknown,
-}
-
-/// The state of a block at the receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockState {
-    /// How many degrees of freedom are still missing. 0: the block is decoded. 255: no packet of the
-    /// block has arrived.
-    pub missing: u8,
-    /// Which source symbols the receiver has: bit i stands for source symbol i. All bits are 1 if
-    /// the block is decoded.
-    pub known: u64,
-}
-
-impl BlockState {
-    /// The block is decoded.
-    pub const DECODED: BlockState = BlockState { missing: 0, known: u64::MAX };
-    /// No packet of the block has arrived.
-    pub const UNHEARD: BlockState = BlockState { missing: u8::MAX, known: 0 };
 }
 
 /// An acknowledgement for the sending TCP.

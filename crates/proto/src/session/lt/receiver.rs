@@ -2,9 +2,8 @@
 
 use super::config::{LtConfig, LtConfigError, LtMode};
 use super::receiving_block::ReceivingBlock;
-use super::{Accepted, BlockState, LtAck, LtDelivered, LtEvent, LtPacket, LtReport, LtSymbol};
+use super::{Accepted, BlockState, LtAck, LtDelivered, LtEvent, LtPacket, LtReport, LtSymbol, MAX_RATE, MAX_REPORTED};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{LtContext, MAX_RATE, MAX_REPORTED};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
 use std::collections::VecDeque;
@@ -94,11 +93,6 @@ impl<P: Payload> LtReceiver<P> {
     /// the rate is larger.
     pub fn set_rate(&mut self, rate: u64) {
         self.rate = Some(rate.min(MAX_RATE));
-    }
-
-    /// The numbers with which the parser of symbols completes truncated numbers.
-    pub fn context(&self) -> LtContext {
-        LtContext { number: self.heard, block: self.oldest }
     }
 
     /// How many blocks the receiver holds.
@@ -371,7 +365,8 @@ impl<P: Payload> Session for LtReceiver<P> {
     /// The next LT-ACK.
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<LtAck>> {
         let packet = self.acks.pop_front()?;
-        let coding = if self.config.charges_coding { packet.wire_len() as u32 } else { 0 };
+        debug_assert_eq!(packet.wrong_field(), None);
+        let coding = if self.config.charges_coding { packet.coding_len() as u32 } else { 0 };
         Some(Transmit { bytes: self.config.header_bytes + coding, packet, ect: false })
     }
 

@@ -15,7 +15,6 @@ use super::estimates::{AnswerTime, BlockTime, PathLoss};
 use super::sending_block::{SendingBlock, symbols_for};
 use super::{LtAck, LtEvent, LtInner, LtPacket, LtSymbol, TcpAck};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::LtContext;
 use acknowledging::TcpAcks;
 pub use counts::LtSenderCounts;
 use opening::Opening;
@@ -144,11 +143,6 @@ impl<P: Payload> LtSender<P> {
     /// T_s: the smoothed block round-trip time in seconds. None before the first block is decoded.
     pub fn block_time(&self) -> Option<f64> {
         self.block_time.get()
-    }
-
-    /// The numbers with which the parser of LT-ACKs completes truncated numbers.
-    pub fn context(&self) -> LtContext {
-        LtContext { number: self.number, block: self.oldest + self.blocks.len() as u64 }
     }
 
     /// How many blocks are in flight.
@@ -323,6 +317,7 @@ impl<P: Payload> LtSender<P> {
             request,
             payload: sent.payload,
         });
+        debug_assert_eq!(packet.wrong_field(), None);
         let coding = if self.config.charges_coding { packet.header_len() as u32 } else { 0 };
         let bytes = payload as u32 + self.config.header_bytes + coding;
         self.pace(payload, now);

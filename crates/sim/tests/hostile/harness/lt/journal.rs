@@ -14,8 +14,8 @@ pub(crate) struct Journal {
     pub(crate) reports: [u64; 2],
     /// The times of reports although the other end had not begun a new session.
     pub(crate) needless: Vec<Time>,
-    /// Packets that the checksum rejected, and how many of these the parser took for packets.
-    pub(crate) damaged: [u64; 2],
+    /// Packets that the checksum rejected.
+    pub(crate) damaged: u64,
     /// The faults in words.
     pub(crate) faults: Vec<String>,
 }

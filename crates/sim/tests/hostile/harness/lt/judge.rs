@@ -49,8 +49,8 @@ pub(crate) struct LtOutcome {
     pub(crate) reports: u64,
     /// Reports of a restart that has not happened: a late packet of an earlier session was taken for a new session.
     pub(crate) needless: u64,
-    /// Packets that the checksum rejected, and how many of these the parser took for packets.
-    pub(crate) damaged: [u64; 2],
+    /// Packets that the checksum rejected.
+    pub(crate) damaged: u64,
     /// The longest time without progress on an uninterrupted path. See [`StallClock::stall`].
     pub(crate) longest_stall: Duration,
     /// The configured impairments, and whether each happened. A name of a link's impairment appears one time for each
@@ -128,10 +128,8 @@ impl LtScenario {
     /// Counters that contradict each other.
     fn contradiction(&self, world: &LtWorld) -> Option<String> {
         let sums = world.sums();
-        let [there, back] = [0, 1].map(|link| {
-            let counters = world.wires[link].counters();
-            (counters.offered, counters.delivered + counters.duplicated)
-        });
+        let [there, back] =
+            world.counters().map(|counters| (counters.offered, counters.delivered + counters.duplicated));
         let (Some(sender), Some(receiver)) = (&world.sender, &world.receiver) else { return None };
         let (s, r) = (sender.counts(), receiver.counts());
         let is_one_session = world.journal.connections == 1 && world.journal.restarts == [0; 2];
@@ -153,8 +151,7 @@ impl LtScenario {
     /// The configured impairments, and whether each happened.
     fn impairments(&self, world: &LtWorld) -> Vec<(&'static str, bool)> {
         let mut all = Vec::new();
-        for (link, wire) in self.links.iter().zip(&world.wires) {
-            let unfired = wire.unfired();
+        for (link, unfired) in self.links.iter().zip([world.there.unfired(), world.back.unfired()]) {
             all.extend(configured(link).into_iter().map(|name| (name, !unfired.contains(&name))));
         }
         for (end, restarted, reported) in
@@ -166,8 +163,7 @@ impl LtScenario {
             }
         }
         if self.links.iter().any(|link| link.corrupt.get() > 0.0) {
-            all.push(("checksum", world.journal.damaged[0] > 0));
-            all.push(("damaged.parsed", world.journal.damaged[1] > 0));
+            all.push(("checksum", world.journal.damaged > 0));
         }
         all
     }
@@ -196,7 +192,7 @@ struct StallWatch {
 impl StallWatch {
     /// How long there has been no progress now.
     fn stall(&mut self, scenario: &LtScenario, world: &LtWorld) -> Duration {
-        let [there, back] = [0, 1].map(|link| world.wires[link].counters());
+        let [there, back] = world.counters();
         let is = Progress {
             at: world.now(),
             achieved: world.achieved(),

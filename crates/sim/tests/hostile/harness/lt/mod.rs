@@ -2,7 +2,7 @@
 //!
 //! - `scenario` draws settings, paths and restarts from a seed.
 //! - `tcp` has the TCP source and the TCP sink at the two ends.
-//! - `wire` is one direction of the path: a link, and the bytes of the packets that are on their way.
+//! - `wire` is one direction of the path: a link, and the packets that are on their way.
 //! - `world` drives a sender and a receiver over two wires in virtual time.
 //! - `journal` is what a world records, and `tamper` the faults that tests build into a world.
 //! - `judge` runs a scenario and describes each violated property in words as a fault. The seed reproduces the fault.

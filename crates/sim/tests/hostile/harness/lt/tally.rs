@@ -24,8 +24,8 @@ pub(crate) struct LtTally {
     pub(crate) delivered: u64,
     /// Symbols and LT-ACKs sent.
     pub(crate) sent: [u64; 2],
-    /// Packets that the checksum rejected, and how many of these the parser took for packets.
-    pub(crate) damaged: [u64; 2],
+    /// Packets that the checksum rejected.
+    pub(crate) damaged: u64,
     /// Restarts, reports of restarts, and reports of a restart that has not happened.
     pub(crate) restarts: [u64; 3],
     /// The longest stalls of the improved and of the repaired mode, the longest first, with their seeds.
@@ -48,9 +48,7 @@ impl LtTally {
         for (sum, value) in self.sent.iter_mut().zip([outcome.symbols, outcome.lt_acks]) {
             *sum += value;
         }
-        for (sum, value) in self.damaged.iter_mut().zip(outcome.damaged) {
-            *sum += value;
-        }
+        self.damaged += outcome.damaged;
         for (sum, value) in self.restarts.iter_mut().zip([outcome.restarts, outcome.reports, outcome.needless]) {
             *sum += value;
         }
@@ -101,11 +99,7 @@ impl fmt::Display for LtTally {
             self.connections
         )?;
         writeln!(f, "packets: {} delivered, {symbols} symbols and {lt_acks} LT-ACKs sent", self.delivered)?;
-        writeln!(
-            f,
-            "damaged packets: {} rejected by the checksum, {} of them parsed without an error",
-            self.damaged[0], self.damaged[1]
-        )?;
+        writeln!(f, "damaged packets: {} rejected by the checksum", self.damaged)?;
         writeln!(f, "{restarts} restarts, {reports} reports of a restart, {needless} of them needless")?;
         for (mode, stalls) in ["improved", "repaired"].into_iter().zip(&self.stalls) {
             writeln!(f, "longest stalls of the {mode} mode on an uninterrupted path (seed): {}", seeds(stalls))?;

@@ -7,13 +7,12 @@ use super::journal::{Bounds, Journal, Sums};
 use super::scenario::{End, LtScenario};
 use super::tamper::Tamper;
 use super::tcp::{Sink, Source};
-use super::wire::{Arrived, Wire};
+use super::wire::{OnTheWay, Wire};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
-use ripstop_link::LinkConfigError;
+use ripstop_link::{LinkConfigError, LinkCounters};
 use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
-use ripstop_proto::wire::{emit_lt_ack, emit_lt_packet, parse_lt_ack, parse_lt_packet};
 use ripstop_sim::engine::{Alarm, Scheduler};
 
 /// The largest number of packets of one block that one input may cause. The paper's modes send the first round of a
@@ -33,8 +32,10 @@ pub(crate) struct LtWorld {
     ids: Stream,
     scheduler: Scheduler,
     alarms: [Alarm; 6],
-    /// The wire of the symbols, and the wire of the LT-ACKs.
-    pub(crate) wires: [Wire; 2],
+    /// The wire of the symbols.
+    pub(crate) there: Wire<LtPacket<Symbol>>,
+    /// The wire of the LT-ACKs.
+    pub(crate) back: Wire<LtAck>,
     /// None: the end is down.
     pub(crate) sender: Option<LtSender<Symbol>>,
     /// None: the end is down.
@@ -72,7 +73,8 @@ impl LtWorld {
         let mut scheduler = Scheduler::new();
         let (config, source) = (scenario.config, scenario.source);
         let mut world = LtWorld {
-            wires: [Wire::new(&scenario.links[0], seed, "link/0")?, Wire::new(&scenario.links[1], seed, "link/1")?],
+            there: Wire::new(&scenario.links[0], seed, "link/0")?,
+            back: Wire::new(&scenario.links[1], seed, "link/1")?,
             ids: seed.stream("sessions"),
             alarms: [(); 6].map(|()| scheduler.add()),
             scheduler,
@@ -132,7 +134,7 @@ impl LtWorld {
         let receiver = self.receiver.as_ref().map_or("receiver down".into(), |receiver| {
             format!("receiver holds {} blocks, next packet {}", receiver.blocks(), receiver.next())
         });
-        let [there, back] = [0, 1].map(|link| self.wires[link].counters().delivered);
+        let [there, back] = self.counters().map(|counters| counters.delivered);
         format!("{}; {sender}; {receiver}; links carried {there} and {back}", self.source.state())
     }
 
@@ -157,6 +159,11 @@ impl LtWorld {
         }
     }
 
+    /// The counters of the two links.
+    pub(crate) fn counters(&self) -> [&LinkCounters; 2] {
+        [self.there.counters(), self.back.counters()]
+    }
+
     /// The counters of all sessions so far.
     pub(crate) fn sums(&self) -> Sums {
         let sender = self.sender.as_ref().map(LtSender::counts);
@@ -179,14 +186,14 @@ impl LtWorld {
     fn handle(&mut self, alarm: usize, now: Time) {
         match alarm {
             0 => {
-                while let Some(arrived) = self.wires[0].take(now) {
-                    self.arrive_at_receiver(&arrived, now);
+                while let Some(arrived) = self.there.take(now) {
+                    self.arrive_at_receiver(arrived, now);
                     self.pump(now);
                 }
             }
             1 => {
-                while let Some(arrived) = self.wires[1].take(now) {
-                    self.arrive_at_sender(&arrived, now);
+                while let Some(arrived) = self.back.take(now) {
+                    self.arrive_at_sender(arrived, now);
                     self.pump(now);
                 }
             }
@@ -197,46 +204,20 @@ impl LtWorld {
         }
     }
 
-    fn arrive_at_receiver(&mut self, arrived: &Arrived, now: Time) {
+    fn arrive_at_receiver(&mut self, arrived: OnTheWay<LtPacket<Symbol>>, now: Time) {
         let Some(receiver) = &mut self.receiver else { return };
-        let parsed = parse_lt_packet(&arrived.bytes, &receiver.context());
-        let mut again = vec![0; arrived.bytes.len()];
-        let survives = parsed.as_ref().is_ok_and(|packet| {
-            emit_lt_packet(packet, &mut again) == Ok(arrived.bytes.len()) && again == arrived.bytes
-        });
-        match parsed {
-            Ok(packet) if arrived.is_whole && survives => {
-                receiver
-                    .handle_datagram(now, Received { packet, bytes: arrived.size, reception: Reception::default() });
-            }
-            parsed => self.reject(arrived, parsed.is_ok(), survives),
+        match received(arrived) {
+            Some(received) => receiver.handle_datagram(now, received),
+            None => self.journal.damaged += 1,
         }
     }
 
-    fn arrive_at_sender(&mut self, arrived: &Arrived, now: Time) {
+    fn arrive_at_sender(&mut self, arrived: OnTheWay<LtAck>, now: Time) {
         let Some(sender) = &mut self.sender else { return };
-        let parsed = parse_lt_ack(&arrived.bytes, &sender.context());
-        let mut again = vec![0; arrived.bytes.len()];
-        let survives = parsed
-            .as_ref()
-            .is_ok_and(|ack| emit_lt_ack(ack, &mut again) == Ok(arrived.bytes.len()) && again == arrived.bytes);
-        match parsed {
-            Ok(packet) if arrived.is_whole && survives => {
-                sender.handle_datagram(now, Received { packet, bytes: arrived.size, reception: Reception::default() });
-            }
-            parsed => self.reject(arrived, parsed.is_ok(), survives),
+        match received(arrived) {
+            Some(received) => sender.handle_datagram(now, received),
+            None => self.journal.damaged += 1,
         }
-    }
-
-    /// Counts a damaged packet, or finds a fault of the wire format.
-    fn reject(&mut self, arrived: &Arrived, is_parsed: bool, survives: bool) {
-        if is_parsed && !survives {
-            self.fault("a packet that was parsed is written as other bytes".into());
-        } else if arrived.is_whole {
-            self.fault("a packet of the other end is malformed".into());
-        }
-        self.journal.damaged[0] += 1;
-        self.journal.damaged[1] += u64::from(is_parsed);
     }
 
     /// An end stops or comes up.
@@ -306,8 +287,8 @@ impl LtWorld {
         let restarts = if self.ups == [Time::NEVER; 2] { restarts } else { Time::NEVER };
         let due = |due: Option<Option<Time>>| due.flatten().unwrap_or(Time::NEVER);
         let times = [
-            self.wires[0].next(),
-            self.wires[1].next(),
+            self.there.next(),
+            self.back.next(),
             due(self.sender.as_ref().map(Session::poll_timeout)),
             due(self.receiver.as_ref().map(Session::poll_timeout)),
             if self.sender.is_some() { self.source.due() } else { Time::NEVER },
@@ -342,11 +323,10 @@ impl LtWorld {
             sender.handle_inner(now, inner);
         }
         while let Some(sent) = moved.one(sender.poll_transmit(now)) {
-            let mut buffer = [0; 2000];
-            match emit_lt_packet(&sent.packet, &mut buffer) {
+            match sent.packet.wrong_field() {
                 _ if self.tamper.is_some_and(|tamper| matches!(tamper, Tamper::Silence(at) if at <= now)) => {}
-                Ok(len) => self.wires[0].send(now, &buffer[..len], sent.bytes),
-                Err(error) => self.journal.faults.push(format!("a packet cannot be written: {error}")),
+                None => self.there.send(now, sent.packet, sent.bytes),
+                Some(field) => self.journal.faults.push(format!("`{field}` does not fit into a packet")),
             }
         }
         let reports = std::iter::from_fn(|| sender.poll_event()).count();
@@ -373,10 +353,9 @@ impl LtWorld {
             }
         }
         while let Some(sent) = moved.one(receiver.poll_transmit(now)) {
-            let mut buffer = [0; 2000];
-            match emit_lt_ack(&sent.packet, &mut buffer) {
-                Ok(len) => self.wires[1].send(now, &buffer[..len], sent.bytes),
-                Err(error) => self.journal.faults.push(format!("an LT-ACK cannot be written: {error}")),
+            match sent.packet.wrong_field() {
+                None => self.back.send(now, sent.packet, sent.bytes),
+                Some(field) => self.journal.faults.push(format!("`{field}` does not fit into an LT-ACK")),
             }
         }
         let reports = std::iter::from_fn(|| receiver.poll_event()).count();
@@ -425,6 +404,12 @@ impl LtWorld {
             self.fault(format!("{is} {what}; at most {most} are allowed"));
         }
     }
+}
+
+/// A packet that has arrived, for the session. None if the checksum rejects the packet.
+fn received<T>(arrived: OnTheWay<T>) -> Option<Received<T>> {
+    let OnTheWay { packet, size, is_whole } = arrived;
+    is_whole.then_some(Received { packet, bytes: size, reception: Reception::default() })
 }
 
 /// Counts what moves.
