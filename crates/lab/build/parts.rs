@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const PARTS: [&str; 8] = ["core", "tcp-classic", "tcp-modern", "wifi", "tunnel", "nc", "lt", "block"];
 
 /// The crates whose code decides the result of a simulation.
-pub(crate) const CRATES: [&str; 7] = ["base", "codes", "gf256", "link", "model", "proto", "sim"];
+pub(crate) const CRATES: [&str; 8] = ["base", "codes", "gf256", "link", "model", "proto", "schemes", "sim"];
 
 /// Files of `lab` that decide what a stored result contains.
 const OWN: [&str; 2] = ["lab/src/cell/record.rs", "lab/src/cell/result.rs"];
@@ -58,15 +58,14 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("proto/src/path", &["tunnel"]),
     ("proto/src/secure", EXCLUDED),
     ("proto/src/session/block", &["block"]),
-    ("proto/src/session/lt", &["lt"]),
-    ("proto/src/session/nc", &["nc"]),
-    ("proto/src/session/nc/config.rs", &["lt", "nc"]),
     ("proto/src/session/tunnel", &["tunnel"]),
     ("proto/src/tokens.rs", &["tunnel"]),
     ("proto/src/wire", &["tunnel"]),
     ("proto/src/wire/bytes.rs", &["lt", "tunnel"]),
     ("proto/src/wire/handshake.rs", EXCLUDED),
-    ("proto/src/wire/lt.rs", &["lt"]),
+    ("schemes/src/lt", &["lt"]),
+    ("schemes/src/nc", &["nc"]),
+    ("schemes/src/nc/config.rs", &["lt", "nc"]),
     ("sim/src/scenario/capture", EXCLUDED),
     ("sim/src/scenario/report/ideal.rs", &["wifi"]),
     ("sim/src/scenario/report/medium.rs", &["wifi"]),

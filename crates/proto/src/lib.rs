@@ -9,7 +9,7 @@
 //! | [`wire`] | packets as types and as bytes |
 //! | [`secure`] | handshake, keys, replay protection, roaming |
 //! | [`path`] | one path to one peer: numbers, history, rate, losses, MTU, silence |
-//! | [`session`] | the contract of sessions; the tunnel; TCP/NC (TCP with network coding) |
+//! | [`session`] | the contract of sessions; the tunnel |
 //! | [`control`] | loss estimates, rules for repairs, rate control |
 //! | [`inner`] | reads and changes fields of inner packets: the IP packets that a tunnel carries |
 //! | [`endpoint`] | one end of the tunnel with all its peers |

@@ -80,7 +80,7 @@ pub const PACE: f64 = 1.25;
 pub const LONGEST_ROUND: f64 = 1.9;
 
 /// Bytes of payload in a full packet: the MTU, less 40 bytes of TCP and IP and at most 20 of coding
-/// (`proto/session/lt/packet.rs`). Each further byte of headers takes a byte of payload.
+/// (`schemes/src/lt/packet.rs`). Each further byte of headers takes a byte of payload.
 pub const LT_PAYLOAD: f64 = PATH_MTU - PLAIN_HEADERS - 20.0;
 /// Bytes on the wire of a full packet. The coding header of most packets has 17 bytes.
 const WIRE: f64 = LT_PAYLOAD + PLAIN_HEADERS + 17.0;

@@ -8,18 +8,16 @@
 //! | session | where it runs | packet type |
 //! |---|---|---|
 //! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same state machine | [`crate::wire::Packet`] |
-//! | [`nc::NcSender`], [`nc::NcReceiver`] | a coding layer below a sending and a receiving TCP (paper 000) | [`nc::NcPacket`], [`nc::NcAck`] |
 //! | [`block::BlockSender`], [`block::BlockReceiver`] | the two ends of a lossy link with a block code (paper 003) | [`block::BlockPacket`] |
-//! | [`lt::LtSender`], [`lt::LtReceiver`] | a gateway and its clients (paper 004) | [`lt::LtPacket`], [`lt::LtAck`] |
-//! | [`nc::NcRelay`] | a node on the path between `NcSender` and `NcReceiver` | [`nc::NcPacket`] |
+//!
+//! The crate `ripstop-schemes` has the sessions that run only in virtual time: TCP/NC (paper 000) and
+//! TCP/LT (paper 004).
 //!
 //! [`crate::endpoint::Endpoint`] has methods with the same names as [`Session`] and follows the
 //! same contract. `Endpoint` takes and returns bytes instead of typed packets, so it does not
 //! implement the trait.
 
 pub mod block;
-pub mod lt;
-pub mod nc;
 pub mod tunnel;
 
 use ripstop_base::Time;

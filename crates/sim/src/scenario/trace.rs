@@ -4,7 +4,7 @@ use super::{FlowSpec, Scenario};
 use crate::world::{Body, Happening, NetworkPacket, Observer, Owner};
 use ripstop_base::Time;
 use ripstop_link::Fate;
-use ripstop_proto::session::lt::{LtPacket, LtReport};
+use ripstop_schemes::lt::{LtPacket, LtReport};
 use std::io::{self, Write};
 
 /// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of packet, packet

@@ -17,9 +17,9 @@ use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::secure::PresharedKey;
 use ripstop_proto::session::block::{BlockConfig, BlockConfigError, BlockReceiver, BlockSender};
-use ripstop_proto::session::lt::{LtConfig, LtConfigError, LtMode, LtReceiver, LtSender, Shares};
-use ripstop_proto::session::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
+use ripstop_schemes::lt::{LtConfig, LtConfigError, LtMode, LtReceiver, LtSender, Shares};
+use ripstop_schemes::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
 use std::time::Duration;
 
 /// An invalid setting of a flow.

@@ -12,7 +12,7 @@ use crate::engine::{Alarm, Scheduler};
 use crate::wifi::SharedMedium;
 use ripstop_base::Time;
 use ripstop_link::{Fate, Link, ShortFate};
-use ripstop_proto::session::lt::Shares;
+use ripstop_schemes::lt::Shares;
 use std::collections::VecDeque;
 
 /// What an alarm is for.

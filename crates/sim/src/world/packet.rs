@@ -3,9 +3,9 @@
 use crate::tcp::Ack;
 use ripstop_codes::Length;
 use ripstop_proto::session::block::BlockPacket;
-use ripstop_proto::session::lt::{LtAck, LtPacket};
-use ripstop_proto::session::nc::{NcAck, NcPacket};
 use ripstop_proto::wire::Datagram;
+use ripstop_schemes::lt::{LtAck, LtPacket};
+use ripstop_schemes::nc::{NcAck, NcPacket};
 use std::net::SocketAddr;
 
 use super::session::LabelledPacket;

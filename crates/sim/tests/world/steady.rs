@@ -5,7 +5,7 @@
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Fec, LinkConfig, Loss};
-use ripstop_proto::session::nc::{CombinationRate, Factor, NcConfig, Rounding};
+use ripstop_schemes::nc::{CombinationRate, Factor, NcConfig, Rounding};
 use ripstop_sim::tcp::Variant;
 use ripstop_sim::world::{Carrier, Happening, NcLayer, TcpConfig, World};
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -6,15 +6,15 @@ use crate::scenario::routes::Leg;
 use crate::world::LtLayer;
 use ripstop_base::{Rate, Span, word};
 use ripstop_codes::lt::{LtCode, RobustSoliton};
-use ripstop_proto::session::lt::{BlockCode, FirstRound, FlowShare, LtConfig, LtConfigError, MAX_BLOCK};
+use ripstop_schemes::lt::{BlockCode, FirstRound, FlowShare, LtConfig, LtConfigError, MAX_BLOCK};
 
-use ripstop_proto::session::nc::Factor;
+use ripstop_schemes::nc::Factor;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The mode of TCP/LT and the size of a block, which [`GatewaySpec`] takes.
-pub use ripstop_proto::session::lt::{BlockSize, LtMode};
+pub use ripstop_schemes::lt::{BlockSize, LtMode};
 
 /// A gateway between wired links and lossy paths. Its clients are at the ends of the lossy paths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

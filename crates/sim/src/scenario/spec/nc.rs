@@ -7,7 +7,7 @@ use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
 use crate::scenario::routes::Leg;
 use crate::world::NcLayer;
-use ripstop_proto::session::nc::{
+use ripstop_schemes::nc::{
     Acknowledge, CodingWindow, CombinationRate, Factor, MaskedLoss, NcConfig, NcConfigError, Retransmissions, Rounding,
 };
 use serde::{Deserialize, Serialize};

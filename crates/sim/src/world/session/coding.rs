@@ -1,6 +1,6 @@
 //! TCP/NC below a TCP connection, as nodes: a coding layer at each end, and relays that recode on the way.
 //!
-//! The protocol itself is in [`ripstop_proto::session::nc`].
+//! The protocol itself is in [`ripstop_schemes::nc`].
 
 use super::{Input, Packed, SessionEnd, SessionNode};
 use crate::tcp::Ack;
@@ -11,7 +11,7 @@ use crate::world::packet::{Body, Combination, EcnFlags};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;
 use ripstop_codes::window::Members;
-use ripstop_proto::session::nc::{
+use ripstop_schemes::nc::{
     Factor, NcAck, NcConfig, NcReceiver, NcRelay, NcSender, ReceiverCounts, RelayCounts, Segment, SenderCounts,
 };
 use std::convert::Infallible;

@@ -1,6 +1,6 @@
 //! TCP/LT as nodes: a gateway between wired links and a lossy path, and its client at the end of the path.
 //!
-//! The protocol itself is in [`ripstop_proto::session::lt`]. For a download, the gateway has the sender and the client
+//! The protocol itself is in [`ripstop_schemes::lt`]. For a download, the gateway has the sender and the client
 //! has the receiver. For an upload it is the other way round, and a TCP sender at the gateway passes the packets on to
 //! the host in the wired network. The SYN and its acknowledgement pass the gateway. So a connection exists only if both
 //! hosts exist.
@@ -13,11 +13,11 @@ use crate::world::node::{Entering, Handoff};
 use crate::world::packet::{BlockSymbol, Body, EcnFlags, TCP_IP_HEADERS};
 use ripstop_base::Time;
 use ripstop_codes::Length;
-use ripstop_proto::session::lt::{
+use ripstop_proto::session::{Received, Session, Transmit};
+use ripstop_schemes::lt::{
     Accepted, FlowId, FlowShare, LtAck, LtConfig, LtDelivered, LtEvent, LtInner, LtMode, LtPacket, LtReceiver,
     LtReceiverCounts, LtSender, LtSenderCounts, Segment, TcpAck,
 };
-use ripstop_proto::session::{Received, Session, Transmit};
 
 /// The settings of a flow through a gateway.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What a world records for the judge.
 
 use ripstop_base::Time;
-use ripstop_proto::session::lt::{LtReceiverCounts, LtSenderCounts};
+use ripstop_schemes::lt::{LtReceiverCounts, LtSenderCounts};
 
 /// What happened in a world.
 #[derive(Clone, Debug, Default)]

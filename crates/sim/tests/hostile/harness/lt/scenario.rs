@@ -5,8 +5,8 @@ use super::tcp::SourceConfig;
 use ripstop_base::{Rate, Seed, Span, Stream, Time};
 use ripstop_codes::lt::{LtCode, RobustSoliton};
 use ripstop_link::{Blackout, LinkConfig};
-use ripstop_proto::session::lt::{BlockCode, BlockSize, FirstRound, LtConfig, LtMode};
-use ripstop_proto::session::nc::Factor;
+use ripstop_schemes::lt::{BlockCode, BlockSize, FirstRound, LtConfig, LtMode};
+use ripstop_schemes::nc::Factor;
 use std::time::Duration;
 
 /// One of the two ends of a session.

@@ -2,7 +2,7 @@
 
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
-use ripstop_proto::session::lt::LtDelivered;
+use ripstop_schemes::lt::LtDelivered;
 
 /// A fault that a test builds into a world. The judge must find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

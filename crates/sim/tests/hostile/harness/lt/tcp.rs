@@ -3,7 +3,7 @@
 
 use ripstop_base::{Stream, Time};
 use ripstop_codes::Symbol;
-use ripstop_proto::session::lt::{LtDelivered, LtInner, LtMode, Segment, TcpAck};
+use ripstop_schemes::lt::{LtDelivered, LtInner, LtMode, Segment, TcpAck};
 use std::time::Duration;
 
 /// How long the source waits for an acknowledgement before it sends again. RFC 6298 begins with 1 s. Half the value

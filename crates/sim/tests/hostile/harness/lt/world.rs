@@ -11,8 +11,8 @@ use super::wire::{OnTheWay, Wire};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_link::{LinkConfigError, LinkCounters};
-use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::lt::*;
 use ripstop_sim::engine::{Alarm, Scheduler};
 
 /// The largest number of packets of one block that one input may cause. The paper's modes send the first round of a

@@ -32,7 +32,7 @@
 //! - [`NcRelay`] is a node on the path. The relay sends new combinations of the combinations that
 //!   it has received.
 //!
-//! The sender, the receiver and the relay follow the contract of [`Session`](super::Session). They
+//! The sender, the receiver and the relay follow the contract of [`Session`](ripstop_proto::session::Session). They
 //! have no time-outs: TCP's timers are the only timers.
 //!
 //! ```text
@@ -66,8 +66,8 @@ pub use redundancy::rule;
 pub use relay::{NcRelay, RelayCounts};
 pub use sender::{NcSender, Segment, SenderCounts};
 
-use super::Transmit;
 use ripstop_codes::window::{Coding, Members};
+use ripstop_proto::session::Transmit;
 
 /// A packet that carries a combination of TCP segments, or one segment.
 #[derive(Clone, Debug, PartialEq, Eq)]

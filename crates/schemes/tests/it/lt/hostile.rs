@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_codes::lt::LtCode;
-use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::lt::*;
 use std::time::Duration;
 
 fn path() -> impl Strategy<Value = Path> {

@@ -6,10 +6,10 @@
 use super::config::{CodingWindow, Coefficients, Factor, NcConfig, NcConfigError, Retransmissions};
 use super::redundancy::{RedundancyController, Sent};
 use super::{NcAck, NcPacket};
-use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Coding, Encoder, Members};
+use ripstop_proto::session::{Received, Session, Transmit};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ops::Range;

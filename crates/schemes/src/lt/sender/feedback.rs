@@ -1,7 +1,7 @@
 //! What the sender learns from an LT-ACK.
 
 use super::LtSender;
-use crate::session::lt::{BlockState, LtAck, LtEvent, LtMode, LtReport, MAX_REPORTED};
+use crate::lt::{BlockState, LtAck, LtEvent, LtMode, LtReport, MAX_REPORTED};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
 

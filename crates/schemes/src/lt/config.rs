@@ -1,7 +1,7 @@
 //! The settings of TCP/LT.
 
 use super::block_code::{BlockCode, MAX_BLOCK};
-use crate::session::nc::Factor;
+use crate::nc::Factor;
 use ripstop_codes::lt::LtCode;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::{Length, Payload, Symbol};
-use ripstop_proto::session::nc::{Factor, NcAck, NcConfig, NcPacket, NcReceiver, NcRelay, NcSender, Segment};
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::nc::{Factor, NcAck, NcConfig, NcPacket, NcReceiver, NcRelay, NcSender, Segment};
 use std::collections::BTreeMap;
 
 /// Calls of [`Session`] with fewer arguments, for tests.

@@ -9,9 +9,9 @@ mod world;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_codes::lt::{LtCode, RobustSoliton};
-use ripstop_proto::session::lt::*;
-use ripstop_proto::session::nc::Factor;
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::lt::*;
+use ripstop_schemes::nc::Factor;
 use std::time::Duration;
 use world::{Path, World, content, mesh};
 

@@ -7,7 +7,7 @@ mod world;
 use ripstop_base::{Fraction, Seed, Time};
 use ripstop_codes::{Length, Symbol};
 use ripstop_proto::session::Session;
-use ripstop_proto::session::nc::*;
+use ripstop_schemes::nc::*;
 use std::time::Duration;
 use world::{Drive, Path, World};
 

@@ -4,10 +4,10 @@
 //! would take a minute to open a connection. So the sender repeats its request sooner.
 
 use super::LtSender;
-use crate::session::Transmit;
-use crate::session::lt::{LtMode, LtPacket};
+use crate::lt::{LtMode, LtPacket};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
+use ripstop_proto::session::Transmit;
 use std::time::Duration;
 
 /// The state of the connection.

@@ -6,10 +6,10 @@
 
 use super::NcAck;
 use super::config::{BILLION, CombinationRate, Factor, MaskedLoss, Rounding};
-use crate::control::loss::LossEstimator;
 use ripstop_base::{Stream, Time};
 use ripstop_model::masking::unmasked_probability;
 use ripstop_model::redundancy::{RedundancyRounding, redundancy};
+use ripstop_proto::control::loss::LossEstimator;
 
 /// [`rule`] chooses R so that the losses of a window are masked with this probability (paper 000,
 /// section VI-B). A higher value gives a larger R.

@@ -5,8 +5,8 @@
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
-use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::lt::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 

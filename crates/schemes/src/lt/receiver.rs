@@ -3,9 +3,9 @@
 use super::config::{LtConfig, LtConfigError, LtMode};
 use super::receiving_block::ReceivingBlock;
 use super::{Accepted, BlockState, LtAck, LtDelivered, LtEvent, LtPacket, LtReport, LtSymbol, MAX_RATE, MAX_REPORTED};
-use crate::session::{Received, Session, Transmit};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
+use ripstop_proto::session::{Received, Session, Transmit};
 use std::collections::VecDeque;
 
 /// The receiver's counters.

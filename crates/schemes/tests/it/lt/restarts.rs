@@ -4,8 +4,8 @@ use super::world::{World, content, mesh};
 use super::{open, seconds};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
-use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::lt::*;
 
 /// Gives the receiver a packet, and returns the reports of its LT-ACKs, with their sessions.
 fn take(receiver: &mut LtReceiver<Symbol>, packet: LtPacket<Symbol>) -> Vec<(u32, LtReport)> {

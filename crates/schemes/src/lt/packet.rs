@@ -26,7 +26,7 @@
 //! | [`LtReport::Opened`], [`LtReport::Unknown`] | none |
 
 use super::MAX_BLOCK;
-use crate::wire::varint_len;
+use ripstop_proto::wire::varint_len;
 
 /// The largest rate in an LT-ACK, bit/s: the largest number of 6 bytes. No link is as fast. Each byte less takes a byte
 /// from each LT-ACK with a rate; with 5 bytes, the largest rate is 1.1 Tbit/s.

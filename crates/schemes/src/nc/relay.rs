@@ -6,10 +6,10 @@
 use super::NcPacket;
 use super::config::{Factor, NcConfig, NcConfigError};
 use super::redundancy::Accumulator;
-use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Limits, Recoder};
+use ripstop_proto::session::{Received, Session, Transmit};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 

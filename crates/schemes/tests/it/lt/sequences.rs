@@ -13,8 +13,8 @@ use proptest::test_runner::TestRunner;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_codes::lt::{LtCode, RobustSoliton};
-use ripstop_proto::session::lt::*;
 use ripstop_proto::session::{Received, Reception, Session};
+use ripstop_schemes::lt::*;
 use std::time::Duration;
 
 /// The largest number of blocks in flight.

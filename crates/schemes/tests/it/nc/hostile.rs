@@ -1,12 +1,12 @@
 //! TCP/NC over random loss, reordering and repetition in both directions, and with forged packets.
 
-use crate::world::{Drive, Path, World};
+use super::world::{Drive, Path, World};
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::window::{Coding, Members};
 use ripstop_codes::{Length, Symbol};
 use ripstop_proto::session::Session;
-use ripstop_proto::session::nc::*;
+use ripstop_schemes::nc::*;
 
 fn path() -> impl Strategy<Value = Path> {
     (0.0..0.45, prop_oneof![Just(0.0), 0.0..0.3], prop_oneof![Just(0u64), 0..40u64])

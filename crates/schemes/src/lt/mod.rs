@@ -16,7 +16,7 @@
 //!   TCP <--acknowledgement-- LtSender <---------LtAck-------------- LtReceiver
 //! ```
 //!
-//! Sender and receiver follow the contract of [`Session`](super::Session). Both are generic over
+//! Sender and receiver follow the contract of [`Session`](ripstop_proto::session::Session). Both are generic over
 //! the payload, as [`nc`](super::nc) is. A decoded packet may be padded with zeros at its end. A
 //! caller that needs the exact length must put the length into the payload.
 //!

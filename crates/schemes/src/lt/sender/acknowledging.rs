@@ -1,7 +1,7 @@
 //! What the sender accepts from TCP, and how it acknowledges.
 
 use super::{LtSender, Segment};
-use crate::session::lt::{LtMode, TcpAck};
+use crate::lt::{LtMode, TcpAck};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
 use std::collections::VecDeque;

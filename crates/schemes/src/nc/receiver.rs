@@ -4,10 +4,10 @@
 
 use super::config::{Acknowledge, NcConfig, NcConfigError};
 use super::{NcAck, NcPacket};
-use crate::session::{Received, Session, Transmit};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Decoder, Limits};
+use ripstop_proto::session::{Received, Session, Transmit};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 

@@ -1,0 +1,4 @@
+//! The tests of the papers' protocols in virtual time.
+
+mod lt;
+mod nc;
