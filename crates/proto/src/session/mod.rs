@@ -39,14 +39,17 @@ use std::time::Duration;
 ///    - [`handle_datagram`](Session::handle_datagram) when a packet of the peer arrives;
 ///    - [`handle_timeout`](Session::handle_timeout) when the time that
 ///      [`poll_timeout`](Session::poll_timeout) returned has come.
-///
-///    When several inputs happen at the same time, the caller may give all inputs before step 2.
 /// 2. **Take all outputs.** Call each of these methods until it returns `None`:
 ///    - [`poll_transmit`](Session::poll_transmit) for packets to the peer;
 ///    - [`poll_deliver`](Session::poll_deliver) for items for the user;
 ///    - [`poll_event`](Session::poll_event) for events.
 /// 3. **Wait** for the next input, or until the time that [`poll_timeout`](Session::poll_timeout)
-///    returns, whichever comes first.
+///    returns, whichever comes first. When several inputs come at the same time, each of them has a
+///    step 2 of its own.
+///
+/// The tunnel and the endpoint are more tolerant. The daemon reads datagrams and inner packets in
+/// batches, and gives them a batch before step 2. One report of the receiver then covers the batch,
+/// and one system call sends the outputs. The simulator does the same with tunnels and endpoints.
 ///
 /// The caller should pass a `now` that is no earlier than in any previous call. The session
 /// tolerates an earlier `now`, and then uses the latest time that any call has passed.

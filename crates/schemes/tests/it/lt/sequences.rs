@@ -15,6 +15,7 @@ use ripstop_codes::Symbol;
 use ripstop_codes::lt::{LtCode, RobustSoliton};
 use ripstop_proto::session::{Received, Reception, Session};
 use ripstop_schemes::lt::*;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The largest number of blocks in flight.
@@ -101,9 +102,10 @@ fn packet() -> impl Strategy<Value = LtPacket<Symbol>> {
 }
 
 fn sequence() -> impl Strategy<Value = Sequence> {
+    let jump = prop_oneof![8 => Just(1u64), 1 => 0u64..4];
     let event = prop_oneof![
         4 => Just(Event::Open),
-        24 => (prop_oneof![8 => Just(1u64), 1 => 0u64..4], 0usize..200).prop_map(|(jump, len)| Event::Segment(jump, len)),
+        24 => (jump, 0usize..200).prop_map(|(jump, len)| Event::Segment(jump, len)),
         3 => ack().prop_map(Event::Ack),
         3 => packet().prop_map(Event::Packet),
         4 => Just(Event::Accept),
@@ -155,7 +157,11 @@ impl Ends {
         for (passes, event, arrives) in events {
             ends.now += Duration::from_millis(passes);
             ends.take(event);
-            ends.drain(arrives);
+            ends.settle(arrives);
+            ends.sender.handle_timeout(ends.now);
+            ends.settle(arrives);
+            ends.receiver.handle_timeout(ends.now);
+            ends.settle(arrives);
             ends.check();
         }
         ends
@@ -179,29 +185,35 @@ impl Ends {
             Event::RestartReceiver(knows) => self.restart_receiver(knows),
             Event::Wait => {}
         }
-        self.sender.handle_timeout(now);
-        self.receiver.handle_timeout(now);
     }
 
-    /// Takes all outputs of both ends. The packets of an end reach the other end if `arrives` says so.
-    fn drain(&mut self, arrives: [bool; 2]) {
+    /// Takes all outputs of both ends, after each input anew. The packets of an end reach the other end if `arrives`
+    /// says so.
+    fn settle(&mut self, arrives: [bool; 2]) {
+        let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
+        loop {
+            let (sent, acks) = self.drain();
+            there.extend(sent.into_iter().filter(|_| arrives[0]));
+            back.extend(acks.into_iter().filter(|_| arrives[1]));
+            if let Some(packet) = there.pop_front() {
+                self.receiver.handle_datagram(self.now, received(packet));
+            } else if let Some(packet) = back.pop_front() {
+                self.sender.handle_datagram(self.now, received(packet));
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Takes all outputs of both ends. Returns their packets.
+    fn drain(&mut self) -> (Vec<LtPacket<Symbol>>, Vec<LtAck>) {
         let now = self.now;
-        let sent: Vec<_> = std::iter::from_fn(|| self.sender.poll_transmit(now)).take(ENDLESS).collect();
-        assert!(sent.len() < ENDLESS);
-        for packet in sent.into_iter().map(|sent| sent.packet) {
-            assert_eq!(packet.wrong_field(), None);
-            if arrives[0] {
-                self.receiver.handle_datagram(now, received(packet));
-            }
-        }
-        let acks: Vec<_> = std::iter::from_fn(|| self.receiver.poll_transmit(now)).take(ENDLESS).collect();
-        assert!(acks.len() < ENDLESS);
-        for packet in acks.into_iter().map(|sent| sent.packet) {
-            assert_eq!(packet.wrong_field(), None);
-            if arrives[1] {
-                self.sender.handle_datagram(now, received(packet));
-            }
-        }
+        let next = || self.sender.poll_transmit(now).map(|sent| sent.packet);
+        let sent: Vec<_> = std::iter::from_fn(next).take(ENDLESS).collect();
+        assert!(sent.len() < ENDLESS && sent.iter().all(|packet| packet.wrong_field().is_none()));
+        let next = || self.receiver.poll_transmit(now).map(|sent| sent.packet);
+        let acks: Vec<_> = std::iter::from_fn(next).take(ENDLESS).collect();
+        assert!(acks.len() < ENDLESS && acks.iter().all(|ack| ack.wrong_field().is_none()));
         while let Some(TcpAck { next, .. }) = self.sender.poll_deliver() {
             assert!(next >= self.acknowledged && next <= self.sender.counts().accepted);
             self.acknowledged = next;
@@ -222,6 +234,7 @@ impl Ends {
             self.reports[1] += 1;
             self.restart_receiver(true);
         }
+        (sent, acks)
     }
 
     /// Checks the bounds of the memory.

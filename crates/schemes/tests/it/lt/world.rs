@@ -159,13 +159,16 @@ impl World {
         let now = self.now;
         while let Some(received) = self.there.take(now) {
             self.receiver.handle_datagram(now, received);
-            self.take_deliveries();
+            self.pump();
         }
         while let Some(received) = self.back.take(now) {
             self.sender.handle_datagram(now, received);
+            self.pump();
         }
         self.sender.handle_timeout(now);
+        self.pump();
         self.receiver.handle_timeout(now);
+        self.pump();
         if self.again <= now {
             self.again = now + Duration::from_secs(3);
             match self.edge {
@@ -181,10 +184,12 @@ impl World {
         }
     }
 
-    fn take_deliveries(&mut self) {
+    /// Takes what the receiver delivers. Returns whether TCP has accepted the connection.
+    fn take_deliveries(&mut self) -> bool {
+        let mut opens = false;
         while let Some(delivered) = self.receiver.poll_deliver() {
             let LtDelivered::Packet { number, payload } = delivered else {
-                self.receiver.handle_inner(self.now, Accepted);
+                opens = true;
                 continue;
             };
             assert_eq!(number, self.delivered, "packets must come in order");
@@ -193,12 +198,17 @@ impl World {
             assert!(payload.as_slice()[len..].iter().all(|byte| *byte == 0));
             self.delivered += 1;
         }
+        if opens {
+            self.receiver.handle_inner(self.now, Accepted);
+        }
+        opens
     }
 
-    /// Moves packets between the ends, the source and the path until nothing moves.
+    /// Moves packets between the ends, the source and the path until nothing moves. Each input of an end is followed by
+    /// all outputs.
     fn pump(&mut self) {
         loop {
-            let mut moved = false;
+            let mut moved = self.take_deliveries();
             while let Some(ack) = self.sender.poll_deliver() {
                 moved = true;
                 if let Some(room) = ack.room {
@@ -208,13 +218,6 @@ impl World {
                     self.acknowledged = ack.next;
                     self.again = self.now + Duration::from_secs(3);
                 }
-            }
-            while self.next < self.packets.min(self.acknowledged + self.window).min(self.edge) {
-                moved = true;
-                self.again = self.now + Duration::from_secs(3);
-                let number = self.next;
-                self.next += 1;
-                self.offer(number);
             }
             while let Some(sent) = self.sender.poll_transmit(self.now) {
                 moved = true;
@@ -229,7 +232,12 @@ impl World {
             while let Some(event) = self.sender.poll_event().or_else(|| self.receiver.poll_event()) {
                 self.events.push_back(event);
             }
-            if !moved {
+            if self.next < self.packets.min(self.acknowledged + self.window).min(self.edge) {
+                self.again = self.now + Duration::from_secs(3);
+                let number = self.next;
+                self.next += 1;
+                self.offer(number);
+            } else if !moved {
                 return;
             }
         }
