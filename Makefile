@@ -64,14 +64,16 @@ deny: ## check the dependency tree for advisories, licences, duplicate crates an
 	@tools/need.sh cargo cc
 	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
 	$(TARGET)/tools/bin/cargo-deny --locked check
+	$(TARGET)/tools/bin/cargo-deny --locked --manifest-path bench/Cargo.toml check
 
 bench: ## time kernels and coders (criterion), compare them with other crates (needs Rust 1.95) and with reference speeds (ripstop speed), compare the simulator's speed with ns-2's, measure the time of a datagram of each type as a multiple of a probe's, and measure the CPU time of the daemon and the memory of 1000 peers (10 minutes); OLD=FILE also measures another build of the program
 	@tools/need.sh cargo cc ip
-	cargo bench --locked -p ripstop-gf256 --bench kernels
+	cargo bench --locked --manifest-path bench/Cargo.toml --no-run
+	cargo bench --locked --manifest-path bench/Cargo.toml --bench kernels
 	cargo run --release --locked -p ripstop-proto --example packet-costs
-	cargo bench --locked -p ripstop-codes --features bench --bench coders
-	cargo run --release --locked -p ripstop-codes --features compare --example compare
-	cargo run --release --locked -p ripstop-codes --features bench --example lt-speed
+	cargo bench --locked --manifest-path bench/Cargo.toml --bench coders
+	cargo run --release --locked --manifest-path bench/Cargo.toml --bin block-codes
+	cargo run --release --locked --manifest-path bench/Cargo.toml --bin lt-speed
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
 	cargo run --release --locked -p ripstop-sim --example speed
@@ -112,6 +114,7 @@ flags: ## write docs/flags.md from the definitions of the program's flags
 fmt: ## format the code
 	@tools/need.sh cargo
 	cargo fmt --all
+	cargo fmt --manifest-path bench/Cargo.toml
 
 clean: ## remove the directory with everything that was built
 	rm -rf "$(TARGET)"

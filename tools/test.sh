@@ -31,6 +31,7 @@ check() { # arguments: name, command... Runs one check.
 check counting tools/count-test.sh
 check set-up tools/need-test.sh
 check format cargo fmt --all --check
+check "format of bench/" cargo fmt --manifest-path bench/Cargo.toml --check
 check lints cargo clippy --workspace --all-targets --features ripstop-cli/accept --locked -- -D warnings
 built=$((built + took))
 RUSTDOCFLAGS="-D warnings" check documentation cargo doc --workspace --no-deps --locked

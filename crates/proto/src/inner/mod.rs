@@ -8,7 +8,7 @@
 //! - [`too_big`] makes the ICMP answer to a packet that is too long for the tunnel.
 //!
 //! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
-//! twice as long, and does not find the flow (`benches/wire.rs`). A general parser also rejects
+//! twice as long, and does not find the flow (`bench/benches/wire.rs`). A general parser also rejects
 //! packets that a router would forward. A tunnel should forward the same packets as a router. So
 //! this module checks only the version and the lengths in the IP header. The lengths must be
 //! checked, because the receiving end takes a decoded packet's length from the IP header.

@@ -1,9 +1,8 @@
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark holds the clock")]
 //! Compares the speed of the LT code with the speed of the crate `raptorq` (RFC 6330). `make bench`
 //! runs this program.
 //!
 //! ```text
-//! cargo run --release -p ripstop-codes --features bench --example lt-speed [-- SECONDS]
+//! cargo run --release --locked --manifest-path bench/Cargo.toml --bin lt-speed [-- SECONDS]
 //! ```
 //!
 //! Both encode blocks of 16 and of 64 source symbols of 1400 bytes, and decode them from repairs

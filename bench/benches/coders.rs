@@ -1,11 +1,10 @@
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark holds the clock")]
 //! Benchmarks of the coders, and of references for their speed. One reference is the fused matrix
 //! product of `ripstop-gf256`, the upper limit of their speed. The others are the crates `rlnc` and
-//! `fec-rs`. The example `compare` measures the block code and other crates in turns.
+//! `fec-rs`. The program `block-codes` measures the block code and other crates in turns.
 
 use criterion::{BenchmarkGroup, measurement::WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use rand_09::SeedableRng;
+use rand::SeedableRng;
 use ripstop_codes::bench;
 use ripstop_gf256::Kernel;
 use std::hint::black_box;
@@ -79,7 +78,7 @@ fn fec_rs_crate(c: &mut Criterion) {
 
 fn rlnc_crate(c: &mut Criterion) {
     let mut group = c.benchmark_group("rlnc 0.8.7");
-    let mut random = rand_09::rngs::StdRng::seed_from_u64(1);
+    let mut random = rand::rngs::StdRng::seed_from_u64(1);
     let data: Vec<u8> = (0..WINDOW * LEN).map(|i| ((i * 31) >> 3) as u8).collect();
     let Ok(encoder) = rlnc::full::Encoder::new(data, WINDOW) else { return };
     group.throughput(Throughput::Bytes(LEN as u64));

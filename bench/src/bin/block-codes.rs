@@ -1,5 +1,5 @@
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark holds the clock")]
-//! Compares the block code with the fastest block codes of other crates, (N, K) = (40, 32).
+//! Compares the block code with the fastest block codes of other crates, (N, K) = (40, 32). `make bench`
+//! runs this program.
 //!
 //! All cases are measured in turns: each round measures every case for a fraction of a millisecond.
 //! So other load on the machine affects all cases alike. A ratio is the median over all rounds.
