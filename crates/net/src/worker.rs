@@ -2,20 +2,18 @@
 //! waits for the other threads. Between two turns of its loop, the worker answers all pending
 //! requests with one snapshot.
 
-use crate::os::clock::since_boot;
+use crate::os::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use ripstop_base::Time;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// State shared by a worker thread and the threads that start, query and stop it. `T` is the worker's
 /// snapshot.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
-    /// Zero of the worker's clock, on the clock of [`since_boot`].
-    start: Duration,
+    clock: Clock,
     /// Wakes the worker when it has a request or must stop.
     wakeup: Arc<EventFd>,
     stop: AtomicBool,
@@ -45,7 +43,7 @@ impl<T: Clone> Worker<T> {
     /// The system has no more descriptors.
     pub(crate) fn new() -> io::Result<Worker<T>> {
         Ok(Worker {
-            start: since_boot(),
+            clock: Clock::start(),
             wakeup: Arc::new(wakeup()?),
             stop: AtomicBool::new(false),
             asked: AtomicU64::new(0),
@@ -55,8 +53,13 @@ impl<T: Clone> Worker<T> {
         })
     }
 
+    /// The worker's clock.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
     pub(crate) fn now(&self) -> Time {
-        Time::ZERO + since_boot().saturating_sub(self.start)
+        self.clock.now()
     }
 
     /// The descriptor that wakes the worker. A thread wakes the worker by writing to this

@@ -47,7 +47,7 @@ use crate::worker::{Worker, wakeup};
 use keeper::Keeper;
 use nix::sys::eventfd::EventFd;
 use nix::unistd::User;
-use packet_loop::PacketLoop;
+use packet_loop::{Device, Network, PacketLoop};
 use ripstop_proto::endpoint::AddPeerError;
 use ripstop_proto::secure::{Entropy, PresharedKey, PrivateKey};
 use status_server::StatusServer;
@@ -172,7 +172,9 @@ impl Daemon {
         // This call opens the port and the device. These steps fail most often, so they come before
         // the status server and the thread.
         let namespace = Namespace::current()?;
-        let (packet_loop, mut keeper) = PacketLoop::new(config, &namespace, shared.clone())?;
+        let network = Network::open(&config.listen, shared.worker.clock())?;
+        let (device, mut keeper) = Device::open(config, &namespace, shared.worker.wakeup().clone())?;
+        let packet_loop = PacketLoop::new(config, shared.clone(), network, Some(device))?;
         let listeners = status_server::open_sockets(config, owner)?;
         prepared()?;
         let status_server = StatusServer::start(listeners, shared.clone())?;

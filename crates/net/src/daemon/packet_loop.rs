@@ -11,13 +11,13 @@
 //!   packet while the packet is written to the device, so the answer is there already.
 //! - While much traffic flows, the thread pauses between two turns (`moderation.rs`).
 
-mod closing;
 mod device;
 mod events;
 mod heap;
 mod lookups;
 mod meter;
 mod moderation;
+mod network;
 mod peer_state;
 mod rejected;
 mod reload;
@@ -25,108 +25,55 @@ mod snapshot;
 mod spare_ports;
 mod waiting;
 
-use super::config::{DaemonConfig, HostPort, Listen};
-use super::keeper::{Keeper, KeeperShared};
-use super::resolve::Resolver;
-use super::routes::WantedRoutes;
-use super::status::DeviceCounters;
+use super::config::{DaemonConfig, HostPort};
 use super::{DaemonError, Shared, System};
-use crate::log::{Admitted, LineLimit};
-use crate::os::netns::Namespace;
-use crate::os::offload::join::Joiner;
-use crate::os::tun::{READ_ROOM, Tun};
-use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
-use device::device_mtu;
-pub(super) use device::open_device;
+use crate::os::heap::return_free_pages;
+pub(super) use device::{Device, open_device};
 use heap::Heap;
-use ipnet::IpNet;
-use lookups::LookupState;
-use moderation::Moderation;
+use lookups::Lookups;
+use meter::Meters;
+pub(super) use network::Network;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use peer_state::PeerState;
 use rejected::RejectedLog;
 pub(super) use reload::needs_restart;
 use ripstop_base::Time;
-use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::secure::SecureConfig;
-use ripstop_proto::session::tunnel::{Delivered, Order};
-use spare_ports::SparePorts;
-use std::collections::BTreeSet;
 use std::io;
-use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use waiting::{Sources, Waits};
 
-/// The largest number of read calls in one turn, counted separately for the socket and the device.
-/// A call brings up to 64 KB from the device and up to 512 KB from the socket. Twice the value
-/// doubles the longest time that a packet waits for the rest of its turn. Half the value makes
-/// twice as many turns while much data waits. With little traffic the value has no effect: after
-/// one or two calls, nothing more can be read.
+/// The largest number of read calls of a socket in one turn. A call brings up to 512 KB. Twice the value doubles the
+/// longest time that a packet waits for the rest of its turn. Half the value makes twice as many turns while much data
+/// waits. With little traffic the value has no effect: after one or two calls, nothing more can be read.
 const MAX_READS: usize = 8;
-/// After this number of bytes read from the device, 32 kB, what may leave is sent before the next read. The packets of
-/// a large segment are then still in the processor's cache. Half the value makes more and smaller send calls. With
-/// double the value, packets of fast senders leave the cache more often.
-const SEND_AFTER: usize = 32_000;
-/// The largest number of packets that are joined to large segments together. One batch fills about three segments of
-/// 64 kB with packets of 1436 bytes. Half the value leaves more segments unfilled. Double the value keeps packets of
-/// fast senders longer than they stay in the processor's cache.
-const DELIVERED: usize = 128;
-/// A delivered packet below this length, 600 bytes, may be a request of an application, and its answer should not wait.
-/// Bare TCP acknowledgements do not count. Double the value counts most packets of streams with small segments. Half
-/// the value does not count requests of typical length.
-const SHORT: u64 = 600;
-/// After a short packet was delivered, this number of pauses watches the device for the answer. The first pause may end
-/// for another packet. Half the value misses such answers. Double the value shortens more pauses.
-const ATTENTIVE: u32 = 2;
+/// The longest time, 200 ms, for which a daemon that stops goes on to send. What waits in the send queues is worth one or
+/// two round trips, and applications count on it. With half the value, paths of more than 100 ms lose a part of it. With
+/// double the value, a stop takes up to 400 ms if a peer with queued packets does not answer.
+const CLOSING: Duration = Duration::from_millis(200);
 
 /// The state of the packet thread.
 pub(super) struct PacketLoop {
     shared: Arc<Shared>,
     config: DaemonConfig,
     endpoint: Endpoint,
-    tun: Tun,
-    udp: Udp,
-    spare_ports: SparePorts,
-    batch: DatagramBatch,
-    /// Whether the kernel had no room for `batch`. Sending continues when the socket is writable.
-    blocked: bool,
-    receive_buffers: ReceiveBuffers,
-    /// Room for the data of one read from the device.
-    scratch: Vec<u8>,
+    network: Network,
+    /// The front end for IP packets; None for a daemon that carries none.
+    device: Option<Device>,
+    /// Inner packets that were dropped because there is no device.
+    without_device: u64,
     /// Whether this turn has written packets to the device.
     has_delivered: bool,
-    /// Packets to be written to the device.
-    delivered: Vec<Delivered<Symbol>>,
-    joiner: Joiner,
     peers: Vec<PeerState>,
-    /// The times of the next look-ups, and the indices of the peers: all `next_lookup` of `peers`.
-    lookups: BTreeSet<(Time, usize)>,
-    resolver: Resolver,
-    lookup_state: LookupState,
-    moderation: Moderation,
-    /// Number of turns, and number of pauses between two turns.
-    turns: u64,
-    pauses: u64,
-    /// How many of the next pauses ignore the device, and how many watch the device in any case.
-    ignoring: u32,
-    attentive: u32,
-    device: DeviceCounters,
-    /// The limit of lines about packets that the device refused.
-    refusals: LineLimit,
-    /// The device's wanted MTU in bytes.
-    mtu: u32,
+    lookups: Lookups,
+    waits: Waits,
     rejected: RejectedLog,
-    /// Keeps the device and its routes as they are wanted.
-    keeper: Arc<KeeperShared>,
-    /// Whether the device was removed, and the keeper has not created it again yet.
-    device_gone: bool,
-    /// The routes into the device.
-    routes: WantedRoutes,
-    /// The prefixes among them whose routes the kernel refuses.
-    refused_routes: BTreeSet<IpNet>,
-    /// When the peers' meters were last read.
-    measured: Time,
+    meters: Meters,
     heap: Heap,
 }
 
@@ -138,35 +85,13 @@ struct Readable {
 }
 
 impl PacketLoop {
-    /// Creates the device and the socket, adds all peers to the endpoint, and starts handshakes with the peers whose
-    /// address is known.
+    /// Adds all peers to the endpoint, and starts handshakes with the peers whose address is known.
     pub(super) fn new(
         config: &DaemonConfig,
-        namespace: &Namespace,
         shared: Arc<Shared>,
-    ) -> Result<(PacketLoop, Keeper), DaemonError> {
-        let mut udp = match &config.listen {
-            Listen::Everywhere(port) => Udp::bind_any(*port).map_err(DaemonError::system(format!(
-                "listening on UDP port {port} (to use another port, set `port` in [interface])"
-            )))?,
-            Listen::At(address) => {
-                let what = format!(
-                    "listening on UDP {address} (`listen` in [interface]: the address must be one of this host's; `port` alone \
-                     listens on all of them)"
-                );
-                address.resolve().and_then(Udp::bind).map_err(DaemonError::system(what))?
-            }
-        };
-        let mtu = device_mtu(config, config.tunnel.inner_mtu());
-        let tun = open_device(config, namespace, mtu)?;
-        let joiner = Joiner::new(tun.offload().0, tun.offload().1);
-        tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
-        udp.ignore_device(tun.index());
-        let routes = WantedRoutes::of(config, []);
-        routes.warn_of_new(&WantedRoutes::default());
-        routes.warn_of_servers(config);
-        let keeper = Keeper::prepare(config, namespace, &tun, mtu, routes.clone(), shared.worker.wakeup().clone())
-            .map_err(DaemonError::system("reading the kernel's devices and routes"))?;
+        mut network: Network,
+        device: Option<Device>,
+    ) -> Result<PacketLoop, DaemonError> {
         let now = shared.worker.now();
         let secure = SecureConfig { wall_clock: wall_clock(now), ..SecureConfig::default() };
         let settings = EndpointConfig {
@@ -178,7 +103,6 @@ impl PacketLoop {
             ..EndpointConfig::default()
         };
         let mut endpoint = Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
-        let resolver = Resolver::new(shared.worker.wakeup().clone());
         let mut peers = Vec::new();
         for peer in &config.peers {
             let address = peer.endpoint.as_ref().and_then(HostPort::address);
@@ -192,45 +116,30 @@ impl PacketLoop {
                     keepalive: peer.keepalive,
                 },
             )?;
-            warn_if_out_of_reach(&udp, &peer.name, address);
+            network.warn_if_out_of_reach(&peer.name, address);
             peers.push(PeerState::new(id, peer, now));
         }
-        let mut packet_loop = PacketLoop {
+        let mut lookups = Lookups::new(shared.worker.wakeup().clone());
+        lookups.follow(&peers);
+        if let Some(device) = &device {
+            network.ignore_device(device.tun().index());
+            device.tell_inside(&mut endpoint);
+        }
+        Ok(PacketLoop {
             shared,
             config: config.clone(),
             endpoint,
-            tun,
-            udp,
-            spare_ports: SparePorts::new().map_err(DaemonError::system("making an epoll instance"))?,
-            batch: DatagramBatch::default(),
-            blocked: false,
-            receive_buffers: ReceiveBuffers::default(),
-            scratch: vec![0; READ_ROOM],
+            network,
+            device,
+            without_device: 0,
             has_delivered: false,
-            delivered: Vec::with_capacity(DELIVERED),
-            joiner,
-            lookups: peers.iter().enumerate().filter_map(|(i, peer)| Some((peer.next_lookup?, i))).collect(),
             peers,
-            resolver,
-            lookup_state: LookupState::default(),
-            moderation: Moderation::new(now),
-            turns: 0,
-            pauses: 0,
-            ignoring: 0,
-            attentive: 0,
-            device: DeviceCounters::default(),
-            refusals: LineLimit::default(),
-            mtu,
+            lookups,
+            waits: Waits::new(now),
             rejected: RejectedLog::new(now),
-            keeper: keeper.shared().clone(),
-            device_gone: false,
-            routes,
-            refused_routes: BTreeSet::new(),
-            measured: now,
+            meters: Meters::new(now),
             heap: Heap::new(now),
-        };
-        packet_loop.tell_inside();
-        Ok((packet_loop, keeper))
+        })
     }
 
     /// Moves packets until the daemon is stopped or an error occurs. Then publishes the last
@@ -245,7 +154,9 @@ impl PacketLoop {
             Err(_) => Some("the packet thread panicked; the log has the message".to_owned()),
         };
         let snapshot = catch_unwind(AssertUnwindSafe(|| self.snapshot())).ok();
-        self.keeper.end();
+        if let Some(device) = &self.device {
+            device.end();
+        }
         // The device must be gone before the threads that wait for this thread's end are notified.
         let shared = self.shared.clone();
         drop(self);
@@ -260,23 +171,26 @@ impl PacketLoop {
         // The first turn reads from the device and from the socket.
         let mut readable = Readable { device: true, socket: true };
         loop {
-            self.turns += 1;
+            self.waits.turns += 1;
             let now = self.shared.worker.now();
-            if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
-                self.endpoint.handle_timeout(now);
-            }
+            self.handle_timeout(now);
             let mut more = false;
             if readable.socket {
                 more |= self.read_datagrams()?;
             }
-            if readable.device {
-                more |= self.read_device(now)?;
+            if let Some(device) = &mut self.device {
+                if readable.device {
+                    more |= device.read(now, &mut self.endpoint, &mut self.network, &mut self.waits.moderation);
+                }
+                device.follow(&mut self.endpoint, &mut self.network)?;
             }
-            self.follow_device()?;
-            self.resolve_names(now);
+            self.lookups.advance(now, &mut self.endpoint, &self.network, &mut self.peers);
             self.change_ports(now);
-            self.warn_of_rejected(now);
-            self.measure(now);
+            self.rejected.warn(now, &mut self.endpoint, self.network.udp.from_port_zero());
+            let is_second = self.meters.read(now, &self.endpoint, &mut self.peers);
+            if is_second && self.heap.is_due(now, self.endpoint.memory()) {
+                return_free_pages();
+            }
             self.reload(now);
             self.drain();
             if self.shared.worker.is_stopped() {
@@ -292,77 +206,37 @@ impl PacketLoop {
         }
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+    }
+
     /// Reads datagrams from peers. Returns whether there may be more.
     fn read_datagrams(&mut self) -> io::Result<bool> {
         let mut more = false;
-        for at in 0..=self.spare_ports.sockets().count() {
+        for at in 0..=self.network.spare_ports.sockets().count() {
             more |= self.read_socket(at)?;
         }
         Ok(more)
     }
 
-    /// Reads datagrams from the socket at the listening port (0), or from the spare port number `at`, counted from 1.
-    /// Returns whether there may be more.
+    /// Reads datagrams from the socket with this number; see [`Network::receive`]. Returns whether there may be more.
     fn read_socket(&mut self, at: usize) -> io::Result<bool> {
         for _ in 0..MAX_READS {
-            let (now, endpoint) = (self.shared.worker.now(), &mut self.endpoint);
-            let Some(udp) = std::iter::once(&mut self.udp).chain(self.spare_ports.sockets()).nth(at) else { break };
-            let result = udp.receive(&mut self.receive_buffers, |from, datagram, reception| {
-                let before = authentic(endpoint);
-                endpoint.handle_datagram(now, from, datagram, reception);
-                authentic(endpoint) != before
-            });
-            match result {
-                Ok(received) => {
-                    self.moderation.count(received.datagrams, received.bytes);
+            match self.network.receive(at, &mut self.endpoint) {
+                None => break,
+                Some(Ok(received)) => {
+                    self.waits.moderation.count(received.datagrams, received.bytes);
                     if !received.full {
                         return Ok(false);
                     }
                     self.drain();
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 // The kernel reports an ICMP error about an earlier datagram.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(true)
-    }
-
-    /// Reads packets from the device. Returns whether there may be more.
-    fn read_device(&mut self, now: Time) -> io::Result<bool> {
-        let mut unsent = 0;
-        for _ in 0..MAX_READS {
-            if self.device_gone {
-                return Ok(false);
-            }
-            let (endpoint, device) = (&mut self.endpoint, &mut self.device);
-            let before = (device.packets_in, device.bytes_in);
-            let result = self.tun.read_packets(&mut self.scratch, |parts| {
-                device.packets_in += 1;
-                device.bytes_in += parts.iter().map(|part| part.len() as u64).sum::<u64>();
-                endpoint.handle_inner_parts(now, parts);
-            });
-            self.moderation.count(device.packets_in - before.0, device.bytes_in - before.1);
-            match result {
-                Ok(len) => {
-                    device.reads += 1;
-                    unsent += len;
-                }
-                Err(error) => match (error.kind(), error.raw_os_error()) {
-                    (io::ErrorKind::WouldBlock, _) => return Ok(false),
-                    (_, Some(libc::EBADF | libc::EBADFD | libc::ENODEV)) => self.note_device_gone(),
-                    // The device is down, or a segment could not be cut into packets. The next read
-                    // may succeed.
-                    _ => {
-                        device.read_errors += 1;
-                        return Ok(false);
-                    }
-                },
-            }
-            if unsent >= SEND_AFTER {
-                unsent = 0;
-                self.transmit();
+                Some(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Some(Err(error)) => return Err(error),
             }
         }
         Ok(true)
@@ -370,81 +244,81 @@ impl PacketLoop {
 
     /// Sends and delivers the outputs of the endpoint.
     fn drain(&mut self) {
-        self.transmit();
+        self.network.transmit(&mut self.endpoint);
         self.deliver();
         while let Some(event) = self.endpoint.poll_event() {
             self.handle_event(event);
         }
     }
 
-    fn transmit(&mut self) {
-        self.blocked = self.blocked && self.send_batch() == SendOutcome::Blocked;
-        let mut now = self.shared.worker.now();
-        while !self.blocked {
-            let Some(out) = self.endpoint.poll_transmit(now, self.batch.room()) else { break };
-            let segments = if out.is_test { 1 } else { self.udp.segments() };
-            if !self.batch.push(out.to, out.len, out.ect, segments) {
-                self.blocked = self.send_batch() == SendOutcome::Blocked;
-                now = self.shared.worker.now();
-            }
-        }
-        while !self.blocked && !self.batch.is_empty() {
-            self.blocked = self.send_batch() == SendOutcome::Blocked;
-        }
-    }
-
-    /// Writes to the device the packets that came through the tunnel. The endpoint returns at most
-    /// [`TURN_PACKETS`](ripstop_proto::endpoint::TURN_PACKETS) of each peer in one turn.
+    /// Gives the packets that came through the tunnel to the front end.
     fn deliver(&mut self) {
-        loop {
-            while self.delivered.len() < DELIVERED {
-                let Some((peer, delivered)) = self.endpoint.poll_deliver() else { break };
-                let len = inner_packet(&delivered).len() as u64;
-                self.device.bytes_out += len;
-                if delivered.meta.order == Order::InOrder && len < SHORT {
-                    self.attentive = ATTENTIVE;
-                }
+        let Some(device) = &mut self.device else {
+            while let Some((peer, delivered)) = self.endpoint.poll_deliver() {
+                self.without_device += 1;
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.received.0 += 1;
-                    peer.received.1 += len;
+                    peer.count_received(inner_packet(&delivered).len() as u64);
                 }
-                self.delivered.push(delivered);
             }
-            if self.delivered.is_empty() {
-                return;
-            }
-            self.has_delivered = true;
-            self.device.packets_out += self.delivered.len() as u64;
-            let (batch, device, tun, refusals) = (&self.delivered, &mut self.device, &self.tun, &mut self.refusals);
-            self.joiner.join(batch.iter().map(|one| (one.meta.flow, inner_packet(one))));
-            self.joiner.each(
-                |index| batch.get(index).map_or(&[], inner_packet),
-                |parts| {
-                    device.writes += 1;
-                    if let Err(error) = tun.write_parts(parts) {
-                        device.write_errors += 1;
-                        if let Some(Admitted { left_out }) = refusals.admit() {
-                            tracing::debug!(%error, left_out, "the device refused a packet");
-                        }
-                    }
-                },
-            );
-            self.delivered.clear();
+            return;
+        };
+        let written = device.write(&mut self.endpoint, &mut self.peers);
+        self.has_delivered |= written.any;
+        if written.short {
+            self.waits.expect_answer();
         }
     }
-}
 
-/// Warns if no datagram can reach the configured address of a peer.
-fn warn_if_out_of_reach(udp: &Udp, peer: &str, address: Option<SocketAddr>) {
-    if address.is_some_and(|address| !udp.reaches(&address)) {
-        tracing::warn!(%peer, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
+    /// Waits for the next turn. Returns what is readable.
+    fn wait_for_input(&mut self, more: bool) -> io::Result<Readable> {
+        let due = [self.endpoint.poll_timeout(), self.lookups.next_due(), self.network.spare_ports.next_due()];
+        let due = if self.network.spare_ports.blocked { Some(Time::ZERO) } else { due.into_iter().flatten().min() };
+        let sources = Sources { worker: &self.shared.worker, network: &self.network, device: self.device.as_ref() };
+        self.waits.wait(sources, &mut self.endpoint, due, more)
     }
-}
 
-/// How many datagrams of peers and handshakes have authenticated.
-fn authentic(endpoint: &Endpoint) -> u64 {
-    let counters = endpoint.secure_counters();
-    counters.opened + counters.responses + counters.responses_repeated + counters.established
+    /// Ends all sessions. Goes on to send and deliver until nothing is queued, for at most [`CLOSING`]. Then the peers are told
+    /// about the end. The device is not read any more.
+    fn close(&mut self) -> io::Result<()> {
+        let end = self.shared.worker.now() + CLOSING;
+        self.endpoint.close();
+        loop {
+            self.drain();
+            let now = self.shared.worker.now();
+            if !self.has_queued() {
+                return Ok(());
+            }
+            if now >= end {
+                self.endpoint.close_now();
+                self.drain();
+                return Ok(());
+            }
+            self.wait_for_socket(end)?;
+            // Reports of the peers make room for further datagrams.
+            self.read_datagrams()?;
+            self.handle_timeout(self.shared.worker.now());
+        }
+    }
+
+    /// Whether datagrams wait for the socket, or inner packets for their turn in either direction.
+    fn has_queued(&self) -> bool {
+        let mut peers = self.endpoint.peers();
+        self.network.is_blocked()
+            || self.endpoint.has_undelivered()
+            || peers.any(|peer| self.endpoint.backlog_packets(peer).is_some_and(|packets| packets > 0))
+    }
+
+    /// Waits until the socket is ready, or a time-out is due, at most until `end`.
+    fn wait_for_socket(&self, end: Time) -> io::Result<()> {
+        let due = self.endpoint.poll_timeout().map_or(end, |at| at.min(end)).since(self.shared.worker.now());
+        let spare = PollFd::new(self.network.spare_ports.as_fd(), PollFlags::POLLIN);
+        let mut files = [PollFd::new(self.network.udp.as_fd(), self.network.wanted()), spare];
+        let wait = waiting::wait(self.endpoint.has_undelivered(), self.network.is_blocked(), Some(due));
+        match ppoll(&mut files, wait.map(TimeSpec::from), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
 }
 
 /// The wall clock (UTC since 1970) at the time zero of the thread's clock, on which it is `now`.

@@ -1,7 +1,27 @@
 //! The clock of the daemon's timers and keys.
 
 use nix::time::{ClockId, clock_gettime};
+use ripstop_base::Time;
 use std::time::Duration;
+
+/// A clock that starts at zero, and goes on while the machine is suspended. Copies show the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Zero of this clock, on the clock of [`since_boot`].
+    start: Duration,
+}
+
+impl Clock {
+    /// Starts a clock.
+    pub fn start() -> Clock {
+        Clock { start: since_boot() }
+    }
+
+    /// The time on this clock.
+    pub fn now(&self) -> Time {
+        Time::ZERO + since_boot().saturating_sub(self.start)
+    }
+}
 
 /// The time since the machine was started. This clock never goes back. Unlike
 /// [`std::time::Instant`], it goes on while the machine is suspended, so keys age in a suspend.

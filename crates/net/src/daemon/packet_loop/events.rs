@@ -1,7 +1,8 @@
 //! The endpoint's events: logs each event, and updates what the daemon knows about the peer.
 
-use super::PacketLoop;
+use super::{PacketLoop, PeerState};
 use crate::log::{Admitted, LineLimit};
+use ripstop_base::Time;
 use ripstop_proto::endpoint::EndpointEvent;
 use ripstop_proto::inner::early_acks::Connection;
 use ripstop_proto::secure::{PeerId, PresharedMismatch};
@@ -47,8 +48,8 @@ impl PacketLoop {
                     peer.untried.clear();
                     (peer.silent, peer.unreachable) = (false, false);
                 }
-                self.keep_port(peer);
-                self.schedule_lookup(peer.index(), None);
+                self.network.spare_ports.keep(peer);
+                self.lookups.schedule(&mut self.peers, peer.index(), None);
             }
             EndpointEvent::Unreachable { peer, .. } => {
                 let address = self.endpoint.peer_status(peer).and_then(|status| status.endpoint);
@@ -56,17 +57,20 @@ impl PacketLoop {
                     (peer.unreachable, peer.last_address) = (true, address);
                 }
                 self.forget_local_address(peer);
-                self.peer_unreachable(now, peer);
-                self.schedule_lookup(peer.index(), Some(now));
+                self.network.spare_ports.keep(peer);
+                self.change_port(now, peer.index());
+                self.lookups.schedule(&mut self.peers, peer.index(), Some(now));
             }
             EndpointEvent::Reachable { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.unreachable = false;
                 }
-                self.keep_port(peer);
-                self.schedule_lookup(peer.index(), None);
+                self.network.spare_ports.keep(peer);
+                self.lookups.schedule(&mut self.peers, peer.index(), None);
             }
-            EndpointEvent::Roamed { peer, .. } => self.use_listening_port(peer),
+            EndpointEvent::Roamed { peer, .. } => {
+                self.network.spare_ports.close(peer);
+            }
             EndpointEvent::Silent { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;
@@ -87,12 +91,30 @@ impl PacketLoop {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.mtu = Some(inner_mtu);
                 }
-                self.update_device_mtu();
+                if let Some(device) = &mut self.device {
+                    device.update_mtu(&self.config, &self.peers);
+                }
             }
             EndpointEvent::ConnectionReset { .. }
             | EndpointEvent::PresharedMismatch { .. }
             | EndpointEvent::BlocksIgnored { .. } => {}
         }
+    }
+
+    /// Changes the source ports that are due.
+    pub(super) fn change_ports(&mut self, now: Time) {
+        while let Some(index) = self.network.spare_ports.take_due(now) {
+            self.change_port(now, index);
+        }
+    }
+
+    /// Changes the source port to an unreachable peer, if this host calls the peer.
+    fn change_port(&mut self, now: Time, index: usize) {
+        let calls = |peer: &&mut PeerState| !peer.removed && peer.configured.is_some();
+        let Some(peer) = self.peers.get_mut(index).filter(calls) else { return };
+        let Some(to) = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint) else { return };
+        let can_open = self.network.udp.reaches(&to);
+        self.network.spare_ports.change(now, peer, to, can_open);
     }
 
     /// Logs the event, unless too many lines of this kind came from the peer.
@@ -165,7 +187,7 @@ impl PacketLoop {
     /// peer may have moved to another network, on which the address that the peer has called is of no use.
     fn forget_local_address(&mut self, peer: PeerId) {
         if let Some(endpoint) = self.endpoint.peer_status(peer).and_then(|status| status.endpoint) {
-            self.udp.forget_local_address(&endpoint);
+            self.network.udp.forget_local_address(&endpoint);
         }
     }
 }

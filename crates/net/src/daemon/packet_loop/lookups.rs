@@ -5,10 +5,16 @@
 //! a look-up succeeds after a time without success, or after look-ups without an answer, the name server works again, and all
 //! failed look-ups are due at once.
 
-use super::{PacketLoop, PeerState};
+use super::network::Network;
+use super::peer_state::PeerState;
+use crate::daemon::resolve::{Answer, Resolver};
 use crate::log::{Admitted, LineLimit};
+use nix::sys::eventfd::EventFd;
 use ripstop_base::Time;
+use ripstop_proto::endpoint::Endpoint;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time between two look-ups of a peer's endpoint while the peer is unreachable. A changed DNS entry is noticed after this
@@ -48,9 +54,12 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest time between two of these lines. Double the value says half as often that a name is still not resolved.
 const LONGEST_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is known about the look-ups of all peers.
-#[derive(Debug, Default)]
-pub(super) struct LookupState {
+/// The look-ups of all peers.
+#[derive(Debug)]
+pub(super) struct Lookups {
+    /// The times of the next look-ups, and the indices of the peers: all `next_lookup` of the peers.
+    due: BTreeSet<(Time, usize)>,
+    resolver: Resolver,
     /// The number of peers whose last look-up has failed.
     failed: usize,
     /// The last success.
@@ -66,78 +75,115 @@ pub(super) struct LookupState {
     unusable: LineLimit,
 }
 
-impl PacketLoop {
+impl Lookups {
+    /// Nothing is due yet. An answer wakes the packet thread by `wakeup`.
+    pub(super) fn new(wakeup: Arc<EventFd>) -> Lookups {
+        Lookups {
+            due: BTreeSet::new(),
+            resolver: Resolver::new(wakeup),
+            failed: 0,
+            succeeded: None,
+            recovered: None,
+            unanswered: None,
+            log: (Time::ZERO, Duration::ZERO),
+            tried: LineLimit::default(),
+            unusable: LineLimit::default(),
+        }
+    }
+
+    /// When the next look-up is due.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Takes over the times of the peers' next look-ups, after the peers have changed.
+    pub(super) fn follow(&mut self, peers: &[PeerState]) {
+        let peers = peers.iter().enumerate();
+        self.due = peers.filter_map(|(index, peer)| Some((peer.next_lookup?, index))).collect();
+    }
+
     /// Starts the look-ups of peers' endpoints that are due, and uses the answers that have come.
-    pub(super) fn resolve_names(&mut self, now: Time) {
-        while let Some((at, index)) = self.lookups.first().copied()
+    pub(super) fn advance(&mut self, now: Time, endpoint: &mut Endpoint, network: &Network, peers: &mut [PeerState]) {
+        while let Some((at, index)) = self.due.first().copied()
             && at <= now
         {
-            self.schedule_lookup(index, None);
-            let Some(peer) = self.peers.get_mut(index) else { continue };
+            self.schedule(peers, index, None);
+            let Some(peer) = peers.get_mut(index) else { continue };
             if let Some(next) = peer.untried.pop_front() {
-                self.try_address(now, index, next);
+                self.try_address(now, endpoint, peers, index, next);
             } else if let Some(name) = peer.configured.as_ref().filter(|_| peer.asked.is_none()) {
                 peer.asked = Some(now);
                 self.resolver.ask(index, name);
             }
         }
         while let Some(answer) = self.resolver.poll() {
-            let index = answer.peer;
-            let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.awaits(&answer)) else { continue };
-            let asked = peer.asked.take();
-            match answer.addresses {
-                Ok(addresses) => {
-                    let known = self.endpoint.peer_address(peer.id);
-                    // Datagrams to an address inside the tunnel would enter the tunnel. The routes stay: otherwise who answers
-                    // for this name could lead the packets for another peer's network elsewhere.
-                    let is_inside = |address: &SocketAddr| self.endpoint.is_inside(address.ip());
-                    let inside = addresses.iter().copied().find(is_inside);
-                    let is_usable = |address: &SocketAddr| self.udp.reaches(address) && !is_inside(address);
-                    let usable = addresses.into_iter().filter(is_usable).collect();
-                    peer.untried = peer.in_turn(usable, known);
-                    match peer.untried.pop_front() {
-                        Some(first) => self.try_address(now, index, first),
-                        None => {
-                            if let Some(Admitted { left_out }) = self.lookup_state.unusable.admit() {
-                                match inside {
-                                    None => tracing::warn!(
-                                        peer = %peer.name,
-                                        left_out,
-                                        "the peer's endpoint has no address that this host can reach"
-                                    ),
-                                    Some(address) => tracing::warn!(
-                                        peer = %peer.name,
-                                        %address,
-                                        left_out,
-                                        "the peer's endpoint resolves to an address in a prefix that is routed into the tunnel, so it is not \
-                                         called; write the address as `endpoint`, or a smaller prefix in `allowed-ips`"
-                                    ),
-                                }
-                            }
-                            self.schedule_lookup(index, Some(now + RESOLVE_INTERVAL));
-                        }
+            self.take(now, endpoint, network, peers, answer);
+        }
+    }
+
+    /// Uses the answer to a look-up.
+    fn take(&mut self, now: Time, endpoint: &mut Endpoint, network: &Network, peers: &mut [PeerState], answer: Answer) {
+        let index = answer.peer;
+        let Some(peer) = peers.get_mut(index).filter(|peer| peer.awaits(&answer)) else { return };
+        let asked = peer.asked.take();
+        let addresses = match answer.addresses {
+            Ok(addresses) => addresses,
+            Err(error) => return self.note_failure(now, peers, index, asked, &error),
+        };
+        let known = endpoint.peer_address(peer.id);
+        // Datagrams to an address inside the tunnel would enter the tunnel. The routes stay: otherwise who answers
+        // for this name could lead the packets for another peer's network elsewhere.
+        let is_inside = |address: &SocketAddr| endpoint.is_inside(address.ip());
+        let inside = addresses.iter().copied().find(is_inside);
+        let is_usable = |address: &SocketAddr| network.udp.reaches(address) && !is_inside(address);
+        let usable = addresses.into_iter().filter(is_usable).collect();
+        peer.untried = peer.in_turn(usable, known);
+        match peer.untried.pop_front() {
+            Some(first) => self.try_address(now, endpoint, peers, index, first),
+            None => {
+                if let Some(Admitted { left_out }) = self.unusable.admit() {
+                    match inside {
+                        None => tracing::warn!(
+                            peer = %peer.name,
+                            left_out,
+                            "the peer's endpoint has no address that this host can reach"
+                        ),
+                        Some(address) => tracing::warn!(
+                            peer = %peer.name,
+                            %address,
+                            left_out,
+                            "the peer's endpoint resolves to an address in a prefix that is routed into the tunnel, so it is not \
+                             called; write the address as `endpoint`, or a smaller prefix in `allowed-ips`"
+                        ),
                     }
-                    self.note_success(now, index);
                 }
-                Err(error) => self.note_failure(now, index, asked, &error),
+                self.schedule(peers, index, Some(now + RESOLVE_INTERVAL));
             }
         }
+        self.note_success(now, peers, index);
     }
 
     /// Sets when to look up the endpoint of the peer with this index, or to try its next address; None: neither is needed.
-    pub(super) fn schedule_lookup(&mut self, index: usize, at: Option<Time>) {
-        let Some(peer) = self.peers.get_mut(index) else { return };
+    pub(super) fn schedule(&mut self, peers: &mut [PeerState], index: usize, at: Option<Time>) {
+        let Some(peer) = peers.get_mut(index) else { return };
         let at = at.filter(|_| peer.configured.is_some());
         if let Some(before) = std::mem::replace(&mut peer.next_lookup, at) {
-            self.lookups.remove(&(before, index));
+            self.due.remove(&(before, index));
         }
-        self.lookups.extend(at.map(|at| (at, index)));
+        self.due.extend(at.map(|at| (at, index)));
     }
 
     /// Sends to this address of a peer from now on. If the peer does not answer, its next address is tried later.
-    fn try_address(&mut self, now: Time, index: usize, to: SocketAddr) {
-        let Some(peer) = self.peers.get_mut(index) else { return };
-        let known = self.endpoint.peer_address(peer.id);
+    fn try_address(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint,
+        peers: &mut [PeerState],
+        index: usize,
+        to: SocketAddr,
+    ) {
+        let Some(peer) = peers.get_mut(index) else { return };
+        let known = endpoint.peer_address(peer.id);
         if peer.connected.is_some() && !peer.unreachable {
             peer.untried.clear();
         }
@@ -148,53 +194,49 @@ impl PacketLoop {
             (true, false) => Some(LATER_TRY),
         };
         if known != Some(to)
-            && let Some(Admitted { left_out }) = self.lookup_state.tried.admit()
+            && let Some(Admitted { left_out }) = self.tried.admit()
         {
             tracing::info!(peer = %peer.name, %to, left_out, "trying this address of the peer");
         }
-        let id = peer.id;
-        self.endpoint.set_endpoint(now, id, to);
-        self.schedule_lookup(index, next.map(|wait| now + wait));
+        endpoint.set_endpoint(now, peer.id, to);
+        self.schedule(peers, index, next.map(|wait| now + wait));
     }
 
-    fn note_success(&mut self, now: Time, index: usize) {
-        let state = &mut self.lookup_state;
-        if let Some(peer) = self.peers.get_mut(index)
+    fn note_success(&mut self, now: Time, peers: &mut [PeerState], index: usize) {
+        if let Some(peer) = peers.get_mut(index)
             && std::mem::take(&mut peer.failures) > 0
         {
-            state.failed = state.failed.saturating_sub(1);
+            self.failed = self.failed.saturating_sub(1);
         }
-        let was_silent =
-            state.unanswered > state.recovered && state.recovered.is_none_or(|at| now.since(at) >= RECOVERY);
-        let works_again = was_silent || state.succeeded.is_none_or(|last| now.since(last) >= NO_SUCCESS);
-        state.succeeded = Some(now);
+        let was_silent = self.unanswered > self.recovered && self.recovered.is_none_or(|at| now.since(at) >= RECOVERY);
+        let works_again = was_silent || self.succeeded.is_none_or(|last| now.since(last) >= NO_SUCCESS);
+        self.succeeded = Some(now);
         if works_again {
-            state.recovered = Some(now);
+            self.recovered = Some(now);
         }
-        if state.failed == 0 {
-            state.log.1 = Duration::ZERO;
+        if self.failed == 0 {
+            self.log.1 = Duration::ZERO;
         } else if works_again {
             let failed = |(index, peer): (usize, &PeerState)| (peer.failures > 0 && !peer.removed).then_some(index);
-            let due: Vec<usize> = self.peers.iter().enumerate().filter_map(failed).collect();
-            due.into_iter().for_each(|index| self.schedule_lookup(index, Some(now)));
+            let due: Vec<usize> = peers.iter().enumerate().filter_map(failed).collect();
+            due.into_iter().for_each(|index| self.schedule(peers, index, Some(now)));
         }
     }
 
-    fn note_failure(&mut self, now: Time, index: usize, asked: Option<Time>, error: &str) {
-        let Some(peer) = self.peers.get_mut(index) else { return };
-        let state = &mut self.lookup_state;
-        state.failed += usize::from(peer.failures == 0);
+    fn note_failure(&mut self, now: Time, peers: &mut [PeerState], index: usize, asked: Option<Time>, error: &str) {
+        let Some(peer) = peers.get_mut(index) else { return };
+        self.failed += usize::from(peer.failures == 0);
         peer.failures = peer.failures.saturating_add(1);
         let wait = (RETRY_STEP * peer.failures.min(10)).min(LONGEST_RETRY);
         let is_unanswered = asked.is_some_and(|asked| now.since(asked) >= NO_ANSWER);
         if is_unanswered {
-            state.unanswered = Some(now);
+            self.unanswered = Some(now);
         }
         let step = if is_unanswered { RETRY_SPACING } else { QUICK_SPACING };
-        let spacing = step * u32::try_from(state.failed).unwrap_or(u32::MAX);
-        if now >= state.log.0 {
+        let spacing = step * u32::try_from(self.failed).unwrap_or(u32::MAX);
+        if now >= self.log.0 {
             let name = peer.configured.as_ref().map(|name| name.host.clone()).unwrap_or_default();
-            match state.failed {
+            match self.failed {
                 1 => {
                     tracing::warn!(peer = %peer.name, %name, %error, "the peer's name could not be resolved; trying again")
                 }
@@ -203,16 +245,14 @@ impl PacketLoop {
                     "names of peers could not be resolved (one of them: {name}: {error}); trying again"
                 ),
             }
-            state.log.1 = (state.log.1 * 2).clamp(LOG_INTERVAL, LONGEST_LOG_INTERVAL);
-            state.log.0 = now + state.log.1;
+            self.log.1 = (self.log.1 * 2).clamp(LOG_INTERVAL, LONGEST_LOG_INTERVAL);
+            self.log.0 = now + self.log.1;
         }
         // A question from before the name server worked again is repeated like those that had failed before.
-        let is_due = asked < state.recovered;
-        self.schedule_lookup(index, Some(if is_due { now } else { now + wait.max(spacing) }));
+        let is_due = asked < self.recovered;
+        self.schedule(peers, index, Some(if is_due { now } else { now + wait.max(spacing) }));
     }
-}
 
-impl LookupState {
     /// Notes that a peer whose look-ups have failed `failures` times is not looked up any more.
     pub(super) fn forget(&mut self, failures: u32) {
         self.failed = self.failed.saturating_sub(usize::from(failures > 0));

@@ -1,8 +1,8 @@
 //! The rates at which inner packets go to and come from a peer.
 
-use super::{PacketLoop, PeerState};
-use crate::os::heap::return_free_pages;
+use super::PeerState;
 use ripstop_base::Time;
+use ripstop_proto::endpoint::Endpoint;
 use std::time::Duration;
 
 /// The least time between two readings of a meter. A rate is a mean over one to two such intervals. With half the value,
@@ -48,26 +48,35 @@ impl Meter {
     }
 }
 
-impl PacketLoop {
-    /// Reads the meters of all peers, once per [`INTERVAL`]. Returns freed memory to the system.
-    pub(super) fn measure(&mut self, now: Time) {
-        if now.since(self.measured) < INTERVAL {
-            return;
-        }
-        self.measured = now;
-        if self.heap.is_due(now, self.endpoint.memory()) {
-            return_free_pages();
-        }
-        for index in 0..self.peers.len() {
-            let (sent, received) = (self.sent_bytes(&self.peers[index]), self.peers[index].received.1);
-            self.peers[index].meter.read(now, sent, received);
-        }
+/// Reads the meters of all peers.
+#[derive(Debug)]
+pub(super) struct Meters {
+    /// When the meters were last read.
+    last: Time,
+}
+
+impl Meters {
+    pub(super) fn new(now: Time) -> Meters {
+        Meters { last: now }
     }
 
-    /// Bytes of inner packets sent to the peer in the current session.
-    pub(super) fn sent_bytes(&self, peer: &PeerState) -> u64 {
-        self.endpoint.sent_source_bytes(peer.id).unwrap_or(0)
+    /// Reads the meters, once per [`INTERVAL`]. Returns whether it did.
+    pub(super) fn read(&mut self, now: Time, endpoint: &Endpoint, peers: &mut [PeerState]) -> bool {
+        let is_due = now.since(self.last) >= INTERVAL;
+        if is_due {
+            self.last = now;
+            for peer in peers {
+                let (sent, received) = (sent_bytes(endpoint, peer), peer.received.1);
+                peer.meter.read(now, sent, received);
+            }
+        }
+        is_due
     }
+}
+
+/// Bytes of inner packets sent to the peer in the current session.
+pub(super) fn sent_bytes(endpoint: &Endpoint, peer: &PeerState) -> u64 {
+    endpoint.sent_source_bytes(peer.id).unwrap_or(0)
 }
 
 #[cfg(test)]

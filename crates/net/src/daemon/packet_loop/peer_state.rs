@@ -95,6 +95,12 @@ impl PeerState {
         (self.configured, self.next_lookup, self.connected) = (None, None, None);
     }
 
+    /// Counts an inner packet of `bytes` bytes from the peer.
+    pub(super) fn count_received(&mut self, bytes: u64) {
+        self.received.0 += 1;
+        self.received.1 += bytes;
+    }
+
     /// The addresses to try, in this order: `resolved`, the addresses of the endpoint. `known` is the address in use. If
     /// the peer is unreachable, the order begins with the next address. The last address of the peer is then one of them,
     /// because the peer may have moved away from its endpoint before it fell silent.

@@ -1,9 +1,9 @@
 //! Warnings about rejected datagrams. They name the source and the reason. Strangers can cause any number of rejections,
 //! so few lines are written, and one line a minute says how many rejections were left out.
 
-use super::PacketLoop;
 use crate::log::{Admitted, LineLimit};
 use ripstop_base::Time;
+use ripstop_proto::endpoint::Endpoint;
 use ripstop_proto::secure::{PublicKey, Rejected, Rejection, SecureCounters};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -90,20 +90,18 @@ impl RejectedLog {
         let left_out = alarming.saturating_sub(std::mem::replace(&mut self.covered, alarming));
         (left_out > 0).then_some(left_out)
     }
-}
 
-impl PacketLoop {
-    /// Logs rejected datagrams that an operator should know of.
-    pub(super) fn warn_of_rejected(&mut self, now: Time) {
-        while let Some(rejection) = self.endpoint.poll_rejection() {
-            if self.rejected.admit(now, &rejection) {
-                self.warn_of(&rejection);
+    /// Logs rejected datagrams that an operator should know of. `from_port_zero` counts those that the socket dropped.
+    pub(super) fn warn(&mut self, now: Time, endpoint: &mut Endpoint, from_port_zero: u64) {
+        while let Some(rejection) = endpoint.poll_rejection() {
+            if self.admit(now, &rejection) {
+                warn_of(&rejection, endpoint.public());
             }
         }
-        let inside = self.endpoint.counters().from_inside;
-        let new = inside - std::mem::replace(&mut self.rejected.inside.0, inside);
+        let inside = endpoint.counters().from_inside;
+        let new = inside - std::mem::replace(&mut self.inside.0, inside);
         if new > 0
-            && let Some(Admitted { left_out }) = self.rejected.inside.1.admit()
+            && let Some(Admitted { left_out }) = self.inside.1.admit()
         {
             tracing::warn!(
                 left_out,
@@ -111,48 +109,49 @@ impl PacketLoop {
                  connect from there"
             );
         }
-        let alarming = alarming(self.endpoint.secure_counters()) + self.udp.from_port_zero();
-        if let Some(datagrams) = self.rejected.left_out(now, alarming) {
+        let alarming = alarming(endpoint.secure_counters()) + from_port_zero;
+        if let Some(datagrams) = self.left_out(now, alarming) {
             tracing::warn!(
                 datagrams,
                 "more datagrams were rejected in the last minute; `ripstop status --json` counts them by reason"
             );
         }
     }
+}
 
-    fn warn_of(&self, rejection: &Rejection) {
-        let (from, own) = (rejection.from, self.endpoint.public());
-        match rejection.reason {
-            Rejected::UnknownPeer(key) => tracing::warn!(
-                %from,
-                public_key = %key,
-                "handshake rejected: the caller's public key is not configured on this host; if the caller is yours, add it as a [[peer]]"
-            ),
-            Rejected::Mac1 => tracing::warn!(
-                %from,
-                "handshake rejected: the caller expects another public key of this host; the right one is {own}"
-            ),
-            Rejected::Suite(suite) => tracing::warn!(
-                %from,
-                "handshake rejected: this version does not know its cipher suite {suite}; run the same version on both hosts"
-            ),
-            Rejected::CookieDemanded | Rejected::AddressLimit => tracing::warn!(
-                %from,
-                "handshake put off: too many handshakes arrive at the same time (a flood, or many peers that restart)"
-            ),
-            Rejected::PeerLimit => tracing::warn!(
-                %from,
-                "session put off: the peer begins more than one session a second; it restarts again and again, or is hostile"
-            ),
-            Rejected::Malformed(what) if rejection.is_handshake => tracing::warn!(
-                %from,
-                "handshake rejected: {what}; run the same version on both hosts"
-            ),
-            Rejected::Malformed(what) => {
-                tracing::warn!(%from, "datagram rejected: it is not of this protocol ({what}); a stranger, or a wrong port");
-            }
-            reason => tracing::warn!(%from, "datagram rejected: {reason}; it was damaged on the path, or forged"),
+/// Logs a rejection. `own` is the public key of this host.
+fn warn_of(rejection: &Rejection, own: PublicKey) {
+    let from = rejection.from;
+    match rejection.reason {
+        Rejected::UnknownPeer(key) => tracing::warn!(
+            %from,
+            public_key = %key,
+            "handshake rejected: the caller's public key is not configured on this host; if the caller is yours, add it as a [[peer]]"
+        ),
+        Rejected::Mac1 => tracing::warn!(
+            %from,
+            "handshake rejected: the caller expects another public key of this host; the right one is {own}"
+        ),
+        Rejected::Suite(suite) => tracing::warn!(
+            %from,
+            "handshake rejected: this version does not know its cipher suite {suite}; run the same version on both hosts"
+        ),
+        Rejected::CookieDemanded | Rejected::AddressLimit => tracing::warn!(
+            %from,
+            "handshake put off: too many handshakes arrive at the same time (a flood, or many peers that restart)"
+        ),
+        Rejected::PeerLimit => tracing::warn!(
+            %from,
+            "session put off: the peer begins more than one session a second; it restarts again and again, or is hostile"
+        ),
+        Rejected::Malformed(what) if rejection.is_handshake => tracing::warn!(
+            %from,
+            "handshake rejected: {what}; run the same version on both hosts"
+        ),
+        Rejected::Malformed(what) => {
+            tracing::warn!(%from, "datagram rejected: it is not of this protocol ({what}); a stranger, or a wrong port");
         }
+        reason => tracing::warn!(%from, "datagram rejected: {reason}; it was damaged on the path, or forged"),
     }
 }
 

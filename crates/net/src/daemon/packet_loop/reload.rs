@@ -1,6 +1,6 @@
 //! Changes of the peers while the daemon runs.
 
-use super::{PacketLoop, PeerState, warn_if_out_of_reach};
+use super::{PacketLoop, PeerState};
 use crate::daemon::config::{DaemonConfig, HostPort, PeerSettings};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::PeerConfig;
@@ -14,14 +14,16 @@ impl PacketLoop {
         let mut removed = Vec::new();
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
             if !config.peers.iter().any(|settings| settings.public == peer.public) {
-                self.lookup_state.forget(peer.failures);
+                self.lookups.forget(peer.failures);
                 peer.remove();
                 self.endpoint.remove_peer(peer.id);
                 removed.push(peer.id);
                 tracing::info!(peer = %peer.name, "peer removed");
             }
         }
-        removed.into_iter().for_each(|peer| self.use_listening_port(peer));
+        removed.into_iter().for_each(|peer| {
+            self.network.spare_ports.close(peer);
+        });
         for settings in &config.peers {
             let known = self.peers.iter().position(|peer| !peer.removed && peer.public == settings.public);
             match known {
@@ -35,11 +37,12 @@ impl PacketLoop {
         });
         let routes: Vec<_> = routes.flatten().collect();
         self.endpoint.set_routes(routes);
-        let peers = self.peers.iter().enumerate();
-        self.lookups = peers.filter_map(|(index, peer)| Some((peer.next_lookup?, index))).collect();
+        self.lookups.follow(&self.peers);
         self.config = config;
-        self.update_routes();
-        self.update_device_mtu();
+        if let Some(device) = &mut self.device {
+            device.update_routes(&self.config, &mut self.endpoint, &self.peers);
+            device.update_mtu(&self.config, &self.peers);
+        }
     }
 
     fn add_peer(&mut self, now: Time, settings: &PeerSettings) {
@@ -56,7 +59,7 @@ impl PacketLoop {
             Ok(id) => {
                 self.peers.push(PeerState::new(id, settings, now));
                 tracing::info!(peer = %settings.name, "peer added");
-                warn_if_out_of_reach(&self.udp, &settings.name, address);
+                self.network.warn_if_out_of_reach(&settings.name, address);
             }
             Err(error) => tracing::warn!(peer = %settings.name, %error, "peer not added"),
         }
@@ -75,12 +78,12 @@ impl PacketLoop {
             return;
         }
         let address = settings.endpoint.as_ref().and_then(HostPort::address);
-        self.lookup_state.forget(peer.failures);
+        self.lookups.forget(peer.failures);
         peer.configure(settings.endpoint.clone(), now);
         if let Some(address) = address {
             self.endpoint.set_endpoint(now, peer.id, address);
         }
-        warn_if_out_of_reach(&self.udp, &settings.name, address);
+        self.network.warn_if_out_of_reach(&settings.name, address);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Snapshots of the packet thread's state.
 
-use super::super::status::{
-    self, DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, Totals,
-};
+use super::super::status::{self, DaemonPeerStatus, DaemonStatus, EarlyAcksStatus, InterfaceStatus, Totals};
+use super::device::Device;
+use super::meter::sent_bytes;
 use super::{PacketLoop, PeerState};
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
@@ -12,46 +12,35 @@ impl PacketLoop {
     pub(super) fn snapshot(&self) -> DaemonStatus {
         let now = self.shared.worker.now();
         let secure = self.endpoint.secure_counters();
+        let (udp, device) = (&self.network.udp, self.device.as_ref());
+        let tun = device.map(Device::tun);
         DaemonStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             interface: InterfaceStatus {
-                name: self.tun.name().to_owned(),
+                name: tun.map(|tun| tun.name().to_owned()).unwrap_or_default(),
                 public_key: self.endpoint.public().to_string(),
-                port: self.udp.local_addr().map_or(0, |address| address.port()),
-                mtu_bytes: self.mtu,
+                port: udp.local_addr().map_or(0, |address| address.port()),
+                mtu_bytes: device.map_or(0, Device::mtu),
                 uptime_s: now.since(Time::ZERO).as_secs_f64(),
                 cpu_s: clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
                     .map_or(0.0, |spent| Duration::from(spent).as_secs_f64()),
-                turns: self.turns,
-                pauses: self.pauses,
-                tcp_offload: self.tun.offload().0,
-                udp_segments: self.udp.segments(),
+                turns: self.waits.turns,
+                pauses: self.waits.pauses,
+                tcp_offload: tun.is_some_and(|tun| tun.offload().0),
+                udp_segments: udp.segments(),
                 memory_bytes: self.endpoint.memory() as u64,
             },
             peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
-            udp: self.spare_ports.counters(self.udp.counters()),
-            device: self.device_counters(),
+            udp: self.network.counters(),
+            device: device.map(Device::counters).unwrap_or_default(),
             totals: Totals::of(&self.endpoint.counters(), secure),
-            rejected: status::rejected(&self.udp, &self.endpoint.counters(), secure),
+            rejected: status::rejected(udp, &self.endpoint.counters(), secure),
             log_lines_lost: crate::log::lost_lines(),
         }
     }
 
-    fn device_counters(&self) -> DeviceCounters {
-        let restored = self.keeper.counters();
-        DeviceCounters {
-            brought_up: restored.brought_up,
-            mtu_restored: restored.mtu,
-            addresses_restored: restored.addresses,
-            routes_restored: restored.routes,
-            recreated: restored.recreated,
-            routes_refused: restored.refused,
-            ..self.device
-        }
-    }
-
     fn peer(&self, peer: &PeerState, now: Time) -> DaemonPeerStatus {
-        let (sending_bps, receiving_bps) = peer.meter.rates(now, self.sent_bytes(peer), peer.received.1);
+        let (sending_bps, receiving_bps) = peer.meter.rates(now, sent_bytes(&self.endpoint, peer), peer.received.1);
         let connected = peer.connected.filter(|_| !peer.unreachable);
         let mut status = DaemonPeerStatus {
             name: peer.name.clone(),
@@ -85,7 +74,7 @@ impl PacketLoop {
         };
         if let Some(known) = self.endpoint.peer_status(peer.id) {
             status.take(&known);
-            status.source_port = known.endpoint.and_then(|to| self.spare_ports.port_of(peer.id, to));
+            status.source_port = known.endpoint.and_then(|to| self.network.spare_ports.port_of(peer.id, to));
             status.last_heard_s = known.last_heard.map(|at| now.since(at).as_secs_f64());
         }
         status

@@ -5,9 +5,9 @@
 //! source port while the peer is unreachable: in turn a new port and the port that it listens on. The peer follows, as it
 //! follows a peer that roams. The listening port stays open for all others.
 
-use super::PacketLoop;
+use super::peer_state::PeerState;
 use crate::daemon::config::Listen;
-use crate::os::udp::{SendOutcome, Udp, UdpCounters};
+use crate::os::udp::{Udp, UdpCounters};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use ripstop_base::Time;
 use ripstop_proto::secure::PeerId;
@@ -37,6 +37,10 @@ struct SparePort {
 /// The spare ports, and when ports change.
 #[derive(Debug)]
 pub(super) struct SparePorts {
+    /// Where the daemon listens.
+    listen: Listen,
+    /// The number of the device whose datagrams are dropped.
+    ignored: Option<u32>,
     ports: Vec<SparePort>,
     /// Becomes readable when one of the sockets is.
     epoll: Epoll,
@@ -49,15 +53,28 @@ pub(super) struct SparePorts {
 }
 
 impl SparePorts {
-    pub(super) fn new() -> io::Result<SparePorts> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let (ports, due) = (Vec::new(), BTreeSet::new());
-        Ok(SparePorts { ports, epoll, due, closed: UdpCounters::default(), blocked: false })
+    /// No ports yet. Their sockets are at an address like `listen`.
+    pub(super) fn new(listen: Listen) -> io::Result<SparePorts> {
+        Ok(SparePorts {
+            listen,
+            ignored: None,
+            ports: Vec::new(),
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            due: BTreeSet::new(),
+            closed: UdpCounters::default(),
+            blocked: false,
+        })
     }
 
     /// Becomes readable when a datagram has come to a spare port.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()
+    }
+
+    /// Drops datagrams that arrive through the device with this number from now on.
+    pub(super) fn ignore_device(&mut self, index: u32) {
+        self.ignored = Some(index);
+        self.sockets().for_each(|udp| udp.ignore_device(index));
     }
 
     /// When the next port changes.
@@ -81,66 +98,26 @@ impl SparePorts {
         self.ports.iter_mut().map(|port| &mut port.udp)
     }
 
-    /// Opens a port for a peer. Datagrams through the device `ignored` are dropped.
-    fn open(&mut self, listen: &Listen, peer: PeerId, to: SocketAddr, ignored: u32) -> io::Result<()> {
-        let mut udp = match listen {
-            Listen::Everywhere(_) => Udp::bind_any(0)?,
-            Listen::At(address) => Udp::bind(SocketAddr::new(address.ip(), 0))?,
-        };
-        udp.ignore_device(ignored);
-        self.epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
-        self.ports.push(SparePort { peer, to, udp });
-        Ok(())
+    /// The socket from which datagrams to this address leave, if it is a spare one.
+    pub(super) fn socket_to(&mut self, to: SocketAddr) -> Option<&mut Udp> {
+        self.ports.iter_mut().find(|port| port.to == to).map(|port| &mut port.udp)
     }
 
-    /// Closes the port of a peer. Returns whether there was one.
-    fn close(&mut self, peer: PeerId) -> bool {
-        let Some(at) = self.ports.iter().position(|port| port.peer == peer) else { return false };
-        // The kernel removes a closed socket from the epoll instance.
-        self.closed = self.closed + self.ports.remove(at).udp.counters();
-        true
-    }
-}
-
-impl PacketLoop {
-    /// Changes the ports that are due.
-    pub(super) fn change_ports(&mut self, now: Time) {
-        while let Some((at, index)) = self.spare_ports.due.first().copied()
-            && at <= now
-        {
-            self.spare_ports.due.pop_first();
-            self.change_port(now, index);
-        }
+    /// The peers whose port is to be changed now, by their index.
+    pub(super) fn take_due(&mut self, now: Time) -> Option<usize> {
+        let (at, index) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
+        self.due.remove(&(at, index));
+        Some(index)
     }
 
-    /// Begins to change the port to a peer that has become unreachable, if this host calls the peer.
-    pub(super) fn peer_unreachable(&mut self, now: Time, peer: PeerId) {
-        if self.peers.get(peer.index()).is_some_and(|peer| peer.configured.is_some()) {
-            self.keep_port(peer);
-            self.change_port(now, peer.index());
-        }
-    }
-
-    /// The peer answers again, so its port stays.
-    pub(super) fn keep_port(&mut self, peer: PeerId) {
-        self.spare_ports.due.retain(|(_, index)| *index != peer.index());
-    }
-
-    /// Returns to the listening port: the peer was removed, or has moved.
-    pub(super) fn use_listening_port(&mut self, peer: PeerId) {
-        self.spare_ports.close(peer);
-    }
-
-    fn change_port(&mut self, now: Time, index: usize) {
-        let Some(peer) = self.peers.get_mut(index).filter(|peer| !peer.removed && peer.configured.is_some()) else {
-            return;
-        };
-        let Some(to) = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint) else { return };
-        self.spare_ports.due.insert((now + PORT_INTERVAL, index));
-        let has_changed = if self.spare_ports.close(peer.id) {
+    /// Changes the port to an unreachable peer that this host calls: in turn a new port, and the listening port. `can_open`
+    /// says whether a new port is of use. The next change follows.
+    pub(super) fn change(&mut self, now: Time, peer: &mut PeerState, to: SocketAddr, can_open: bool) {
+        self.due.insert((now + PORT_INTERVAL, peer.id.index()));
+        let has_changed = if self.close(peer.id) {
             true
-        } else if self.spare_ports.ports.len() < MOST_PORTS && self.udp.reaches(&to) {
-            let opened = self.spare_ports.open(&self.config.listen, peer.id, to, self.tun.index());
+        } else if self.ports.len() < MOST_PORTS && can_open {
+            let opened = self.open(peer.id, to);
             opened
                 .inspect_err(|error| tracing::debug!(peer = %peer.name, %error, "no other port could be opened"))
                 .is_ok()
@@ -149,19 +126,36 @@ impl PacketLoop {
         };
         peer.port_changes += u64::from(has_changed);
         if has_changed {
-            let port = self.spare_ports.port_of(peer.id, to);
+            let port = self.port_of(peer.id, to);
             tracing::debug!(peer = %peer.name, ?port, "trying another source port");
         }
     }
 
-    /// Sends the collected datagrams from the port that is in use for their destination.
-    pub(super) fn send_batch(&mut self) -> SendOutcome {
-        let to = self.batch.destination();
-        let spare = self.spare_ports.ports.iter_mut().find(|port| Some(port.to) == to);
-        let is_spare = spare.is_some();
-        let udp = spare.map_or(&mut self.udp, |port| &mut port.udp);
-        let outcome = udp.send(&mut self.batch);
-        self.spare_ports.blocked = is_spare && outcome == SendOutcome::Blocked;
-        outcome
+    /// Keeps the port to a peer that answers again.
+    pub(super) fn keep(&mut self, peer: PeerId) {
+        self.due.retain(|(_, index)| *index != peer.index());
+    }
+
+    /// Opens a port for a peer.
+    fn open(&mut self, peer: PeerId, to: SocketAddr) -> io::Result<()> {
+        let mut udp = match &self.listen {
+            Listen::Everywhere(_) => Udp::bind_any(0)?,
+            Listen::At(address) => Udp::bind(SocketAddr::new(address.ip(), 0))?,
+        };
+        if let Some(index) = self.ignored {
+            udp.ignore_device(index);
+        }
+        self.epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        self.ports.push(SparePort { peer, to, udp });
+        Ok(())
+    }
+
+    /// Closes the port of a peer: it is removed, has moved, or returns to the listening port. Returns whether there was
+    /// one.
+    pub(super) fn close(&mut self, peer: PeerId) -> bool {
+        let Some(at) = self.ports.iter().position(|port| port.peer == peer) else { return false };
+        // The kernel removes a closed socket from the epoll instance.
+        self.closed = self.closed + self.ports.remove(at).udp.counters();
+        true
     }
 }

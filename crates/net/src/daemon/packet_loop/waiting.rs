@@ -1,9 +1,15 @@
 //! The wait between two turns of the packet thread.
 
-use super::{PacketLoop, Readable};
+use super::Readable;
+use super::device::Device;
+use super::moderation::Moderation;
+use super::network::Network;
+use crate::daemon::status::DaemonStatus;
+use crate::worker::Worker;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use ripstop_base::Time;
+use ripstop_proto::endpoint::Endpoint;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -12,33 +18,70 @@ use std::time::Duration;
 /// interactive flow, which sends rarely, leaves without delay. A flow that sends often does not end every pause. Double
 /// the value delays interactive packets more often. With half the value, up to one in eight pauses is cut short.
 const IGNORING: u32 = 15;
+/// After a short packet was delivered, this number of pauses watches the device for the answer. The first pause may end
+/// for another packet. Half the value misses such answers. Double the value shortens more pauses.
+const ATTENTIVE: u32 = 2;
 /// Shortest wait while the socket is blocked; see [`wait`]. Timers then wake the thread at most 100
 /// times a second. The wait ends early when the socket becomes writable, so the value delays
 /// only timers.
 const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
 
-impl PacketLoop {
-    /// Waits for the next turn. Returns what is readable.
-    pub(super) fn wait_for_input(&mut self, more: bool) -> io::Result<Readable> {
-        let now = self.shared.worker.now();
-        let endpoint = &mut self.endpoint;
-        let pause = self.moderation.pause(now, || endpoint.take_active_paths()).filter(|_| !more && !self.blocked);
-        let wanted = self.wanted();
+/// Decides how long the thread waits between two turns, and for what.
+#[derive(Debug)]
+pub(super) struct Waits {
+    pub(super) moderation: Moderation,
+    /// Number of turns, and number of pauses between two turns.
+    pub(super) turns: u64,
+    pub(super) pauses: u64,
+    /// How many of the next pauses ignore the device, and how many watch the device in any case.
+    ignoring: u32,
+    attentive: u32,
+}
+
+/// What a wait may wait for.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    pub(super) worker: &'a Worker<DaemonStatus>,
+    pub(super) network: &'a Network,
+    pub(super) device: Option<&'a Device>,
+}
+
+impl Waits {
+    pub(super) fn new(now: Time) -> Waits {
+        Waits { moderation: Moderation::new(now), turns: 0, pauses: 0, ignoring: 0, attentive: 0 }
+    }
+
+    /// Notes that a short packet was delivered, whose answer should not wait.
+    pub(super) fn expect_answer(&mut self) {
+        self.attentive = ATTENTIVE;
+    }
+
+    /// Waits for the next turn. Returns what is readable. `due` is the next time-out.
+    pub(super) fn wait(
+        &mut self,
+        sources: Sources<'_>,
+        endpoint: &mut Endpoint,
+        due: Option<Time>,
+        more: bool,
+    ) -> io::Result<Readable> {
+        let Sources { worker, network, device } = sources;
+        let (now, blocked) = (worker.now(), network.is_blocked());
+        let pause = self.moderation.pause(now, || endpoint.take_active_paths()).filter(|_| !more && !blocked);
         let mut files = [
-            PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
+            PollFd::new(worker.wakeup().as_fd(), PollFlags::POLLIN),
             // A removed device reports an error at once and for ever, so another descriptor is in its place.
-            match self.device_gone {
-                false => PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
-                true => PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
+            match device.filter(|device| !device.is_gone()) {
+                Some(device) => PollFd::new(device.tun().as_fd(), PollFlags::POLLIN),
+                None => PollFd::new(worker.wakeup().as_fd(), PollFlags::POLLIN),
             },
-            PollFd::new(self.udp.as_fd(), wanted),
-            PollFd::new(self.spare_ports.as_fd(), PollFlags::POLLIN),
+            PollFd::new(network.udp.as_fd(), network.wanted()),
+            PollFd::new(network.spare_ports.as_fd(), PollFlags::POLLIN),
         ];
         let watches_device = self.ignoring == 0 || self.attentive > 0;
         let (watched, wait) = match pause {
             // A pause ignores the socket, and time-outs may be late by the length of the pause.
             Some(pause) => (if watches_device { 2 } else { 1 }, Some(pause)),
-            None => (4, self.wait(now, more)),
+            None => (4, wait(more, blocked, due.map(|at| at.since(now)))),
         };
         match ppoll(&mut files[..watched], wait.map(TimeSpec::from), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -46,7 +89,7 @@ impl PacketLoop {
         }
         let [wakeup, device, socket, spare] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
         if !wakeup.is_empty() {
-            self.shared.worker.clear_wakeup();
+            worker.clear_wakeup();
         }
         if pause.is_none() {
             let socket = socket.intersects(!PollFlags::POLLOUT) || !spare.is_empty();
@@ -57,23 +100,6 @@ impl PacketLoop {
         self.ignoring = if device.is_empty() { self.ignoring.saturating_sub(1) } else { IGNORING };
         self.attentive = self.attentive.saturating_sub(1);
         Ok(readable)
-    }
-
-    /// How long to wait for the next event; None: wait until a descriptor is readable.
-    fn wait(&self, now: Time, more: bool) -> Option<Duration> {
-        let lookup = self.lookups.first().map(|(at, _)| *at);
-        let due = [self.endpoint.poll_timeout(), lookup, self.spare_ports.next_due()].into_iter().flatten().min();
-        let due = if self.spare_ports.blocked { Some(now) } else { due };
-        wait(more, self.blocked, due.map(|at| at.since(now)))
-    }
-
-    /// What to wait for at the socket of the listening port. A blocked spare port is tried again after
-    /// [`MIN_BLOCKED_WAIT`] at the latest.
-    pub(super) fn wanted(&self) -> PollFlags {
-        match self.blocked && !self.spare_ports.blocked {
-            true => PollFlags::POLLIN | PollFlags::POLLOUT,
-            false => PollFlags::POLLIN,
-        }
     }
 }
 

@@ -1,0 +1,129 @@
+//! The network side of the daemon: the UDP sockets at the listening port and at the spare ports. Brings the endpoint's
+//! datagrams to the kernel, and datagrams of peers to the endpoint.
+
+use super::spare_ports::SparePorts;
+use crate::daemon::DaemonError;
+use crate::daemon::config::Listen;
+use crate::os::clock::Clock;
+use crate::os::udp::{DatagramBatch, ReceiveBuffers, Received, SendOutcome, Udp, UdpCounters};
+use nix::poll::PollFlags;
+use ripstop_proto::endpoint::Endpoint;
+use std::io;
+use std::net::SocketAddr;
+
+/// The UDP sockets, and the datagrams that are collected for one send call.
+#[derive(Debug)]
+pub(in crate::daemon) struct Network {
+    pub(super) udp: Udp,
+    pub(super) spare_ports: SparePorts,
+    batch: DatagramBatch,
+    /// Whether the kernel had no room for `batch`. Sending continues when the socket is writable.
+    blocked: bool,
+    buffers: ReceiveBuffers,
+    clock: Clock,
+}
+
+impl Network {
+    /// Opens the listening port.
+    pub(in crate::daemon) fn open(listen: &Listen, clock: Clock) -> Result<Network, DaemonError> {
+        let udp = match listen {
+            Listen::Everywhere(port) => Udp::bind_any(*port).map_err(DaemonError::system(format!(
+                "listening on UDP port {port} (to use another port, set `port` in [interface])"
+            )))?,
+            Listen::At(address) => {
+                let what = format!(
+                    "listening on UDP {address} (`listen` in [interface]: the address must be one of this host's; `port` alone \
+                     listens on all of them)"
+                );
+                address.resolve().and_then(Udp::bind).map_err(DaemonError::system(what))?
+            }
+        };
+        Ok(Network {
+            udp,
+            spare_ports: SparePorts::new(listen.clone()).map_err(DaemonError::system("making an epoll instance"))?,
+            batch: DatagramBatch::default(),
+            blocked: false,
+            buffers: ReceiveBuffers::default(),
+            clock,
+        })
+    }
+
+    /// Drops datagrams that arrive through the device with this number from now on.
+    pub(super) fn ignore_device(&mut self, index: u32) {
+        self.udp.ignore_device(index);
+        self.spare_ports.ignore_device(index);
+    }
+
+    /// Whether the kernel has no room for the next datagrams.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// What to wait for at the socket of the listening port. A blocked spare port is tried again after the least wait of a
+    /// blocked socket.
+    pub(super) fn wanted(&self) -> PollFlags {
+        match self.blocked && !self.spare_ports.blocked {
+            true => PollFlags::POLLIN | PollFlags::POLLOUT,
+            false => PollFlags::POLLIN,
+        }
+    }
+
+    /// The sum of the counters of all sockets, closed ones included.
+    pub(super) fn counters(&self) -> UdpCounters {
+        self.spare_ports.counters(self.udp.counters())
+    }
+
+    /// Receives once from the socket at the listening port (0), or from the spare port number `at`, counted from 1. None:
+    /// there is no such port.
+    ///
+    /// # Errors
+    /// See [`Udp::receive`].
+    pub(super) fn receive(&mut self, at: usize, endpoint: &mut Endpoint) -> Option<io::Result<Received>> {
+        let now = self.clock.now();
+        let udp = std::iter::once(&mut self.udp).chain(self.spare_ports.sockets()).nth(at)?;
+        Some(udp.receive(&mut self.buffers, |from, datagram, reception| {
+            let before = authentic(endpoint);
+            endpoint.handle_datagram(now, from, datagram, reception);
+            authentic(endpoint) != before
+        }))
+    }
+
+    /// Sends the endpoint's datagrams, until there is none or the kernel has no room.
+    pub(super) fn transmit(&mut self, endpoint: &mut Endpoint) {
+        self.blocked = self.blocked && self.send_batch() == SendOutcome::Blocked;
+        let mut now = self.clock.now();
+        while !self.blocked {
+            let Some(out) = endpoint.poll_transmit(now, self.batch.room()) else { break };
+            let segments = if out.is_test { 1 } else { self.udp.segments() };
+            if !self.batch.push(out.to, out.len, out.ect, segments) {
+                self.blocked = self.send_batch() == SendOutcome::Blocked;
+                now = self.clock.now();
+            }
+        }
+        while !self.blocked && !self.batch.is_empty() {
+            self.blocked = self.send_batch() == SendOutcome::Blocked;
+        }
+    }
+
+    /// Sends the collected datagrams from the port that is in use for their destination.
+    fn send_batch(&mut self) -> SendOutcome {
+        let spare = self.batch.destination().and_then(|to| self.spare_ports.socket_to(to));
+        let is_spare = spare.is_some();
+        let outcome = spare.unwrap_or(&mut self.udp).send(&mut self.batch);
+        self.spare_ports.blocked = is_spare && outcome == SendOutcome::Blocked;
+        outcome
+    }
+
+    /// Warns if no datagram can reach the configured address of a peer.
+    pub(super) fn warn_if_out_of_reach(&self, peer: &str, address: Option<SocketAddr>) {
+        if address.is_some_and(|address| !self.udp.reaches(&address)) {
+            tracing::warn!(%peer, "no datagram can reach the peer: its address and this host's socket have different address families; change `endpoint` or `listen`");
+        }
+    }
+}
+
+/// How many datagrams of peers and handshakes have authenticated.
+fn authentic(endpoint: &Endpoint) -> u64 {
+    let counters = endpoint.secure_counters();
+    counters.opened + counters.responses + counters.responses_repeated + counters.established
+}
