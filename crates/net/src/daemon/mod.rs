@@ -1,4 +1,4 @@
-//! The tunnel daemon: a TUN device, a UDP socket, and the protocol's [`ripstop_proto::endpoint::Endpoint`]
+//! The tunnel daemon: a front end (the TUN device), a UDP socket, and the protocol's [`ripstop_proto::endpoint::Endpoint`]
 //! between them.
 //!
 //! One thread, the *packet thread*, moves the packets, and owns all state on the packets' path. So
@@ -39,6 +39,7 @@ pub use status::{
     DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, SessionStatus, Totals,
 };
 
+use crate::os::epoll::Reactor;
 use crate::os::heap::keep_large_blocks_apart;
 use crate::os::netns::{Namespace, NetnsError};
 use crate::os::privileges;
@@ -92,7 +93,8 @@ pub struct Daemon {
     shared: Arc<Shared>,
     /// The current configuration.
     config: DaemonConfig,
-    keeper: Keeper,
+    /// Keeps the device as it is wanted; None for a daemon without a device.
+    keeper: Option<Keeper>,
     packet_loop: Option<JoinHandle<()>>,
     status_server: Option<StatusServer>,
 }
@@ -172,9 +174,10 @@ impl Daemon {
         // This call opens the port and the device. These steps fail most often, so they come before
         // the status server and the thread.
         let namespace = Namespace::current()?;
-        let network = Network::open(&config.listen, shared.worker.clock())?;
-        let (device, mut keeper) = Device::open(config, &namespace, shared.worker.wakeup().clone())?;
-        let packet_loop = PacketLoop::new(config, shared.clone(), network, Some(device))?;
+        let mut reactor = Reactor::new().map_err(DaemonError::system("making epoll descriptors"))?;
+        let network = Network::open(&config.listen, shared.worker.clock(), &mut reactor)?;
+        let (device, mut keeper) = Device::open(config, &namespace, shared.worker.wakeup().clone(), &mut reactor)?;
+        let packet_loop = PacketLoop::new(config, shared.clone(), reactor, network, Some(device))?;
         let listeners = status_server::open_sockets(config, owner)?;
         prepared()?;
         let status_server = StatusServer::start(listeners, shared.clone())?;
@@ -184,7 +187,13 @@ impl Daemon {
             .spawn(move || packet_loop.run())
             .map_err(DaemonError::system("starting a thread"))?;
         let config = config.clone();
-        Ok(Daemon { shared, config, keeper, packet_loop: Some(thread), status_server: Some(status_server) })
+        Ok(Daemon {
+            shared,
+            config,
+            keeper: Some(keeper),
+            packet_loop: Some(thread),
+            status_server: Some(status_server),
+        })
     }
 
     /// Takes over the peers of a new configuration: adds, removes and changes peers. Sessions with
@@ -197,7 +206,7 @@ impl Daemon {
         self.shared.has_new_config.store(true, Ordering::Release);
         // The request wakes the packet thread, and waits until it has taken the configuration over.
         let _ = self.shared.worker.request();
-        self.keeper.settle();
+        self.keeper.iter().for_each(Keeper::settle);
         self.config = merged;
         restart
     }
@@ -234,7 +243,7 @@ impl Daemon {
             let _ = thread.join();
         }
         if self.shared.error.get().is_some() {
-            self.keeper.leave_guards();
+            self.keeper.iter_mut().for_each(Keeper::leave_guards);
         }
         self.status_server = None;
     }

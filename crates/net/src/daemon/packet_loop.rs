@@ -1,15 +1,21 @@
 //! The thread that moves packets.
 //!
+//! The thread waits for all its descriptors with a [`Reactor`]: the descriptor by which other threads wake it, the UDP
+//! sockets (`network.rs`), and those of the front ends. A front end is a module that registers descriptors, supplies the
+//! endpoint with data to send, and takes what peers have sent. The TUN device (`device.rs`) is the front end for IP packets.
+//! A daemon without a device drops the packets of its peers, and counts them.
+//!
 //! The thread wakes when a descriptor is readable, or when a blocked socket is writable again. The thread also wakes
 //! when a time-out of the endpoint or a look-up of a name is due. Each pass of the thread's loop is a *turn*. In a
-//! turn, the thread reads up to [`MAX_READS`] times from the socket and from the device, and then sends all outputs. So
+//! turn, the thread reads a bounded number of times from each socket and from the device, and then sends all outputs. So
 //! all packets that waited for a wake-up share the cost of this wake-up.
 //!
 //! A wake-up costs as much as tens of packets. Two rules keep the number of wake-ups low:
 //!
 //! - After a turn that delivered packets, the thread reads from the device without waiting. The kernel's TCP answers a
 //!   packet while the packet is written to the device, so the answer is there already.
-//! - While much traffic flows, the thread pauses between two turns (`moderation.rs`).
+//! - While much traffic flows, the thread pauses between two turns (`moderation.rs`). A pause takes one system call too:
+//!   it waits only for descriptors that are urgent enough.
 
 mod device;
 mod events;
@@ -22,31 +28,31 @@ mod peer_state;
 mod rejected;
 mod reload;
 mod snapshot;
+mod sources;
 mod spare_ports;
 mod waiting;
 
 use super::config::{DaemonConfig, HostPort};
 use super::{DaemonError, Shared, System};
+use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::heap::return_free_pages;
 pub(super) use device::{Device, open_device};
 use heap::Heap;
 use lookups::Lookups;
 use meter::Meters;
 pub(super) use network::Network;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 use peer_state::PeerState;
 use rejected::RejectedLog;
 pub(super) use reload::needs_restart;
 use ripstop_base::Time;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::secure::SecureConfig;
+use sources::{Port, Readable, Source};
 use std::io;
-use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use waiting::{Sources, Waits};
+use waiting::{Limits, Waits};
 
 /// The largest number of read calls of a socket in one turn. A call brings up to 512 KB. Twice the value doubles the
 /// longest time that a packet waits for the rest of its turn. Half the value makes twice as many turns while much data
@@ -62,6 +68,9 @@ pub(super) struct PacketLoop {
     shared: Arc<Shared>,
     config: DaemonConfig,
     endpoint: Endpoint,
+    reactor: Reactor,
+    /// The descriptor by which other threads wake this one.
+    wakeup: Registration,
     network: Network,
     /// The front end for IP packets; None for a daemon that carries none.
     device: Option<Device>,
@@ -77,18 +86,12 @@ pub(super) struct PacketLoop {
     heap: Heap,
 }
 
-/// Which descriptors may have something to read.
-#[derive(Clone, Copy, Debug)]
-struct Readable {
-    device: bool,
-    socket: bool,
-}
-
 impl PacketLoop {
     /// Adds all peers to the endpoint, and starts handshakes with the peers whose address is known.
     pub(super) fn new(
         config: &DaemonConfig,
         shared: Arc<Shared>,
+        mut reactor: Reactor,
         mut network: Network,
         device: Option<Device>,
     ) -> Result<PacketLoop, DaemonError> {
@@ -125,10 +128,15 @@ impl PacketLoop {
             network.ignore_device(device.tun().index());
             device.tell_inside(&mut endpoint);
         }
+        let wakeup = reactor
+            .register(shared.worker.wakeup(), Source::Wakeup.token(), Interest::READ, Urgency::Control)
+            .map_err(DaemonError::system("watching an event descriptor"))?;
         Ok(PacketLoop {
             shared,
             config: config.clone(),
             endpoint,
+            reactor,
+            wakeup,
             network,
             device,
             without_device: 0,
@@ -169,20 +177,20 @@ impl PacketLoop {
 
     fn run_until_stopped(&mut self) -> io::Result<()> {
         // The first turn reads from the device and from the socket.
-        let mut readable = Readable { device: true, socket: true };
+        let mut readable = Readable { wakeup: false, device: true, ports: vec![Port::Listening] };
         loop {
             self.waits.turns += 1;
             let now = self.shared.worker.now();
             self.handle_timeout(now);
-            let mut more = false;
-            if readable.socket {
-                more |= self.read_datagrams()?;
+            if readable.wakeup {
+                self.shared.worker.clear_wakeup();
             }
+            let mut more = self.read_datagrams(&readable.ports)?;
             if let Some(device) = &mut self.device {
                 if readable.device {
                     more |= device.read(now, &mut self.endpoint, &mut self.network, &mut self.waits.moderation);
                 }
-                device.follow(&mut self.endpoint, &mut self.network)?;
+                device.follow(&mut self.reactor, &mut self.endpoint, &mut self.network)?;
             }
             self.lookups.advance(now, &mut self.endpoint, &self.network, &mut self.peers);
             self.change_ports(now);
@@ -198,11 +206,16 @@ impl PacketLoop {
             }
             self.shared.worker.answer(|| self.snapshot());
             let is_left = self.endpoint.has_undelivered();
-            readable = match std::mem::take(&mut self.has_delivered) || is_left {
-                // The turns that deliver the rest take the other peers' datagrams too.
-                true => Readable { device: true, socket: more || is_left },
-                false => self.wait_for_input(more)?,
-            };
+            if std::mem::take(&mut self.has_delivered) || is_left {
+                readable.clear();
+                readable.device = true;
+                if more || is_left {
+                    // The turns that deliver the rest take the other peers' datagrams too.
+                    readable.ports.extend(self.network.ports());
+                }
+            } else {
+                self.wait(more, &mut readable)?;
+            }
         }
     }
 
@@ -213,19 +226,15 @@ impl PacketLoop {
     }
 
     /// Reads datagrams from peers. Returns whether there may be more.
-    fn read_datagrams(&mut self) -> io::Result<bool> {
-        let mut more = false;
-        for at in 0..=self.network.spare_ports.sockets().count() {
-            more |= self.read_socket(at)?;
-        }
-        Ok(more)
+    fn read_datagrams(&mut self, ports: &[Port]) -> io::Result<bool> {
+        ports.iter().try_fold(false, |more, port| Ok(more | self.read_port(*port)?))
     }
 
-    /// Reads datagrams from the socket with this number; see [`Network::receive`]. Returns whether there may be more.
-    fn read_socket(&mut self, at: usize) -> io::Result<bool> {
+    /// Reads datagrams that came to this port. Returns whether there may be more.
+    fn read_port(&mut self, port: Port) -> io::Result<bool> {
         for _ in 0..MAX_READS {
-            match self.network.receive(at, &mut self.endpoint) {
-                None => break,
+            match self.network.receive(port, &mut self.endpoint) {
+                None => return Ok(false),
                 Some(Ok(received)) => {
                     self.waits.moderation.count(received.datagrams, received.bytes);
                     if !received.full {
@@ -269,19 +278,31 @@ impl PacketLoop {
         }
     }
 
-    /// Waits for the next turn. Returns what is readable.
-    fn wait_for_input(&mut self, more: bool) -> io::Result<Readable> {
+    /// Waits for the next turn. Notes in `readable` what the turn must read.
+    fn wait(&mut self, more: bool, readable: &mut Readable) -> io::Result<()> {
+        self.network.watch(&mut self.reactor)?;
+        if let Some(device) = &mut self.device {
+            device.watch(&mut self.reactor)?;
+        }
         let due = [self.endpoint.poll_timeout(), self.lookups.next_due(), self.network.spare_ports.next_due()];
-        let due = if self.network.spare_ports.blocked { Some(Time::ZERO) } else { due.into_iter().flatten().min() };
-        let sources = Sources { worker: &self.shared.worker, network: &self.network, device: self.device.as_ref() };
-        self.waits.wait(sources, &mut self.endpoint, due, more)
+        let limits = Limits { due: due.into_iter().flatten().min(), blocked: self.network.is_blocked(), more };
+        let now = self.shared.worker.now();
+        if self.waits.wait(&mut self.reactor, &mut self.endpoint, now, limits, readable)? {
+            readable.ports.extend(self.network.ports());
+        }
+        Ok(())
     }
 
     /// Ends all sessions. Goes on to send and deliver until nothing is queued, for at most [`CLOSING`]. Then the peers are told
     /// about the end. The device is not read any more.
     fn close(&mut self) -> io::Result<()> {
-        let end = self.shared.worker.now() + CLOSING;
+        let (end, mut readable) = (self.shared.worker.now() + CLOSING, Readable::default());
         self.endpoint.close();
+        if let Some(device) = &mut self.device {
+            device.stop_reading(&mut self.reactor)?;
+        }
+        // Other threads are not answered any more.
+        self.reactor.set_interest(self.shared.worker.wakeup(), &mut self.wakeup, Interest::NONE)?;
         loop {
             self.drain();
             let now = self.shared.worker.now();
@@ -293,9 +314,9 @@ impl PacketLoop {
                 self.drain();
                 return Ok(());
             }
-            self.wait_for_socket(end)?;
+            self.wait_for_reports(end, &mut readable)?;
             // Reports of the peers make room for further datagrams.
-            self.read_datagrams()?;
+            self.read_datagrams(&readable.ports)?;
             self.handle_timeout(self.shared.worker.now());
         }
     }
@@ -308,16 +329,14 @@ impl PacketLoop {
             || peers.any(|peer| self.endpoint.backlog_packets(peer).is_some_and(|packets| packets > 0))
     }
 
-    /// Waits until the socket is ready, or a time-out is due, at most until `end`.
-    fn wait_for_socket(&self, end: Time) -> io::Result<()> {
-        let due = self.endpoint.poll_timeout().map_or(end, |at| at.min(end)).since(self.shared.worker.now());
-        let spare = PollFd::new(self.network.spare_ports.as_fd(), PollFlags::POLLIN);
-        let mut files = [PollFd::new(self.network.udp.as_fd(), self.network.wanted()), spare];
-        let wait = waiting::wait(self.endpoint.has_undelivered(), self.network.is_blocked(), Some(due));
-        match ppoll(&mut files, wait.map(TimeSpec::from), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+    /// Waits until a socket is ready, or a time-out is due, at most until `end`.
+    fn wait_for_reports(&mut self, end: Time, readable: &mut Readable) -> io::Result<()> {
+        self.network.watch(&mut self.reactor)?;
+        let due = self.endpoint.poll_timeout().map_or(end, |at| at.min(end));
+        let (blocked, more) = (self.network.is_blocked(), self.endpoint.has_undelivered());
+        let limits = Limits { due: Some(due), blocked, more };
+        readable.clear();
+        self.reactor.wait(Urgency::Bulk, limits.longest(self.shared.worker.now()), |ready| readable.note(ready))
     }
 }
 
@@ -326,3 +345,6 @@ fn wall_clock(now: Time) -> Duration {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     wall.saturating_sub(now.since(Time::ZERO))
 }
+
+#[cfg(test)]
+mod tests;

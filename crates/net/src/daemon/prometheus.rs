@@ -222,6 +222,11 @@ impl Page {
             ("device_recreated_total", "Times that another program had removed the device", device.recreated),
             ("inner_malformed_total", "Data from the device that was not an IP packet", totals.inner_malformed),
             ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),
+            (
+                "inner_no_device_total",
+                "Packets of peers dropped because this daemon has no device",
+                totals.inner_no_device,
+            ),
             ("mss_clamped_total", "TCP SYNs whose MSS was reduced", totals.mss_clamped),
             (
                 "inner_too_long_total",

@@ -107,6 +107,8 @@ pub struct Totals {
     pub inner_malformed: u64,
     /// Packets from the device whose destination is in no peer's allowed IPs.
     pub inner_no_route: u64,
+    /// Packets of peers dropped because this daemon has no device.
+    pub inner_no_device: u64,
     /// TCP SYNs whose MSS option was reduced.
     pub mss_clamped: u64,
     /// Packets from the device that were too long for their peer.
@@ -479,8 +481,9 @@ impl SessionStatus {
 }
 
 impl Totals {
-    pub(super) fn of(endpoint: &EndpointCounters, secure: &SecureCounters) -> Totals {
+    pub(super) fn of(endpoint: &EndpointCounters, secure: &SecureCounters, inner_no_device: u64) -> Totals {
         Totals {
+            inner_no_device,
             inner_malformed: endpoint.inner_malformed,
             inner_no_route: endpoint.inner_no_route,
             mss_clamped: endpoint.mss_clamped,

@@ -1,9 +1,11 @@
-//! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), network namespaces ([`netns`]), TUN
+//! Safe wrappers of Linux interfaces: a clock that goes on in a suspend ([`clock`]), waiting for many descriptors
+//! ([`epoll`]), network namespaces ([`netns`]), TUN
 //! devices ([`tun`]) with large segments ([`offload`]), UDP in batches ([`udp`]), counters of TCP connections ([`tcp`]),
 //! real-time threads ([`priority`]), memory that was freed ([`heap`]), capabilities ([`privileges`]), files with settings ([`settings_file`]), addresses with
 //! zones ([`zoned`]), links, addresses and routes through rtnetlink ([`netlink`]), and the command `ip` ([`ip`]).
 
 pub mod clock;
+pub mod epoll;
 pub mod heap;
 pub mod ip;
 pub mod netlink;

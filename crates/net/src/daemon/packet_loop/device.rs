@@ -4,12 +4,14 @@
 use super::moderation::Moderation;
 use super::network::Network;
 use super::peer_state::PeerState;
+use super::sources::Source;
 use crate::daemon::DaemonError;
 use crate::daemon::config::{DaemonConfig, MIN_IPV6_MTU};
 use crate::daemon::keeper::{Keeper, KeeperShared};
 use crate::daemon::routes::{WantedRoutes, prefix_of};
 use crate::daemon::status::DeviceCounters;
 use crate::log::{Admitted, LineLimit};
+use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::netns::Namespace;
 use crate::os::offload::join::Joiner;
 use crate::os::tun::{READ_ROOM, Tun, TunConfig, TunError};
@@ -48,6 +50,7 @@ const SHORT: u64 = 600;
 /// The device and what belongs to it.
 pub(in crate::daemon) struct Device {
     tun: Tun,
+    registration: Registration,
     /// Whether the device was removed, and the keeper has not created it again yet.
     is_gone: bool,
     /// Room for the data of one read from the device.
@@ -83,11 +86,13 @@ impl Device {
         config: &DaemonConfig,
         namespace: &Namespace,
         wakeup: Arc<EventFd>,
+        reactor: &mut Reactor,
     ) -> Result<(Device, Keeper), DaemonError> {
         let mtu = device_mtu(config, config.tunnel.inner_mtu());
         let tun = open_device(config, namespace, mtu)?;
         let joiner = Joiner::new(tun.offload().0, tun.offload().1);
         tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
+        let registration = register(&tun, reactor).map_err(DaemonError::system("watching the device"))?;
         let routes = WantedRoutes::of(config, []);
         routes.warn_of_new(&WantedRoutes::default());
         routes.warn_of_servers(config);
@@ -95,6 +100,7 @@ impl Device {
             .map_err(DaemonError::system("reading the kernel's devices and routes"))?;
         let device = Device {
             tun,
+            registration,
             is_gone: false,
             scratch: vec![0; READ_ROOM],
             delivered: Vec::with_capacity(DELIVERED),
@@ -114,9 +120,15 @@ impl Device {
         &self.tun
     }
 
-    /// Whether the device was removed, and was not created again yet.
-    pub(super) fn is_gone(&self) -> bool {
-        self.is_gone
+    /// Makes the reactor report packets of the device while they can be read. A removed device reports an error for ever.
+    pub(super) fn watch(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        let interest = Interest { read: !self.is_gone, write: false };
+        reactor.set_interest(&self.tun, &mut self.registration, interest)
+    }
+
+    /// Stops to read the device: the daemon ends.
+    pub(super) fn stop_reading(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        reactor.set_interest(&self.tun, &mut self.registration, Interest::NONE)
     }
 
     /// The device's wanted MTU, in bytes.
@@ -245,11 +257,19 @@ impl Device {
     ///
     /// # Errors
     /// The device was removed, and cannot be created again.
-    pub(super) fn follow(&mut self, endpoint: &mut Endpoint, network: &mut Network) -> io::Result<()> {
+    pub(super) fn follow(
+        &mut self,
+        reactor: &mut Reactor,
+        endpoint: &mut Endpoint,
+        network: &mut Network,
+    ) -> io::Result<()> {
         let Some(news) = self.keeper.news() else { return Ok(()) };
         if let Some(tun) = news.device {
             self.joiner = Joiner::new(tun.offload().0, tun.offload().1);
             network.ignore_device(tun.index());
+            let before = std::mem::replace(&mut self.registration, register(&tun, reactor)?);
+            // The old device is closed now, whatever the system says.
+            let _ = reactor.deregister(&self.tun, before);
             self.tun = tun;
             self.is_gone = false;
             // An MTU that was wanted while the device was missing.
@@ -287,6 +307,11 @@ impl Device {
         let inside = self.routes.inside().filter(|prefix| !self.refused_routes.contains(prefix));
         endpoint.set_inside(inside.filter_map(|prefix| prefix_of(&prefix)));
     }
+}
+
+/// Makes the reactor report packets of the device.
+fn register(tun: &Tun, reactor: &mut Reactor) -> io::Result<Registration> {
+    reactor.register(tun, Source::Device.token(), Interest::READ, Urgency::Prompt)
 }
 
 /// The device, with offload if the kernel supports offload.

@@ -69,7 +69,7 @@ impl PacketLoop {
                 self.lookups.schedule(&mut self.peers, peer.index(), None);
             }
             EndpointEvent::Roamed { peer, .. } => {
-                self.network.spare_ports.close(peer);
+                self.network.spare_ports.close(&mut self.reactor, peer);
             }
             EndpointEvent::Silent { peer } => {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
@@ -114,7 +114,7 @@ impl PacketLoop {
         let Some(peer) = self.peers.get_mut(index).filter(calls) else { return };
         let Some(to) = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint) else { return };
         let can_open = self.network.udp.reaches(&to);
-        self.network.spare_ports.change(now, peer, to, can_open);
+        self.network.spare_ports.change(&mut self.reactor, now, peer, to, can_open);
     }
 
     /// Logs the event, unless too many lines of this kind came from the peer.

@@ -1,12 +1,13 @@
 //! The network side of the daemon: the UDP sockets at the listening port and at the spare ports. Brings the endpoint's
 //! datagrams to the kernel, and datagrams of peers to the endpoint.
 
+use super::sources::{Port, Source};
 use super::spare_ports::SparePorts;
 use crate::daemon::DaemonError;
 use crate::daemon::config::Listen;
 use crate::os::clock::Clock;
+use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::udp::{DatagramBatch, ReceiveBuffers, Received, SendOutcome, Udp, UdpCounters};
-use nix::poll::PollFlags;
 use ripstop_proto::endpoint::Endpoint;
 use std::io;
 use std::net::SocketAddr;
@@ -15,17 +16,22 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 pub(in crate::daemon) struct Network {
     pub(super) udp: Udp,
+    registration: Registration,
     pub(super) spare_ports: SparePorts,
     batch: DatagramBatch,
-    /// Whether the kernel had no room for `batch`. Sending continues when the socket is writable.
-    blocked: bool,
+    /// The port whose socket had no room for `batch`. Sending continues when the socket is writable.
+    blocked: Option<Port>,
     buffers: ReceiveBuffers,
     clock: Clock,
 }
 
 impl Network {
     /// Opens the listening port.
-    pub(in crate::daemon) fn open(listen: &Listen, clock: Clock) -> Result<Network, DaemonError> {
+    pub(in crate::daemon) fn open(
+        listen: &Listen,
+        clock: Clock,
+        reactor: &mut Reactor,
+    ) -> Result<Network, DaemonError> {
         let udp = match listen {
             Listen::Everywhere(port) => Udp::bind_any(*port).map_err(DaemonError::system(format!(
                 "listening on UDP port {port} (to use another port, set `port` in [interface])"
@@ -38,11 +44,15 @@ impl Network {
                 address.resolve().and_then(Udp::bind).map_err(DaemonError::system(what))?
             }
         };
+        let registration = reactor
+            .register(&udp, Source::Socket(Port::Listening).token(), Interest::READ, Urgency::Bulk)
+            .map_err(DaemonError::system("watching the UDP socket"))?;
         Ok(Network {
             udp,
-            spare_ports: SparePorts::new(listen.clone()).map_err(DaemonError::system("making an epoll instance"))?,
+            registration,
+            spare_ports: SparePorts::new(listen.clone()),
             batch: DatagramBatch::default(),
-            blocked: false,
+            blocked: None,
             buffers: ReceiveBuffers::default(),
             clock,
         })
@@ -56,16 +66,19 @@ impl Network {
 
     /// Whether the kernel has no room for the next datagrams.
     pub(super) fn is_blocked(&self) -> bool {
-        self.blocked
+        self.blocked.is_some()
     }
 
-    /// What to wait for at the socket of the listening port. A blocked spare port is tried again after the least wait of a
-    /// blocked socket.
-    pub(super) fn wanted(&self) -> PollFlags {
-        match self.blocked && !self.spare_ports.blocked {
-            true => PollFlags::POLLIN | PollFlags::POLLOUT,
-            false => PollFlags::POLLIN,
-        }
+    /// Makes the reactor report when the blocked socket is writable again.
+    pub(super) fn watch(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        let interest = Interest { read: true, write: self.blocked == Some(Port::Listening) };
+        reactor.set_interest(&self.udp, &mut self.registration, interest)?;
+        self.spare_ports.watch(reactor, self.blocked)
+    }
+
+    /// All ports.
+    pub(super) fn ports(&self) -> impl Iterator<Item = Port> + '_ {
+        std::iter::once(Port::Listening).chain(self.spare_ports.all())
     }
 
     /// The sum of the counters of all sockets, closed ones included.
@@ -73,14 +86,16 @@ impl Network {
         self.spare_ports.counters(self.udp.counters())
     }
 
-    /// Receives once from the socket at the listening port (0), or from the spare port number `at`, counted from 1. None:
-    /// there is no such port.
+    /// Receives once from the socket at a port. None: the port was closed.
     ///
     /// # Errors
     /// See [`Udp::receive`].
-    pub(super) fn receive(&mut self, at: usize, endpoint: &mut Endpoint) -> Option<io::Result<Received>> {
+    pub(super) fn receive(&mut self, port: Port, endpoint: &mut Endpoint) -> Option<io::Result<Received>> {
         let now = self.clock.now();
-        let udp = std::iter::once(&mut self.udp).chain(self.spare_ports.sockets()).nth(at)?;
+        let udp = match port {
+            Port::Listening => &mut self.udp,
+            Port::Spare(peer) => self.spare_ports.socket(peer)?,
+        };
         Some(udp.receive(&mut self.buffers, |from, datagram, reception| {
             let before = authentic(endpoint);
             endpoint.handle_datagram(now, from, datagram, reception);
@@ -90,28 +105,28 @@ impl Network {
 
     /// Sends the endpoint's datagrams, until there is none or the kernel has no room.
     pub(super) fn transmit(&mut self, endpoint: &mut Endpoint) {
-        self.blocked = self.blocked && self.send_batch() == SendOutcome::Blocked;
+        if self.blocked.is_some() {
+            self.send_batch();
+        }
         let mut now = self.clock.now();
-        while !self.blocked {
+        while self.blocked.is_none() {
             let Some(out) = endpoint.poll_transmit(now, self.batch.room()) else { break };
             let segments = if out.is_test { 1 } else { self.udp.segments() };
             if !self.batch.push(out.to, out.len, out.ect, segments) {
-                self.blocked = self.send_batch() == SendOutcome::Blocked;
+                self.send_batch();
                 now = self.clock.now();
             }
         }
-        while !self.blocked && !self.batch.is_empty() {
-            self.blocked = self.send_batch() == SendOutcome::Blocked;
+        while self.blocked.is_none() && !self.batch.is_empty() {
+            self.send_batch();
         }
     }
 
     /// Sends the collected datagrams from the port that is in use for their destination.
-    fn send_batch(&mut self) -> SendOutcome {
+    fn send_batch(&mut self) {
         let spare = self.batch.destination().and_then(|to| self.spare_ports.socket_to(to));
-        let is_spare = spare.is_some();
-        let outcome = spare.unwrap_or(&mut self.udp).send(&mut self.batch);
-        self.spare_ports.blocked = is_spare && outcome == SendOutcome::Blocked;
-        outcome
+        let (port, udp) = spare.unwrap_or((Port::Listening, &mut self.udp));
+        self.blocked = (udp.send(&mut self.batch) == SendOutcome::Blocked).then_some(port);
     }
 
     /// Warns if no datagram can reach the configured address of a peer.

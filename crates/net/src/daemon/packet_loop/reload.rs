@@ -22,7 +22,7 @@ impl PacketLoop {
             }
         }
         removed.into_iter().for_each(|peer| {
-            self.network.spare_ports.close(peer);
+            self.network.spare_ports.close(&mut self.reactor, peer);
         });
         for settings in &config.peers {
             let known = self.peers.iter().position(|peer| !peer.removed && peer.public == settings.public);

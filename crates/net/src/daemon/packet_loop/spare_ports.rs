@@ -6,15 +6,15 @@
 //! follows a peer that roams. The listening port stays open for all others.
 
 use super::peer_state::PeerState;
+use super::sources::{Port, Source};
 use crate::daemon::config::Listen;
+use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::udp::{Udp, UdpCounters};
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use ripstop_base::Time;
 use ripstop_proto::secure::PeerId;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// Time between two changes of the port to an unreachable peer, 8 s. Handshakes are repeated at least every 3.75 s, so each
@@ -32,6 +32,7 @@ struct SparePort {
     /// The address of the peer. Datagrams to other addresses leave from the listening port.
     to: SocketAddr,
     udp: Udp,
+    registration: Registration,
 }
 
 /// The spare ports, and when ports change.
@@ -42,39 +43,22 @@ pub(super) struct SparePorts {
     /// The number of the device whose datagrams are dropped.
     ignored: Option<u32>,
     ports: Vec<SparePort>,
-    /// Becomes readable when one of the sockets is.
-    epoll: Epoll,
     /// The next changes, and the indices of the peers.
     due: BTreeSet<(Time, usize)>,
     /// Counters of the sockets that were closed.
     closed: UdpCounters,
-    /// Whether the kernel had no room in a spare socket.
-    pub(super) blocked: bool,
 }
 
 impl SparePorts {
     /// No ports yet. Their sockets are at an address like `listen`.
-    pub(super) fn new(listen: Listen) -> io::Result<SparePorts> {
-        Ok(SparePorts {
-            listen,
-            ignored: None,
-            ports: Vec::new(),
-            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
-            due: BTreeSet::new(),
-            closed: UdpCounters::default(),
-            blocked: false,
-        })
-    }
-
-    /// Becomes readable when a datagram has come to a spare port.
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.0.as_fd()
+    pub(super) fn new(listen: Listen) -> SparePorts {
+        SparePorts { listen, ignored: None, ports: Vec::new(), due: BTreeSet::new(), closed: UdpCounters::default() }
     }
 
     /// Drops datagrams that arrive through the device with this number from now on.
     pub(super) fn ignore_device(&mut self, index: u32) {
         self.ignored = Some(index);
-        self.sockets().for_each(|udp| udp.ignore_device(index));
+        self.ports.iter_mut().for_each(|port| port.udp.ignore_device(index));
     }
 
     /// When the next port changes.
@@ -93,14 +77,28 @@ impl SparePorts {
         port.udp.local_addr().ok().map(|address| address.port())
     }
 
-    /// The sockets of the spare ports.
-    pub(super) fn sockets(&mut self) -> impl Iterator<Item = &mut Udp> {
-        self.ports.iter_mut().map(|port| &mut port.udp)
+    /// All spare ports.
+    pub(super) fn all(&self) -> impl Iterator<Item = Port> + '_ {
+        self.ports.iter().map(SparePort::name)
     }
 
-    /// The socket from which datagrams to this address leave, if it is a spare one.
-    pub(super) fn socket_to(&mut self, to: SocketAddr) -> Option<&mut Udp> {
-        self.ports.iter_mut().find(|port| port.to == to).map(|port| &mut port.udp)
+    /// The socket of the spare port to the peer with this index; None: the port was closed.
+    pub(super) fn socket(&mut self, peer: u32) -> Option<&mut Udp> {
+        self.ports.iter_mut().find(|port| port.name() == Port::Spare(peer)).map(|port| &mut port.udp)
+    }
+
+    /// The spare port from which datagrams to this address leave, and its socket. None: they leave from the listening
+    /// port.
+    pub(super) fn socket_to(&mut self, to: SocketAddr) -> Option<(Port, &mut Udp)> {
+        self.ports.iter_mut().find(|port| port.to == to).map(|port| (port.name(), &mut port.udp))
+    }
+
+    /// Makes the reactor report when the blocked port is writable again.
+    pub(super) fn watch(&mut self, reactor: &mut Reactor, blocked: Option<Port>) -> io::Result<()> {
+        self.ports.iter_mut().try_for_each(|port| {
+            let interest = Interest { read: true, write: blocked == Some(port.name()) };
+            reactor.set_interest(&port.udp, &mut port.registration, interest)
+        })
     }
 
     /// The peers whose port is to be changed now, by their index.
@@ -112,12 +110,19 @@ impl SparePorts {
 
     /// Changes the port to an unreachable peer that this host calls: in turn a new port, and the listening port. `can_open`
     /// says whether a new port is of use. The next change follows.
-    pub(super) fn change(&mut self, now: Time, peer: &mut PeerState, to: SocketAddr, can_open: bool) {
+    pub(super) fn change(
+        &mut self,
+        reactor: &mut Reactor,
+        now: Time,
+        peer: &mut PeerState,
+        to: SocketAddr,
+        can_open: bool,
+    ) {
         self.due.insert((now + PORT_INTERVAL, peer.id.index()));
-        let has_changed = if self.close(peer.id) {
+        let has_changed = if self.close(reactor, peer.id) {
             true
         } else if self.ports.len() < MOST_PORTS && can_open {
-            let opened = self.open(peer.id, to);
+            let opened = self.open(reactor, peer.id, to);
             opened
                 .inspect_err(|error| tracing::debug!(peer = %peer.name, %error, "no other port could be opened"))
                 .is_ok()
@@ -137,7 +142,7 @@ impl SparePorts {
     }
 
     /// Opens a port for a peer.
-    fn open(&mut self, peer: PeerId, to: SocketAddr) -> io::Result<()> {
+    fn open(&mut self, reactor: &mut Reactor, peer: PeerId, to: SocketAddr) -> io::Result<()> {
         let mut udp = match &self.listen {
             Listen::Everywhere(_) => Udp::bind_any(0)?,
             Listen::At(address) => Udp::bind(SocketAddr::new(address.ip(), 0))?,
@@ -145,17 +150,30 @@ impl SparePorts {
         if let Some(index) = self.ignored {
             udp.ignore_device(index);
         }
-        self.epoll.add(&udp, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
-        self.ports.push(SparePort { peer, to, udp });
+        let token = Source::Socket(name_of(peer)).token();
+        let registration = reactor.register(&udp, token, Interest::READ, Urgency::Bulk)?;
+        self.ports.push(SparePort { peer, to, udp, registration });
         Ok(())
     }
 
     /// Closes the port of a peer: it is removed, has moved, or returns to the listening port. Returns whether there was
     /// one.
-    pub(super) fn close(&mut self, peer: PeerId) -> bool {
+    pub(super) fn close(&mut self, reactor: &mut Reactor, peer: PeerId) -> bool {
         let Some(at) = self.ports.iter().position(|port| port.peer == peer) else { return false };
-        // The kernel removes a closed socket from the epoll instance.
-        self.closed = self.closed + self.ports.remove(at).udp.counters();
+        let SparePort { udp, registration, .. } = self.ports.remove(at);
+        self.closed = self.closed + udp.counters();
+        // The socket is closed now, whatever the system says.
+        let _ = reactor.deregister(&udp, registration);
         true
     }
+}
+
+impl SparePort {
+    fn name(&self) -> Port {
+        name_of(self.peer)
+    }
+}
+
+fn name_of(peer: PeerId) -> Port {
+    Port::Spare(peer.index() as u32)
 }

@@ -1,17 +1,11 @@
 //! The wait between two turns of the packet thread.
 
-use super::Readable;
-use super::device::Device;
 use super::moderation::Moderation;
-use super::network::Network;
-use crate::daemon::status::DaemonStatus;
-use crate::worker::Worker;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+use super::sources::Readable;
+use crate::os::epoll::{Reactor, Urgency};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::Endpoint;
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// After a packet from the device has ended a pause early, this number of pauses ignores the device. A packet of an
@@ -21,7 +15,7 @@ const IGNORING: u32 = 15;
 /// After a short packet was delivered, this number of pauses watches the device for the answer. The first pause may end
 /// for another packet. Half the value misses such answers. Double the value shortens more pauses.
 const ATTENTIVE: u32 = 2;
-/// Shortest wait while the socket is blocked; see [`wait`]. Timers then wake the thread at most 100
+/// Shortest wait while a socket is blocked; see [`Limits::longest`]. Timers then wake the thread at most 100
 /// times a second. The wait ends early when the socket becomes writable, so the value delays
 /// only timers.
 const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
@@ -38,14 +32,6 @@ pub(super) struct Waits {
     attentive: u32,
 }
 
-/// What a wait may wait for.
-#[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
-    pub(super) worker: &'a Worker<DaemonStatus>,
-    pub(super) network: &'a Network,
-    pub(super) device: Option<&'a Device>,
-}
-
 impl Waits {
     pub(super) fn new(now: Time) -> Waits {
         Waits { moderation: Moderation::new(now), turns: 0, pauses: 0, ignoring: 0, attentive: 0 }
@@ -56,62 +42,58 @@ impl Waits {
         self.attentive = ATTENTIVE;
     }
 
-    /// Waits for the next turn. Returns what is readable. `due` is the next time-out.
+    /// Waits for the next turn, and notes in `readable` what the turn must read. Returns whether this was a pause. After a
+    /// pause, all sockets are to be read.
     pub(super) fn wait(
         &mut self,
-        sources: Sources<'_>,
+        reactor: &mut Reactor,
         endpoint: &mut Endpoint,
-        due: Option<Time>,
-        more: bool,
-    ) -> io::Result<Readable> {
-        let Sources { worker, network, device } = sources;
-        let (now, blocked) = (worker.now(), network.is_blocked());
-        let pause = self.moderation.pause(now, || endpoint.take_active_paths()).filter(|_| !more && !blocked);
-        let mut files = [
-            PollFd::new(worker.wakeup().as_fd(), PollFlags::POLLIN),
-            // A removed device reports an error at once and for ever, so another descriptor is in its place.
-            match device.filter(|device| !device.is_gone()) {
-                Some(device) => PollFd::new(device.tun().as_fd(), PollFlags::POLLIN),
-                None => PollFd::new(worker.wakeup().as_fd(), PollFlags::POLLIN),
-            },
-            PollFd::new(network.udp.as_fd(), network.wanted()),
-            PollFd::new(network.spare_ports.as_fd(), PollFlags::POLLIN),
-        ];
+        now: Time,
+        limits: Limits,
+        readable: &mut Readable,
+    ) -> io::Result<bool> {
+        let can_pause = !limits.more && !limits.blocked;
+        let pause = self.moderation.pause(now, || endpoint.take_active_paths()).filter(|_| can_pause);
         let watches_device = self.ignoring == 0 || self.attentive > 0;
-        let (watched, wait) = match pause {
-            // A pause ignores the socket, and time-outs may be late by the length of the pause.
-            Some(pause) => (if watches_device { 2 } else { 1 }, Some(pause)),
-            None => (4, wait(more, blocked, due.map(|at| at.since(now)))),
+        let (least, limit) = match pause {
+            // A pause ignores the sockets, and time-outs may be late by the length of the pause.
+            Some(pause) => (if watches_device { Urgency::Prompt } else { Urgency::Control }, Some(pause)),
+            None => (Urgency::Bulk, limits.longest(now)),
         };
-        match ppoll(&mut files[..watched], wait.map(TimeSpec::from), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
+        readable.clear();
+        reactor.wait(least, limit, |ready| readable.note(ready))?;
+        if pause.is_some() {
+            self.pauses += 1;
+            self.ignoring = if readable.device { IGNORING } else { self.ignoring.saturating_sub(1) };
+            self.attentive = self.attentive.saturating_sub(1);
+            readable.device |= !watches_device;
         }
-        let [wakeup, device, socket, spare] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
-        if !wakeup.is_empty() {
-            worker.clear_wakeup();
-        }
-        if pause.is_none() {
-            let socket = socket.intersects(!PollFlags::POLLOUT) || !spare.is_empty();
-            return Ok(Readable { device: !device.is_empty(), socket });
-        }
-        self.pauses += 1;
-        let readable = Readable { device: !watches_device || !device.is_empty(), socket: true };
-        self.ignoring = if device.is_empty() { self.ignoring.saturating_sub(1) } else { IGNORING };
-        self.attentive = self.attentive.saturating_sub(1);
-        Ok(readable)
+        Ok(pause.is_some())
     }
 }
 
-/// How long to wait; None: there is no time limit. `due` is the time until the next time-out. If there may be `more`
-/// data to read, there is no wait. While the socket is blocked, no datagrams are taken from the endpoint, so the
-/// endpoint's time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by
-/// that time. The wait ends early when the socket becomes writable.
-pub(super) fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
-    match due {
-        _ if more => Some(Duration::ZERO),
-        Some(due) if blocked => Some(due.max(MIN_BLOCKED_WAIT)),
-        due => due,
+/// What limits a wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The next time-out.
+    pub(super) due: Option<Time>,
+    /// Whether a socket has no room for the next datagrams.
+    pub(super) blocked: bool,
+    /// Whether there may be more to read at once.
+    pub(super) more: bool,
+}
+
+impl Limits {
+    /// How long to wait; None: there is no time limit. If there may be more data to read, there is no wait. While a socket
+    /// is blocked, no datagrams are taken from the endpoint, so the endpoint's time-out may lie in the past. The wait then
+    /// lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by that time. The wait ends early when the socket becomes
+    /// writable.
+    pub(super) fn longest(self, now: Time) -> Option<Duration> {
+        match self.due.map(|at| at.since(now)) {
+            _ if self.more => Some(Duration::ZERO),
+            Some(due) if self.blocked => Some(due.max(MIN_BLOCKED_WAIT)),
+            due => due,
+        }
     }
 }
 
@@ -121,6 +103,9 @@ mod tests {
 
     #[test]
     fn a_blocked_socket_limits_the_wait() {
+        let wait = |more, blocked, due: Option<Duration>| {
+            Limits { due: due.map(|due| Time::ZERO + due), blocked, more }.longest(Time::ZERO)
+        };
         let (now, soon) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
         assert_eq!(wait(false, false, now), now);
         assert_eq!(wait(false, true, now), Some(MIN_BLOCKED_WAIT));
