@@ -268,6 +268,12 @@ impl Page {
             ("preshared_mismatches_total", "Handshakes with different pre-shared keys", totals.preshared_mismatches),
             ("peers_asked_total", "Peers asked for a sign of life, because they were not heard", totals.peers_asked),
             ("peers_given_up_total", "Ends of the calls of unreachable peers", totals.peers_given_up),
+            ("lookups_total", "Look-ups of peers' endpoints", totals.lookups),
+            (
+                "lookups_shared_total",
+                "Peers that shared the look-up of another peer with the same endpoint",
+                totals.lookups_shared,
+            ),
         ];
         self.counters(&counters);
         self.head("log_lines_lost_total", "Log lines lost: standard error was full, closed or too slow", "counter");

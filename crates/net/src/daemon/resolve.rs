@@ -1,9 +1,9 @@
-//! Name resolution, on a few threads: a look-up may take seconds.
+//! Name resolution, on a few threads: a look-up may take seconds. Peers with the same endpoint share one look-up.
 
 use super::config::HostPort;
 use crate::os::zoned::ZonedAddress;
 use nix::sys::eventfd::EventFd;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -42,11 +42,24 @@ struct Pool {
 
 #[derive(Debug, Default)]
 struct PoolState {
-    questions: VecDeque<(usize, HostPort)>,
+    /// Names that no thread looks up yet.
+    questions: VecDeque<HostPort>,
+    /// The peers that wait for a name, which is among `questions` or is being looked up.
+    askers: HashMap<HostPort, Vec<usize>>,
+    counts: LookupCounts,
     threads: usize,
     /// How many of the threads wait for a question.
     idle: usize,
     is_closed: bool,
+}
+
+/// How many look-ups there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LookupCounts {
+    /// Look-ups that were begun.
+    pub(super) made: u64,
+    /// Questions that were answered by the look-up of an equal question.
+    pub(super) shared: u64,
 }
 
 /// The result of a look-up.
@@ -70,7 +83,13 @@ impl Resolver {
     /// Asks for a peer's address. [`Resolver::poll`] returns the answer later.
     pub(super) fn ask(&self, peer: usize, name: &HostPort) {
         let mut state = self.pool.lock();
-        state.questions.push_back((peer, name.clone()));
+        if state.ask(peer, name) {
+            self.start_thread(state);
+        }
+    }
+
+    /// Lets a thread take the next question.
+    fn start_thread(&self, mut state: MutexGuard<'_, PoolState>) {
         if state.idle >= state.questions.len() || state.threads == MOST_THREADS {
             self.pool.asked.notify_one();
             return;
@@ -82,9 +101,15 @@ impl Resolver {
             Err(_) if state.threads > 0 => {}
             Err(error) => {
                 let questions = std::mem::take(&mut state.questions);
-                questions.into_iter().for_each(|(peer, name)| self.pool.answer(peer, name, Err(error.to_string())));
+                drop(state);
+                questions.into_iter().for_each(|name| self.pool.answer(&name, &Err(error.to_string())));
             }
         }
+    }
+
+    /// How many look-ups there were.
+    pub(super) fn counts(&self) -> LookupCounts {
+        self.pool.lock().counts
     }
 
     /// The next available answer.
@@ -102,16 +127,31 @@ impl Drop for Resolver {
     }
 }
 
+impl PoolState {
+    /// Adds a question. Returns false if the look-up of an equal question answers it.
+    fn ask(&mut self, peer: usize, name: &HostPort) -> bool {
+        if let Some(askers) = self.askers.get_mut(name) {
+            askers.push(peer);
+            self.counts.shared += 1;
+            return false;
+        }
+        self.counts.made += 1;
+        self.askers.insert(name.clone(), vec![peer]);
+        self.questions.push_back(name.clone());
+        true
+    }
+}
+
 impl Pool {
     /// Answers questions until there is none for [`IDLE`].
     fn work(&self) {
-        while let Some((peer, name)) = self.next() {
+        while let Some(name) = self.next() {
             let addresses = look_up(&name).map_err(|error| error.to_string());
-            self.answer(peer, name, addresses);
+            self.answer(&name, &addresses);
         }
     }
 
-    fn next(&self) -> Option<(usize, HostPort)> {
+    fn next(&self) -> Option<HostPort> {
         let mut state = self.lock();
         state.idle += 1;
         let empty = |state: &mut PoolState| state.questions.is_empty() && !state.is_closed;
@@ -123,11 +163,13 @@ impl Pool {
         question
     }
 
-    fn answer(&self, peer: usize, name: HostPort, addresses: Result<Vec<SocketAddr>, String>) {
-        // The send fails only when the resolver is gone.
-        if self.sender.send(Answer { peer, name, addresses }).is_ok() {
-            let _ = self.wakeup.write(1);
+    /// Answers all peers that wait for this name.
+    fn answer(&self, name: &HostPort, addresses: &Result<Vec<SocketAddr>, String>) {
+        for peer in self.lock().askers.remove(name).unwrap_or_default() {
+            // The send fails only when the resolver is gone.
+            let _ = self.sender.send(Answer { peer, name: name.clone(), addresses: addresses.clone() });
         }
+        let _ = self.wakeup.write(1);
     }
 
     /// A poisoned lock is usable: no code that can panic runs under it.
@@ -222,7 +264,7 @@ mod tests {
         let wakeup = Arc::new(EventFd::new().unwrap());
         let resolver = Resolver::new(wakeup.clone());
         for peer in 0..QUESTIONS {
-            resolver.ask(peer, &HostPort { host: "127.0.0.1".to_owned(), port: 1 });
+            resolver.ask(peer, &HostPort { host: format!("127.0.{}.{}", peer / 250, peer % 250), port: 1 });
             assert!(resolver.pool.lock().threads <= MOST_THREADS);
         }
         let mut answered = vec![false; QUESTIONS];
@@ -232,5 +274,33 @@ mod tests {
                 assert!(!std::mem::replace(&mut answered[answer.peer], true));
             }
         }
+    }
+
+    /// No thread runs before all questions were asked.
+    #[test]
+    fn equal_questions_share_one_look_up() {
+        const PEERS: usize = 100;
+        let wakeup = Arc::new(EventFd::new().unwrap());
+        let resolver = Resolver::new(wakeup.clone());
+        let (name, other) = (HostPort::parse("127.0.0.1:1").unwrap(), HostPort::parse("127.0.0.1:2").unwrap());
+        let mut state = resolver.pool.lock();
+        let asked: Vec<bool> =
+            (0..PEERS).map(|peer| state.ask(peer, if peer < PEERS - 1 { &name } else { &other })).collect();
+        drop(state);
+        assert_eq!(asked.iter().filter(|is_new| **is_new).count(), 2);
+        assert_eq!(resolver.counts(), LookupCounts { made: 2, shared: PEERS as u64 - 2 });
+        resolver.start_thread(resolver.pool.lock());
+        let mut answered = [false; PEERS];
+        while answered.contains(&false) {
+            assert_eq!(poll(&mut [PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)], PollTimeout::MAX), Ok(1));
+            while let Some(answer) = resolver.poll() {
+                assert!(!std::mem::replace(&mut answered[answer.peer], true));
+                let port = if answer.peer < PEERS - 1 { 1 } else { 2 };
+                assert_eq!(answer.addresses.unwrap(), [SocketAddr::from(([127, 0, 0, 1], port))]);
+            }
+        }
+        // A later question is not answered by an old look-up.
+        resolver.ask(0, &name);
+        assert_eq!(resolver.counts().made, 3);
     }
 }

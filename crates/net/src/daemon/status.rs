@@ -5,6 +5,7 @@
 //! *report* the peer says which datagrams have arrived and which symbols are missing.
 
 use super::redundancy::RedundancyStatus;
+use super::resolve::LookupCounts;
 use crate::os::udp::{Udp, UdpCounters};
 use crate::os::zoned::ZonedAddress;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
@@ -159,6 +160,10 @@ pub struct Totals {
     pub peers_asked: u64,
     /// Ends of the calls of peers without a configured endpoint, because they were unreachable for too long.
     pub peers_given_up: u64,
+    /// Look-ups of peers' endpoints.
+    pub lookups: u64,
+    /// Peers that shared the look-up of another peer with the same endpoint.
+    pub lookups_shared: u64,
 }
 
 /// The status of one peer.
@@ -481,9 +486,16 @@ impl SessionStatus {
 }
 
 impl Totals {
-    pub(super) fn of(endpoint: &EndpointCounters, secure: &SecureCounters, inner_no_device: u64) -> Totals {
+    pub(super) fn of(
+        endpoint: &EndpointCounters,
+        secure: &SecureCounters,
+        inner_no_device: u64,
+        lookups: LookupCounts,
+    ) -> Totals {
         Totals {
             inner_no_device,
+            lookups: lookups.made,
+            lookups_shared: lookups.shared,
             inner_malformed: endpoint.inner_malformed,
             inner_no_route: endpoint.inner_no_route,
             mss_clamped: endpoint.mss_clamped,

@@ -117,7 +117,7 @@ pub struct PeerSettings {
 }
 
 /// A host by name or address, and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// Name or address, without brackets. A link-local address has its zone: `fe80::a%eth0`.
     pub host: String,

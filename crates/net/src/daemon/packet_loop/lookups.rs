@@ -7,7 +7,7 @@
 
 use super::network::Network;
 use super::peer_state::PeerState;
-use crate::daemon::resolve::{Answer, Resolver};
+use crate::daemon::resolve::{Answer, LookupCounts, Resolver};
 use crate::log::{Admitted, LineLimit};
 use nix::sys::eventfd::EventFd;
 use ripstop_base::Time;
@@ -89,6 +89,11 @@ impl Lookups {
             tried: LineLimit::default(),
             unusable: LineLimit::default(),
         }
+    }
+
+    /// How many look-ups there were.
+    pub(super) fn counts(&self) -> LookupCounts {
+        self.resolver.counts()
     }
 
     /// When the next look-up is due.

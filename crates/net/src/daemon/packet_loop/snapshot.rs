@@ -33,7 +33,7 @@ impl PacketLoop {
             peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
             udp: self.network.counters(),
             device: device.map(Device::counters).unwrap_or_default(),
-            totals: Totals::of(&self.endpoint.counters(), secure, self.without_device),
+            totals: Totals::of(&self.endpoint.counters(), secure, self.without_device, self.lookups.counts()),
             rejected: status::rejected(udp, &self.endpoint.counters(), secure),
             log_lines_lost: crate::log::lost_lines(),
         }
