@@ -9,11 +9,13 @@
 //! * [`readable`]: numbers as text for people.
 //! * [`text`]: how texts are read, and made safe to print.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.
+//! * [`counters!`], [`Counters`]: structs of counters, each defined once with its names and its help text.
 //! * [`Codel`]: the control law of the active queue management CoDel.
 //!
 //! Nothing in this crate reads a clock or a source of entropy.
 
 mod codel;
+mod counters;
 mod delay_histogram;
 mod plain;
 mod quantity;
@@ -24,6 +26,7 @@ mod time;
 mod written;
 
 pub use codel::Codel;
+pub use counters::{Counter, Counters, deserialize_counters, serialize_counters};
 pub use delay_histogram::DelayHistogram;
 pub use plain::plain_words;
 pub use quantity::{Bytes, Distance, Fraction, QuantityError, QueueLimit, Rate, Span};
