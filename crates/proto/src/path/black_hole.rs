@@ -40,7 +40,7 @@ pub(crate) struct BlackHole {
 /// What the traffic says of a path's MTU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arrivals {
-    /// The longest datagram that arrived since [`Tunnel::take_arrivals`](super::Tunnel::take_arrivals). Unit: bytes of the
+    /// The longest datagram that arrived since [`Tunnel::take_arrivals`](crate::session::tunnel::Tunnel::take_arrivals). Unit: bytes of the
     /// IP datagram. 0: none arrived.
     pub longest: u32,
     /// The share of recent datagrams that were lost although the path carries their length: a datagram of this length or

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A path carries the content of the layer above without knowing it: the type `C` only names the content of a datagram, so
-//! that the layer above learns its [`Outcome`]. A path knows no symbols.
+//! that the layer above learns what became of it. A path knows no symbols.
 //!
 //! Terms of this module and its files:
 //!

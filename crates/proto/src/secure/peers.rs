@@ -141,7 +141,7 @@ impl Peers {
     }
 
     /// Starts a handshake with a peer, unless one is under way. Call this method to open a session,
-    /// or when the peer has been silent for [`silence_limit`](crate::session::tunnel::silence_limit).
+    /// or when the peer has been silent for [`silence_limit`](crate::path::silence_limit).
     /// Handshakes are repeated until one succeeds. False if the peer is not known or has no address.
     pub fn connect(&mut self, now: Time, peer: PeerId) -> bool {
         match get(&mut self.peers, peer) {
