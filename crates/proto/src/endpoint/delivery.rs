@@ -12,8 +12,8 @@
 
 use super::{Endpoint, get};
 use crate::inner::{Inner, clamp_mss};
+use crate::packets::{Delivered, DeliveryRoom, InnerPacket};
 use crate::secure::PeerId;
-use crate::session::tunnel::{Delivered, DeliveryRoom, InnerPacket};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::time::Duration;

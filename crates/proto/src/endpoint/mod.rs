@@ -45,9 +45,9 @@ pub use delivery::{ActivePaths, TURN_BYTES, TURN_PACKETS, inner_packet};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{IPV6_LEAST_MTU, Inner, clamp_mss, too_big};
+use crate::packets::{Delivered, InnerPacket};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
 use crate::session::Reception;
-use crate::session::tunnel::{Delivered, InnerPacket};
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use budget::{MemoryBudget, WorkBudget};
 use datagrams::is_handshake;

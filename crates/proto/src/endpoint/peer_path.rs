@@ -10,11 +10,10 @@ use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use super::waiting::Waiting;
 use crate::inner::early_acks::EarlyAcks;
+use crate::packets::{Delivered, DeliveryRoom, InnerPacket, Undelivered};
 use crate::path::{PathEvent, silence_limit};
 use crate::secure::PeerId;
-use crate::session::tunnel::{
-    Delivered, DeliveryRoom, InnerPacket, REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent, Undelivered,
-};
+use crate::session::tunnel::{REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent};
 use crate::session::{Received, Reception, Session, Transmit};
 use crate::tokens::TokenBucket;
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};

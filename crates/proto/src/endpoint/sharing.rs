@@ -3,8 +3,9 @@
 use super::budget::WorkBudget;
 use super::peer_path::PeerPath;
 use super::{Endpoint, get};
+use crate::packets::Undelivered;
 use crate::secure::PeerId;
-use crate::session::tunnel::{REPORT_WORK, Tunnel, Undelivered};
+use crate::session::tunnel::{REPORT_WORK, Tunnel};
 use ripstop_base::Time;
 
 impl Endpoint {

@@ -1,7 +1,8 @@
 //! The packets that wait for the next session with a peer. They count in the budget of memory, and they expire.
 
+use crate::packets::{PACKET, SendQueue};
 use crate::session::Session;
-use crate::session::tunnel::{PACKET, SendQueue, Tunnel};
+use crate::session::tunnel::Tunnel;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::collections::VecDeque;

@@ -20,7 +20,7 @@ use nix::sys::eventfd::EventFd;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, inner_packet};
-use ripstop_proto::session::tunnel::{Delivered, Order};
+use ripstop_proto::packets::{Delivered, Order};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Early acknowledgements segment by segment. `stream.rs` runs whole connections.
 
 use super::*;
-use crate::session::tunnel::InnerPacket;
+use crate::packets::InnerPacket;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement, TransportHeader};
 
 mod hostile;

@@ -4,8 +4,9 @@
 //! An announcement also carries the report interval and the deadline that the receiver shall use.
 //! See `mod.rs` for the terms.
 
+use super::Tunnel;
 use super::sent::Sent;
-use super::{InnerPacket, Tunnel};
+use crate::packets::InnerPacket;
 use crate::path::Content;
 use crate::session::Transmit;
 use crate::wire::{Datagram, Packet, Window, whole_micros};

@@ -3,12 +3,12 @@
 //! choice of N.
 
 use super::config::{BlockLength, BlockSettings};
-use super::inner::InnerPacket;
 use super::sent::Sent;
 use super::sources::Sources;
 use super::{Tunnel, TunnelEvent};
 use crate::control::block::best_n;
 use crate::control::loss::Losses;
+use crate::packets::InnerPacket;
 use crate::path::Content;
 use crate::session::Transmit;
 use crate::wire::{Datagram, MAX_BLOCK_REPAIRS, Packet, block_coding};
@@ -204,7 +204,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Takes a block repair of the peer.
     pub(super) fn on_block_repair(&mut self, now: Time, first: u64, k: u8, number: u8, payload: P) {
         if let Some((members, coding)) = block_coding(first, k, number) {
-            self.receiver.repair(now, &members, &coding, payload);
+            self.receiver.repair(now, &members, &coding, payload, &mut self.delivery);
         }
     }
 

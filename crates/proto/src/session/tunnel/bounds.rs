@@ -2,7 +2,7 @@
 //! tunnels with these figures. `docs/security.md` lists all bounds.
 
 use super::Tunnel;
-use super::inner::InnerPacket;
+use crate::packets::{InnerPacket, PACKET, SLOT};
 use crate::path::RECORD_BYTES;
 use crate::session::Reception;
 use crate::wire::Packet;
@@ -20,15 +20,6 @@ pub(crate) const RANGE_WORK: u64 = 640;
 /// The ranges that cost as much as a report without any: 1.7 us (the same command, line "report, 1 range"). Half and double
 /// the value act like those of [`RANGE_WORK`], for short reports.
 pub(super) const REPORT_RANGES: u64 = 55;
-/// Memory of one packet in a queue or in the coding window besides its bytes. Unit: bytes. A packet of 28 bytes takes 380
-/// bytes of resident memory: an aligned slot with its counters, and the entry of the queue, half of which is spare room
-/// (`small_packets_take_the_memory_that_is_counted`). Half or double the value makes the figure for small packets too low or
-/// too high: with 128, a host with `memory = "32MB"` took 85 MB.
-pub(crate) const PACKET: usize = 352;
-/// Memory of one received symbol besides its bytes: the part of [`PACKET`] that is not the entry of a queue. Unit: bytes.
-/// Half and double the value act like those of [`PACKET`].
-pub(super) const SLOT: usize = 192;
-
 /// The part of a session's share of the memory that the sending half may take although the session is above its share.
 /// Otherwise packets that wait at the receiving half could stop the sending half. Half the value sends less in this case.
 /// With double the value, a session exceeds its share by up to a half.
@@ -41,7 +32,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let (queued, queued_bytes) = self.ingress.backlog();
         let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
         let sent = self.path.bytes();
-        self.receiver.bytes() + self.receiver.payloads() * SLOT + sources + sent + queued_bytes + queued * PACKET
+        self.receiving() + sources + sent + queued_bytes + queued * PACKET
     }
 
     /// The base of the coding window: symbols before it are decoded or given up.
@@ -61,6 +52,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// whose fate is known are forgotten. From now on the coding window of this end grows only while the session holds less than `share` bytes.
     pub fn shrink(&mut self, share: usize) {
         self.receiver.shrink();
+        self.delivery.shrink();
         self.ingress.shrink_to(self.ingress.backlog().1 / 2);
         self.path.shrink();
         self.memory_limit = Some(share);
@@ -123,10 +115,16 @@ impl<P: InnerPacket> Tunnel<P> {
         self.memory_limit.is_none_or(|limit| {
             // The queue does not count: a packet that leaves it takes no more memory than before. Datagrams whose fate is
             // known do not count: they are forgotten only when further reports come.
-            let receiving = self.receiver.bytes() + self.receiver.payloads() * SLOT;
+            let receiving = self.receiving();
             let sending = self.window_bytes();
             sending + receiving < limit || (sending as f64) < LEAST_SENDING * limit as f64
         })
+    }
+
+    /// Memory of the receiving half, bytes.
+    fn receiving(&self) -> usize {
+        let payloads = self.receiver.payloads() + self.delivery.payloads();
+        self.receiver.bytes() + self.delivery.bytes() + payloads * SLOT
     }
 
     /// Memory of the coding window and of the datagrams that carry it, bytes.

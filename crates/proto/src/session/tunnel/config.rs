@@ -1,9 +1,9 @@
 //! The settings of a tunnel: sizes, limits, rate mode and redundancy.
 
-use super::class::ClassHints;
 use crate::control::loss::Losses;
 use crate::control::rate::{Mode, RateMode, Tuning};
 use crate::control::redundancy::Redundancy;
+use crate::packets::ClassHints;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! What the tunnel and its user tell each other apart from inner packets: events, and the end of the session.
+//! What the tunnel and its user tell each other: events, packets that are taken in parts, and the end of the session.
 
 use super::Tunnel;
-use super::inner::InnerPacket;
+use crate::packets::{Delivered, DeliveryRoom, InnerPacket, Undelivered};
 use crate::path::{PathEvent, PathPacket};
 use ripstop_base::Time;
 
@@ -40,6 +40,24 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Gives up all symbols that packets wait for, because the peer sends nothing more in this session.
     /// [`Session::poll_deliver`](crate::session::Session) then returns these packets.
     pub fn release_held(&mut self, now: Time) {
-        self.receiver.release(now);
+        self.receiver.finish(now, &mut self.delivery);
+        self.delivery.release();
+    }
+
+    /// Removes and returns the next packet for the user, like [`Session::poll_deliver`](crate::session::Session), if there
+    /// is `room`.
+    pub fn poll_deliver_within(&mut self, room: &mut DeliveryRoom) -> Option<Delivered<P>> {
+        self.delivery.poll(self.now, room)
+    }
+
+    /// The memory of the packets that may be delivered now, bytes. They leave soon. None: there are no such packets.
+    pub fn deliverable(&self) -> Option<usize> {
+        let (packets, bytes) = self.delivery.ready();
+        (packets > 0).then_some(bytes)
+    }
+
+    /// Removes the packets that may be delivered now, because the session is over. None: there are none.
+    pub fn take_undelivered(&mut self) -> Option<Undelivered<P>> {
+        self.deliverable().map(|_| self.delivery.take_undelivered())
     }
 }

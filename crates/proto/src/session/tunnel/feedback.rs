@@ -3,9 +3,10 @@
 //! The path's part of a report updates the path, which passes on what became of symbols. The symbols' part updates the coding
 //! window, and decides which exact repairs (the repairs that answer a report) are due.
 
+use super::Tunnel;
 use super::bounds::REPORT_RANGES;
 use super::sent::apply_outcome;
-use super::{InnerPacket, Tunnel};
+use crate::packets::InnerPacket;
 use crate::wire::{Feedback, PathReport, SymbolReport};
 use ripstop_base::Time;
 use std::time::Duration;

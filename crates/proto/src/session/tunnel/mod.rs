@@ -35,16 +35,10 @@
 mod announcement;
 mod blocks;
 mod bounds;
-mod class;
 mod config;
 mod deadline;
 mod event;
 mod feedback;
-mod ingress;
-mod inner;
-mod order;
-mod pieces;
-mod receive;
 mod recovery_wait;
 mod repair;
 mod sent;
@@ -52,29 +46,22 @@ mod sources;
 mod state;
 mod status;
 mod transmit;
-mod undelivered;
 
 pub use blocks::BlockCounts;
-pub(crate) use bounds::{PACKET, RANGE_WORK, REPORT_WORK};
-pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
+pub(crate) use bounds::{RANGE_WORK, REPORT_WORK};
 pub use config::{BlockLength, BlockSettings, Code, TunnelConfig};
 pub use event::TunnelEvent;
-pub use ingress::{QueueDrops, SendQueue};
-pub use inner::{InnerPacket, Meta, Order};
-pub use order::{Delivered, OrderCounts};
-pub use pieces::PieceCounts;
-pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
 pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
-pub use undelivered::{DeliveryRoom, Undelivered};
 
+use crate::coding::Receiver;
+use crate::packets::ingress::{Ingress, Queued};
+use crate::packets::{Delivered, Delivery, DeliveryRoom, InnerPacket, SendQueue};
 use crate::path::{Arrivals, Content, Path, PathConfig};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, Feedback, IPV4_UDP_LEN, MTU_OVERHEAD, Packet, Window, WireContext};
 use blocks::Blocks;
 use deadline::Deadline;
-use ingress::{Ingress, Queued};
-use receive::Receiver;
 use recovery_wait::RecoveryWait;
 use repair::Repairs;
 use ripstop_base::{Seed, Time};
@@ -105,6 +92,7 @@ pub struct Tunnel<P: InnerPacket> {
     /// None: the code is not a block code.
     blocks: Option<Blocks<P>>,
     receiver: Receiver<P>,
+    delivery: Delivery<P>,
     /// The last window announcement that was sent to the peer (see `announcement.rs`).
     announced: Window,
     /// Whether the window must be announced again.
@@ -163,6 +151,7 @@ impl<P: InnerPacket> Tunnel<P> {
                 Code::Block(settings) => Some(Blocks::new(settings)),
             },
             receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
+            delivery: Delivery::new(config.inner_mtu()),
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, deadline: Duration::ZERO },
             announce: true,
             window_outdated: true,
@@ -178,7 +167,6 @@ impl<P: InnerPacket> Tunnel<P> {
             config,
         };
         tunnel.ingress.set_rtt(tunnel.path.srtt(), Duration::ZERO);
-        tunnel.receiver.set_longest(tunnel.inner_mtu());
         tunnel.update_deadline();
         tunnel
     }
@@ -357,9 +345,9 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             return;
         }
         match packet {
-            Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
+            Packet::Source { id, payload, .. } => self.receiver.source(now, id, payload, &mut self.delivery),
             Packet::Repair { members, coding, payload } => {
-                self.receiver.repair(now, &members, &coding, payload);
+                self.receiver.repair(now, &members, &coding, payload, &mut self.delivery);
             }
             Packet::BlockRepair { first, k, number, payload } => {
                 self.on_block_repair(now, first, k, number, payload);
@@ -367,7 +355,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Packet::Feedback(feedback) => self.on_feedback(now, reception.waited, number, &feedback),
             Packet::Window(window) => {
                 self.path.received.set_interval(window.report_every);
-                self.receiver.window(now, &window);
+                self.delivery.set_deadline(window.deadline);
+                self.receiver.window(now, &window, &mut self.delivery);
             }
             Packet::Probe { padding } => self.path.received.note_probe(padding),
             Packet::Challenge { .. } | Packet::Answer { .. } => {}
@@ -378,7 +367,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         let deadline = self.deadline();
-        self.receiver.expire(now, deadline);
+        self.delivery.expire(now, deadline, self.receiver.missing());
+        self.receiver.go_on(now, &mut self.delivery);
         if self.sources.expire(now, deadline) {
             self.announce = true;
         }
@@ -436,7 +426,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     }
 
     fn poll_deliver(&mut self) -> Option<Delivered<P>> {
-        self.receiver.poll(self.now, &mut DeliveryRoom::unlimited())
+        self.delivery.poll(self.now, &mut DeliveryRoom::unlimited())
     }
 
     fn poll_event(&mut self) -> Option<TunnelEvent> {
@@ -457,7 +447,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             None
         };
         let [silence, tail] = self.path.silence_timers(self.is_outstanding());
-        let (receiving, report) = (self.receiver.next_due(deadline), self.path.received.report_due());
-        [sending, receiving, report, self.sources.expires(deadline), silence, tail].into_iter().flatten().min()
+        let (decoding, report) = (self.receiver.next_due(), self.path.received.report_due());
+        let delivery = self.delivery.expires(deadline);
+        [sending, decoding, delivery, report, self.sources.expires(deadline), silence, tail].into_iter().flatten().min()
     }
 }

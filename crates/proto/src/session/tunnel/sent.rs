@@ -3,7 +3,8 @@
 use super::blocks::Blocks;
 use super::repair::Repairs;
 use super::sources::Sources;
-use super::{InnerPacket, Tunnel, TunnelEvent};
+use super::{Tunnel, TunnelEvent};
+use crate::packets::InnerPacket;
 use crate::path::{Carried, Outcome};
 use std::collections::VecDeque;
 

@@ -5,9 +5,8 @@
 //! symbols stay in the window. A repair for many missing symbols spans these received symbols as
 //! well.
 
-use super::class::Class;
-use super::ingress::{BUCKETS, Queued, bucket_of};
-use super::inner::{InnerPacket, Order};
+use crate::packets::ingress::{BUCKETS, Queued, bucket_of};
+use crate::packets::{Class, InnerPacket, Order};
 use crate::wire::{Gap, SymbolReport};
 use ripstop_base::Time;
 use ripstop_codes::window::{Encoder, IdRanges};
@@ -367,7 +366,7 @@ impl<P: InnerPacket> Sources<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::tunnel::inner::Meta;
+    use crate::packets::Meta;
     use ripstop_codes::Symbol;
 
     /// A window of `n` symbols. The symbols in `lost` are lost.

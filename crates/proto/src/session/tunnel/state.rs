@@ -1,10 +1,10 @@
 //! What follows from the tunnel's state: the deadline, the view of the path, and whether something may be sent.
 
 use super::Tunnel;
-use super::inner::InnerPacket;
 use super::repair::PathView;
 use crate::control::loss::Losses;
 use crate::control::rate::View;
+use crate::packets::InnerPacket;
 use crate::wire::{HEADER_LEN, TAG_LEN};
 use ripstop_base::Time;
 use std::time::Duration;

@@ -2,14 +2,10 @@
 
 use super::Tunnel;
 use super::blocks::BlockCounts;
-use super::class::{Class, Hint};
-use super::ingress::QueueDrops;
-use super::inner::InnerPacket;
-use super::order::OrderCounts;
-use super::pieces::PieceCounts;
-use super::receive::ReceiveCounts;
 use super::repair::RepairCounts;
+use crate::coding::ReceiveCounts;
 use crate::control::redundancy::Explanation;
+use crate::packets::{Class, Hint, InnerPacket, OrderCounts, PieceCounts, QueueDrops};
 use crate::path::PathStatus;
 
 /// Counts of the sending half.
@@ -127,6 +123,8 @@ pub struct Status {
     pub order: OrderCounts,
     /// What became of the pieces of packets that were longer than the peer's tunnel MTU.
     pub pieces: PieceCounts,
+    /// Symbols that did not hold a valid inner packet.
+    pub malformed: u64,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -139,7 +137,8 @@ impl<P: InnerPacket> Tunnel<P> {
 
 /// The status of `tunnel`.
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
-    let (received, order) = tunnel.receiver.counts();
+    let (order, pieces) = tunnel.delivery.counts();
+    let (missing, held) = tunnel.receiver.backlog();
     let path = tunnel.path_view(tunnel.now);
     let losses = tunnel.path.losses();
     let measured = (losses.proactive(tunnel.now), losses.proactive_interactive(tunnel.now).share);
@@ -162,13 +161,14 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
         backlog: tunnel.ingress.backlog(),
         outstanding: (tunnel.sources.len(), tunnel.sources.lost_count()),
         given_up: tunnel.sources.given_up(),
-        receiving: tunnel.receiver.backlog(),
+        receiving: (missing, held, tunnel.delivery.waiting()),
         sent: counts,
         drops: tunnel.ingress.drops(),
         repairs,
         blocks: tunnel.blocks.as_ref().map(|blocks| blocks.counts()),
-        received,
+        received: tunnel.receiver.counts(),
         order,
-        pieces: tunnel.receiver.piece_counts(),
+        pieces,
+        malformed: tunnel.delivery.malformed(),
     }
 }

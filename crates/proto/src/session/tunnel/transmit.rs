@@ -1,11 +1,11 @@
 //! Sending: takes inner packets into the ingress queue, numbers each datagram, records the datagram in
 //! the sent-packet history, and paces the datagrams.
 
-use super::class::Class;
-use super::ingress::Queued;
+use super::Tunnel;
 use super::repair::{PlannedRepair, Purpose};
 use super::sent::Sent;
-use super::{InnerPacket, Tunnel, class};
+use crate::packets::ingress::Queued;
+use crate::packets::{Class, InnerPacket, class};
 use crate::path::{Content, ProbeSize};
 use crate::session::Transmit;
 use crate::wire::symbol::PREFIX;
@@ -146,6 +146,29 @@ impl<P: InnerPacket> Tunnel<P> {
         let bytes = self.path.header() + packet.wire_len() as u32;
         let number = self.path.send(now, content, bytes, self.ingress.backlog().1, self.ingress.is_empty());
         Transmit { packet: Datagram { number, packet }, bytes, ect: self.path.is_ecn_capable() }
+    }
+
+    /// Cuts a packet that is longer than the tunnel's MTU. Returns the first piece; the others leave directly after it. None:
+    /// the packet cannot be cut, and is dropped.
+    pub(crate) fn cut(&mut self, queued: Queued<P>) -> Option<Queued<P>> {
+        let Queued { payload, meta, class, since, repeated } = queued;
+        let piece = |payload: P| Some(Queued { meta: payload.meta()?, payload, class, since, repeated });
+        self.pieces.extend(payload.cut(meta.flow, self.inner_mtu()).into_iter().filter_map(piece));
+        let first = self.pieces.pop_front();
+        match first {
+            Some(_) => self.counts.cut += 1,
+            None => self.counts.too_long += 1,
+        }
+        first
+    }
+
+    /// Drops the pieces that wait to be sent, if they no longer fit.
+    pub(crate) fn drop_long_pieces(&mut self) {
+        let most = self.inner_mtu();
+        if self.pieces.iter().any(|piece| piece.meta.len > most) {
+            self.pieces.clear();
+            self.counts.too_long += 1;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::world::packet::Ecn;
 use ripstop_codes::{Matrix, Payload, Sketch};
-use ripstop_proto::session::tunnel::{InnerPacket, Meta, Order};
+use ripstop_proto::packets::{InnerPacket, Meta, Order};
 use ripstop_proto::wire::Gap;
 
 /// The identity of an inner packet.

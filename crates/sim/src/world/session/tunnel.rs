@@ -8,7 +8,8 @@ use crate::world::fabric::Fabric;
 use crate::world::node::{Entering, Handoff, SessionId};
 use crate::world::packet::{Body, TunnelDatagram};
 use ripstop_base::Time;
-use ripstop_proto::session::tunnel::{Delivered, Status, Tunnel, TunnelEvent};
+use ripstop_proto::packets::Delivered;
+use ripstop_proto::session::tunnel::{Status, Tunnel, TunnelEvent};
 
 /// The states of the two ends of a tunnel. The first end is where the tunnel's way there begins.
 pub type TunnelStatus = [Status; 2];

@@ -2,7 +2,7 @@
 
 use super::{PathView, PlannedRepair, Purpose, Repairs, longest};
 use crate::control::redundancy::{Backlog, Flight, Redundancy, SPAN, Spread, tail_wait};
-use crate::session::tunnel::inner::InnerPacket;
+use crate::packets::InnerPacket;
 use crate::session::tunnel::sources::Sources;
 use ripstop_base::Time;
 use ripstop_codes::window::Members;

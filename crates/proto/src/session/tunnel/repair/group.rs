@@ -2,7 +2,7 @@
 
 use super::PathView;
 use crate::control::redundancy::INTERLEAVED;
-use crate::session::tunnel::inner::InnerPacket;
+use crate::packets::InnerPacket;
 use crate::session::tunnel::sources::Sources;
 use ripstop_base::Time;
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 
 use super::{PathView, PlannedRepair, Purpose, Repairs, longest};
 use crate::control::redundancy::{INTERACTIVE_STEP, Redundancy, interactive_repairs};
-use crate::session::tunnel::inner::InnerPacket;
+use crate::packets::InnerPacket;
 use crate::session::tunnel::sources::Sources;
 use ripstop_base::Time;
 use ripstop_codes::window::Members;

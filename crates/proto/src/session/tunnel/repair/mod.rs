@@ -16,13 +16,13 @@ mod bulk;
 mod group;
 mod interactive;
 
-use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
     BulkRule, ClassView, ExactRule, Explanation, RECENT, RECENT_PACKETS, Redundancy, SPAN, Spread, Usefulness,
     tail_wait,
 };
+use crate::packets::InnerPacket;
 use crate::wire::repair_fields;
 use budget::{Budget, PathPart};
 use group::{GROUP, Group, LISTED, interleave};

@@ -17,11 +17,11 @@ mod longest;
 #[cfg(test)]
 mod tests;
 
-pub(super) use bucket::{BUCKETS, bucket_of};
+pub(crate) use bucket::{BUCKETS, bucket_of};
 
-use super::bounds::PACKET;
 use super::class::Class;
-use super::inner::Meta;
+use super::inner_packet::Meta;
+use super::memory::PACKET;
 use bucket::Bucket;
 use longest::Longest;
 use ripstop_base::Time;
@@ -33,18 +33,18 @@ use std::time::Duration;
 /// The limit on bytes alone would hold half a million packets of 28 bytes, which take much more memory and time than their
 /// bytes. A queue of full packets reaches its 16 MB with 11 000 packets, long before this limit. Half the value drops
 /// packets of 500 bytes before 16 MB wait. Double the value takes up to 10 MB more memory for each peer.
-pub(super) const MOST_PACKETS: usize = 32_768;
+pub(crate) const MOST_PACKETS: usize = 32_768;
 
 /// A packet in the ingress queue.
 #[derive(Debug)]
-pub(super) struct Queued<P> {
-    pub(super) payload: P,
-    pub(super) meta: Meta,
-    pub(super) class: Class,
+pub(crate) struct Queued<P> {
+    pub(crate) payload: P,
+    pub(crate) meta: Meta,
+    pub(crate) class: Class,
     /// When the packet entered the queue. An acknowledgement that replaced another one has the time of the other.
-    pub(super) since: Time,
+    pub(crate) since: Time,
     /// Whether the packet is an acknowledgement that has the number of another one.
-    pub(super) repeated: bool,
+    pub(crate) repeated: bool,
 }
 
 /// Numbers of packets that the ingress queue dropped, by reason, and of packets that it marked.
@@ -64,7 +64,7 @@ pub struct QueueDrops {
 
 /// The ingress queue of one tunnel.
 #[derive(Debug)]
-pub(super) struct Ingress<P> {
+pub(crate) struct Ingress<P> {
     /// None: no packet has entered the bucket so far. The queue of a peer with few flows takes little memory.
     buckets: Vec<Option<Box<Bucket<P>>>>,
     /// Buckets that have just become active. These buckets are served before the buckets in `old`
@@ -92,8 +92,8 @@ pub(super) struct Ingress<P> {
 /// The ingress queue of a session that is over. Its packets wait for the next session.
 #[derive(Debug)]
 pub struct SendQueue<P> {
-    pub(super) ingress: Ingress<P>,
-    pub(super) longest_wait: Duration,
+    pub(crate) ingress: Ingress<P>,
+    pub(crate) longest_wait: Duration,
 }
 
 impl<P> SendQueue<P> {
@@ -128,7 +128,7 @@ impl<P> SendQueue<P> {
 impl<P> Ingress<P> {
     /// Creates an empty queue for up to `limit` bytes and [`MOST_PACKETS`] packets. `quantum` is the length of the
     /// longest packet, bytes.
-    pub(super) fn new(limit: usize, quantum: u32) -> Ingress<P> {
+    pub(crate) fn new(limit: usize, quantum: u32) -> Ingress<P> {
         Ingress {
             buckets: (0..BUCKETS).map(|_| None).collect(),
             new: VecDeque::new(),
@@ -145,7 +145,7 @@ impl<P> Ingress<P> {
     }
 
     /// Sets the length of the longest packet, bytes.
-    pub(super) fn set_quantum(&mut self, quantum: u32) {
+    pub(crate) fn set_quantum(&mut self, quantum: u32) {
         self.quantum = i64::from(quantum);
     }
 
@@ -165,7 +165,7 @@ impl<P> Ingress<P> {
     ///
     /// The target is at least CoDel's default of 5 ms. The interval is at least CoDel's default of
     /// 100 ms (RFC 8289).
-    pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
+    pub(crate) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
         self.target = (rtt * 2 / 5 + held * 3 / 4).max(Duration::from_millis(5));
         let seen = rtt + held;
         self.interval = (3 * seen).min((2 * seen).max(Duration::from_secs(1))).max(Duration::from_millis(100));
@@ -192,7 +192,7 @@ impl<P> Ingress<P> {
     /// - Fewer than 16 000 bytes wait in the packet's bucket.
     ///
     /// Returns the packet's class.
-    pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) -> Class {
+    pub(crate) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) -> Class {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
         self.make_room(len);
@@ -220,7 +220,7 @@ impl<P> Ingress<P> {
 
     /// Adds a packet in front of the packets of its bucket. Like [`Ingress::push`], drops packets if the queue would exceed
     /// a limit.
-    pub(super) fn push_front(&mut self, now: Time, payload: P, meta: Meta) {
+    pub(crate) fn push_front(&mut self, now: Time, payload: P, meta: Meta) {
         let (index, len) = (bucket_of(meta.flow), meta.len as usize);
         self.make_room(len);
         let bucket = self.buckets[usize::from(index)].get_or_insert_default();
@@ -229,7 +229,7 @@ impl<P> Ingress<P> {
     }
 
     /// Begins the counts of drops anew: the queue goes on in a new session.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.drops = QueueDrops::default();
     }
 
@@ -265,7 +265,7 @@ impl<P> Ingress<P> {
     ///
     /// `mark` marks a packet with Congestion Experienced, and returns false if the packet is not
     /// ECN-capable ([`InnerPacket::mark_congestion`](super::inner::InnerPacket::mark_congestion)).
-    pub(super) fn pop(&mut self, now: Time, expires: Duration, mark: impl Fn(&mut P) -> bool) -> Option<Queued<P>> {
+    pub(crate) fn pop(&mut self, now: Time, expires: Duration, mark: impl Fn(&mut P) -> bool) -> Option<Queued<P>> {
         loop {
             let from_new = !self.new.is_empty();
             let index = *self.new.front().or(self.old.front())?;
@@ -319,22 +319,22 @@ impl<P> Ingress<P> {
     }
 
     /// How long a packet waits at most: `expires`, or longer so that CoDel can react first.
-    pub(super) fn longest_wait(&self, expires: Duration) -> Duration {
+    pub(crate) fn longest_wait(&self, expires: Duration) -> Duration {
         expires.max(self.target + 2 * self.interval)
     }
 
     /// Whether the queue holds no packet.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
     /// Numbers of packets and bytes in the queue.
-    pub(super) fn backlog(&self) -> (usize, usize) {
+    pub(crate) fn backlog(&self) -> (usize, usize) {
         (self.packets, self.bytes)
     }
 
     /// Numbers of packets dropped so far, by reason.
-    pub(super) fn drops(&self) -> QueueDrops {
+    pub(crate) fn drops(&self) -> QueueDrops {
         self.drops
     }
 
@@ -348,7 +348,7 @@ impl<P> Ingress<P> {
 
     /// Drops the first packets of the buckets that hold the most memory, until the queue holds at
     /// most `bytes`.
-    pub(super) fn shrink_to(&mut self, bytes: usize) {
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
         while self.bytes > bytes && self.packets > 0 {
             self.drop_from_longest();
         }

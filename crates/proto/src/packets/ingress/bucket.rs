@@ -1,8 +1,8 @@
 //! The sub-queues of the ingress queue. All flows with the same hash share one bucket.
 
 use super::Queued;
-use crate::session::tunnel::bounds::PACKET;
-use crate::session::tunnel::inner::Meta;
+use crate::packets::Meta;
+use crate::packets::PACKET;
 use ripstop_base::{Codel, Time};
 use std::collections::VecDeque;
 
@@ -11,25 +11,25 @@ use std::collections::VecDeque;
 /// 1024 is the default of FQ-CoDel (RFC 8290). Flows in the same bucket share one queue and wait
 /// for each other's losses. Half the number doubles the chance that two flows share a bucket.
 /// Double the number halves this chance and costs more memory.
-pub(in super::super) const BUCKETS: usize = 1024;
+pub(crate) const BUCKETS: usize = 1024;
 
 /// Returns the bucket of a flow.
-pub(in super::super) fn bucket_of(flow: u64) -> u16 {
+pub(crate) fn bucket_of(flow: u64) -> u16 {
     (flow % BUCKETS as u64) as u16
 }
 
 /// A bucket: the queue of all flows with the same [`bucket_of`].
 #[derive(Debug)]
-pub(super) struct Bucket<P> {
-    pub(super) queue: VecDeque<Queued<P>>,
+pub(crate) struct Bucket<P> {
+    pub(crate) queue: VecDeque<Queued<P>>,
     /// Bytes in `queue`.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Bytes that the bucket may still send in this turn.
-    pub(super) credit: i64,
+    pub(crate) credit: i64,
     /// Whether the bucket is listed in `Ingress::new` or `Ingress::old`.
-    pub(super) active: bool,
-    pub(super) codel: Codel,
-    pub(super) rate: FlowRate,
+    pub(crate) active: bool,
+    pub(crate) codel: Codel,
+    pub(crate) rate: FlowRate,
     /// The flow and the number of the last TCP acknowledgement that entered.
     last_ack: Option<(u64, u32)>,
 }
@@ -54,7 +54,7 @@ const KEPT: usize = 64;
 
 impl<P> Bucket<P> {
     /// Takes the bucket, which is empty, out of service. Frees the room of a queue that was long.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.active = false;
         if self.queue.capacity() > KEPT {
             self.queue = VecDeque::new();
@@ -62,20 +62,20 @@ impl<P> Bucket<P> {
     }
 
     /// Frees most of the room that the packets do not need.
-    pub(super) fn fit(&mut self) {
+    pub(crate) fn fit(&mut self) {
         if self.queue.capacity() > KEPT.max(2 * self.queue.len()) {
             self.queue.shrink_to_fit();
         }
     }
 
     /// Memory that the bucket's packets take, bytes.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.bytes + self.queue.len() * PACKET
     }
 
     /// Whether the packet acknowledges the same number as the last acknowledgement. Such a packet may be a duplicate
     /// acknowledgement. TCP counts these to detect losses (RFC 5681), so neither packet may be replaced.
-    pub(super) fn repeats_ack(&mut self, meta: &Meta) -> bool {
+    pub(crate) fn repeats_ack(&mut self, meta: &Meta) -> bool {
         let Some(ack) = meta.ack.map(|number| (meta.flow, number)) else { return false };
         let repeats = self.last_ack.replace(ack) == Some(ack);
         if let Some(last) = self.queue.back_mut().filter(|last| repeats && last.meta.flow == meta.flow) {
@@ -85,7 +85,7 @@ impl<P> Bucket<P> {
     }
 
     /// The last packet in the queue, if the plain acknowledgement described by `meta` makes it needless.
-    pub(super) fn outdated_by(&mut self, meta: &Meta) -> Option<&mut Queued<P>> {
+    pub(crate) fn outdated_by(&mut self, meta: &Meta) -> Option<&mut Queued<P>> {
         let new = meta.ack?;
         let last = self.queue.back_mut().filter(|last| last.meta.flow == meta.flow && !last.repeated)?;
         // Numbers wrap around (RFC 9293, section 3.4).
@@ -95,7 +95,7 @@ impl<P> Bucket<P> {
 
 /// The recent rate at which packets enter a bucket: an exponentially weighted average.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FlowRate {
+pub(crate) struct FlowRate {
     /// The rate at the time `last`, byte/s.
     rate: f64,
     last: Time,
@@ -109,7 +109,7 @@ impl FlowRate {
     const TIME_CONSTANT: f64 = 0.5;
 
     /// Counts `bytes` that arrived at `now`, and returns the new rate, byte/s.
-    pub(super) fn count(&mut self, now: Time, bytes: usize) -> f64 {
+    pub(crate) fn count(&mut self, now: Time, bytes: usize) -> f64 {
         // Packets that come together need no decay: it would be a factor of 1.
         if now != self.last {
             let dt = now.since(self.last).as_secs_f64();

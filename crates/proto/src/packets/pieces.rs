@@ -5,9 +5,7 @@
 //! other, and are delivered in order within the packet's flow. So the receiver holds the beginning of at most one packet for
 //! each flow bucket.
 
-use super::Tunnel;
-use super::ingress::Queued;
-use super::inner::InnerPacket;
+use super::inner_packet::InnerPacket;
 use super::order::Delivered;
 use crate::inner::IPV6_LEAST_MTU;
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN, Piece};
@@ -43,7 +41,7 @@ pub struct PieceCounts {
 
 /// The packets of which the receiver has the first pieces.
 #[derive(Debug)]
-pub(super) struct Joiner<P> {
+pub(crate) struct Joiner<P> {
     /// In the order of their latest pieces, the oldest first.
     begun: VecDeque<Begun<P>>,
     /// The sum of [`Begun::bytes`].
@@ -85,21 +83,21 @@ impl<P: InnerPacket> Begun<P> {
 }
 
 impl<P: InnerPacket> Joiner<P> {
-    pub(super) fn new() -> Joiner<P> {
+    pub(crate) fn new() -> Joiner<P> {
         Joiner { begun: VecDeque::new(), bytes: 0, held: 0, longest: u32::MAX, counts: PieceCounts::default() }
     }
 
     /// Sets the longest packet that the peer may cut: `inner_mtu` at the beginning of the session, because the peer may cut
     /// what was queued before its path shrank, and at least the 1280 bytes of IPv6. The peer may not count the longer IP
     /// header of this end's address family.
-    pub(super) fn set_longest(&mut self, inner_mtu: u32) {
+    pub(crate) fn set_longest(&mut self, inner_mtu: u32) {
         let headers = (IPV6_UDP_LEN - IPV4_UDP_LEN) as u32;
         self.longest = (inner_mtu + headers).max(u32::from(IPV6_LEAST_MTU));
     }
 
     /// Takes a symbol in the order of delivery. Returns a packet for the user: the symbol itself if it holds no piece, or the
     /// packet of which it is the last piece.
-    pub(super) fn take(&mut self, now: Time, symbol: Delivered<P>) -> Option<Delivered<P>> {
+    pub(crate) fn take(&mut self, now: Time, symbol: Delivered<P>) -> Option<Delivered<P>> {
         let Some(piece) = symbol.payload.piece() else { return Some(symbol) };
         self.counts.taken += 1;
         if u32::from(piece.total) > self.longest {
@@ -134,14 +132,14 @@ impl<P: InnerPacket> Joiner<P> {
 
     /// Drops the packets whose next piece has not come in time: `wait`, the time that a packet waits for missing earlier
     /// packets, and [`PAUSE`]. A missing piece is repaired or given up within `wait`.
-    pub(super) fn expire(&mut self, now: Time, wait: Duration) {
+    pub(crate) fn expire(&mut self, now: Time, wait: Duration) {
         while self.begun.front().is_some_and(|oldest| now.since(oldest.since) > wait.saturating_add(PAUSE)) {
             self.drop_oldest();
         }
     }
 
     /// When [`Joiner::expire`] must be called next. None: no pieces are held.
-    pub(super) fn expires(&self, wait: Duration) -> Option<Time> {
+    pub(crate) fn expires(&self, wait: Duration) -> Option<Time> {
         self.begun.front().map(|oldest| oldest.since + wait + PAUSE + Duration::from_nanos(1))
     }
 
@@ -170,54 +168,29 @@ impl<P: InnerPacket> Joiner<P> {
     }
 
     /// Notes that the packet joined last is not delivered, because a later one of its flow was delivered before.
-    pub(super) fn withdraw(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         self.counts.joined -= 1;
     }
 
     /// Memory of the pieces held, bytes, without the slots of their payloads.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The number of pieces held. Each has a payload.
-    pub(super) fn payloads(&self) -> usize {
+    pub(crate) fn payloads(&self) -> usize {
         self.held
     }
 
     /// Drops the pieces held.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         while !self.begun.is_empty() {
             self.drop_oldest();
         }
     }
 
-    pub(super) fn counts(&self) -> PieceCounts {
+    pub(crate) fn counts(&self) -> PieceCounts {
         self.counts
-    }
-}
-
-impl<P: InnerPacket> Tunnel<P> {
-    /// Cuts a packet that is longer than the tunnel's MTU. Returns the first piece; the others leave directly after it. None:
-    /// the packet cannot be cut, and is dropped.
-    pub(super) fn cut(&mut self, queued: Queued<P>) -> Option<Queued<P>> {
-        let Queued { payload, meta, class, since, repeated } = queued;
-        let piece = |payload: P| Some(Queued { meta: payload.meta()?, payload, class, since, repeated });
-        self.pieces.extend(payload.cut(meta.flow, self.inner_mtu()).into_iter().filter_map(piece));
-        let first = self.pieces.pop_front();
-        match first {
-            Some(_) => self.counts.cut += 1,
-            None => self.counts.too_long += 1,
-        }
-        first
-    }
-
-    /// Drops the pieces that wait to be sent, if they no longer fit.
-    pub(super) fn drop_long_pieces(&mut self) {
-        let most = self.inner_mtu();
-        if self.pieces.iter().any(|piece| piece.meta.len > most) {
-            self.pieces.clear();
-            self.counts.too_long += 1;
-        }
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::session::tunnel::inner::Order;
+use crate::packets::Order;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 

@@ -1,19 +1,14 @@
-//! The receiving half of a tunnel. It records which datagrams have arrived, decodes symbols,
-//! delivers packets in order, and makes the reports for the peer.
+//! The receiving half of the coder: decodes symbols, and knows which are missing.
 //!
 //! Each stored repair makes one missing symbol *seen* (RFC 8406): the repair's *pivot*. The pivot
 //! is decoded when all *unseen* symbols in that repair are known. So reports ask only for repairs
 //! of unseen symbols. See `mod.rs` for the other terms.
 
-use super::inner::InnerPacket;
-use super::order::{Delivered, InOrder, OrderCounts};
-use super::pieces::{Joiner, PieceCounts};
-use super::undelivered::{self, DeliveryRoom, Undelivered};
-use crate::wire::{Gap, SymbolReport, Window};
+use crate::wire::{SymbolReport, Window};
 use ripstop_base::Time;
+use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
 use std::ops::Range;
-use std::time::Duration;
 
 /// Limit on the number of ranges of unseen symbols that a report lists. If there are more ranges,
 /// the report lists the lowest ranges.
@@ -119,13 +114,20 @@ pub struct ReceiveCounts {
     pub discarded: u64,
     /// Symbols that were given up before they were received or recovered.
     pub given_up: u64,
-    /// Symbols that did not hold a valid inner packet.
-    pub malformed: u64,
 }
 
-/// The receiving half of a tunnel.
+/// The layer that takes the symbols of the peer.
+pub(crate) trait Recipient<P> {
+    /// Takes symbol `id`, which has just become known. `missing` holds all symbols that are still missing.
+    fn take(&mut self, now: Time, id: u64, symbol: P, missing: &IdRanges);
+
+    /// The symbols before `base` that were missing are given up: they will not come. `missing` holds no symbol before `base`.
+    fn give_up_before(&mut self, base: u64, missing: &IdRanges);
+}
+
+/// The receiving half of the coder.
 #[derive(Debug)]
-pub(super) struct Receiver<P: InnerPacket> {
+pub(crate) struct Receiver<P: Payload> {
     decoder: Decoder<P>,
     /// Symbols before `end` that are not received, not recovered and not given up.
     missing: IdRanges,
@@ -134,16 +136,10 @@ pub(super) struct Receiver<P: InnerPacket> {
     /// The length of the coding window, symbols. A symbol is accepted if it lies less than this
     /// number of symbols after the lowest missing symbol.
     limit: u64,
-    order: InOrder<P>,
-    joiner: Joiner<P>,
     /// The reach: known symbols among the latest `reach` symbols are kept. See [`DEFAULT_REACH`].
     reach: u64,
     /// Known symbols before this one have been freed.
     freed_to: u64,
-    /// How long a packet waits for missing earlier packets. This is 1.25 times the deadline in the
-    /// last window announcement. A deadline above 60 s counts as 60 s. `None`: no announcement has
-    /// come.
-    deadline: Option<Duration>,
     /// Number of repairs that added no information and have contiguous or equally spaced members.
     redundant: u64,
     /// When the next step of decoding is done, if rows were left.
@@ -153,10 +149,10 @@ pub(super) struct Receiver<P: InnerPacket> {
     counts: ReceiveCounts,
 }
 
-impl<P: InnerPacket> Receiver<P> {
+impl<P: Payload> Receiver<P> {
     /// Creates a receiver for a coding window of up to `limit` symbols. The coefficients of held
     /// repairs take at most `matrix` bytes. The payloads of these repairs take further memory.
-    pub(super) fn new(limit: u32, matrix: usize) -> Receiver<P> {
+    pub(crate) fn new(limit: u32, matrix: usize) -> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
             // Each stored repair makes one of its missing symbols seen: the pivot. With the highest
@@ -178,11 +174,8 @@ impl<P: InnerPacket> Receiver<P> {
             missing: IdRanges::new(),
             end: 0,
             limit,
-            order: InOrder::new(),
-            joiner: Joiner::new(),
             reach: DEFAULT_REACH,
             freed_to: 0,
-            deadline: None,
             redundant: 0,
             resume_at: Time::ZERO,
             list_work: 0,
@@ -190,9 +183,9 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Takes a source symbol. While the peer's work is put off ([`Receiver::defer`]), the symbol is delivered, but its
+    /// Takes a source symbol. While the peer's work is put off ([`Receiver::defer`]), the symbol goes to the recipient, but its
     /// elimination from the stored repairs waits.
-    pub(super) fn source(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
+    pub(crate) fn source(&mut self, now: Time, id: u64, payload: P, to: &mut impl Recipient<P>) {
         if !self.affords(now, id) || !self.extend(id.saturating_add(1)) {
             self.counts.beyond += 1;
             return;
@@ -202,18 +195,25 @@ impl<P: InnerPacket> Receiver<P> {
         match self.decoder.source(id, payload.clone()) {
             Arrival::Innovative => {
                 self.missing.remove(id);
-                self.deliver(now, id, gap, payload);
+                to.take(now, id, payload, &self.missing);
             }
             Arrival::Old | Arrival::Duplicate | Arrival::Redundant => {}
             Arrival::Beyond => self.counts.beyond += 1,
             Arrival::Full | Arrival::Wide | Arrival::Unusable => self.counts.unusable += 1,
         }
-        self.take_decoded(now);
+        self.take_decoded(now, to);
         self.free();
     }
 
     /// Takes a repair.
-    pub(super) fn repair(&mut self, now: Time, members: &Members, coding: &Coding, payload: P) {
+    pub(crate) fn repair(
+        &mut self,
+        now: Time,
+        members: &Members,
+        coding: &Coding,
+        payload: P,
+        to: &mut impl Recipient<P>,
+    ) {
         self.counts.repairs += 1;
         let end = members.last().map_or(0, |last| last.saturating_add(1));
         if !self.extend(end) {
@@ -239,16 +239,12 @@ impl<P: InnerPacket> Receiver<P> {
             Arrival::Beyond => self.counts.beyond += 1,
             Arrival::Unusable => self.counts.unusable += 1,
         }
-        self.take_decoded(now);
+        self.take_decoded(now, to);
     }
 
     /// Takes a window announcement of the sender.
-    pub(super) fn window(&mut self, now: Time, window: &Window) {
+    pub(crate) fn window(&mut self, now: Time, window: &Window, to: &mut impl Recipient<P>) {
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
-        // The sender gives up a symbol when the announced deadline has passed since the symbol was
-        // sent. A quarter of the deadline is added, because the last repair may still be in flight
-        // at that time.
-        self.deadline = Some(window.deadline.min(Duration::from_secs(60)).mul_f64(1.25));
         // A base further ahead than the largest window cannot be right.
         if window.base > self.end.saturating_add(self.limit) || !self.affords(now, window.base) {
             self.counts.beyond += 1;
@@ -256,37 +252,30 @@ impl<P: InnerPacket> Receiver<P> {
         }
         self.list_work += SKIP_WORK * window.base.saturating_sub(self.end);
         self.decoder.pause(now < self.resume_at);
-        self.advance(now, window.base);
+        self.advance(now, window.base, to);
     }
 
-    /// Delivers packets that have waited longer than 1.25 times the announced deadline, and drops pieces whose rest has not
-    /// come. Until the first announcement, packets wait for `deadline`. Does the next step of decoding.
-    pub(super) fn expire(&mut self, now: Time, deadline: Duration) {
-        let deadline = self.deadline.unwrap_or(deadline);
-        self.order.expire(now, deadline, &self.missing);
-        self.joiner.expire(now, deadline);
+    /// Does the next step of decoding, if it is due.
+    pub(crate) fn go_on(&mut self, now: Time, to: &mut impl Recipient<P>) {
         if self.decoder.is_unfinished() && self.resume_at <= now {
             self.decoder.resume();
-            self.take_decoded(now);
+            self.take_decoded(now, to);
         }
     }
 
     /// Puts the next step of decoding off until `at`. Before `at`, sources and window announcements cause no
     /// elimination.
-    pub(super) fn defer(&mut self, at: Time) {
+    pub(crate) fn defer(&mut self, at: Time) {
         self.resume_at = at;
     }
 
-    /// When [`Receiver::expire`] is due next.
-    pub(super) fn next_due(&self, deadline: Duration) -> Option<Time> {
-        let deadline = self.deadline.unwrap_or(deadline);
-        let resume = self.decoder.is_unfinished().then_some(self.resume_at);
-        let due = [self.order.expires(deadline), self.joiner.expires(deadline), resume];
-        due.into_iter().flatten().min()
+    /// When [`Receiver::go_on`] is due next.
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        self.decoder.is_unfinished().then_some(self.resume_at)
     }
 
     /// What a report says of the symbols.
-    pub(super) fn report(&self) -> SymbolReport {
+    pub(crate) fn report(&self) -> SymbolReport {
         let (unseen, deficit) = self.unseen();
         SymbolReport {
             next_undecoded: self.first_missing(),
@@ -298,90 +287,62 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Removes and returns the next packet for the user, if there is `room`.
-    pub(super) fn poll(&mut self, now: Time, room: &mut DeliveryRoom) -> Option<Delivered<P>> {
-        undelivered::poll(now, &mut self.order, &mut self.joiner, room)
-    }
-
-    /// See [`Joiner::set_longest`].
-    pub(super) fn set_longest(&mut self, inner_mtu: u32) {
-        self.joiner.set_longest(inner_mtu);
-    }
-
-    /// The number of packets that may be delivered now, and their memory, bytes.
-    pub(super) fn ready(&self) -> (usize, usize) {
-        self.order.ready()
-    }
-
-    /// Removes all packets that may be delivered now. The session is over.
-    pub(super) fn take_undelivered(&mut self) -> Undelivered<P> {
-        let order = std::mem::replace(&mut self.order, InOrder::new());
-        Undelivered::new(order, std::mem::replace(&mut self.joiner, Joiner::new()))
-    }
-
-    /// Lets all packets that wait for earlier packets be delivered, after the next step of decoding. The session is over.
-    pub(super) fn release(&mut self, now: Time) {
+    /// Does the next step of decoding in any case, because the session is over.
+    pub(crate) fn finish(&mut self, now: Time, to: &mut impl Recipient<P>) {
         if self.decoder.is_unfinished() {
             self.decoder.resume();
-            self.take_decoded(now);
+            self.take_decoded(now, to);
         }
-        self.order.release_all();
+    }
+
+    /// The symbols that are known to exist and are missing.
+    pub(crate) fn missing(&self) -> &IdRanges {
+        &self.missing
     }
 
     /// The counts so far.
-    pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
-        let discarded = self.decoder.counters().discarded;
-        (ReceiveCounts { discarded, ..self.counts }, self.order.counts())
-    }
-
-    /// What became of the pieces of packets so far.
-    pub(super) fn piece_counts(&self) -> PieceCounts {
-        self.joiner.counts()
+    pub(crate) fn counts(&self) -> ReceiveCounts {
+        ReceiveCounts { discarded: self.decoder.counters().discarded, ..self.counts }
     }
 
     /// One past the highest symbol known to exist.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Three numbers: missing symbols, repairs held for missing symbols, and packets that wait for
-    /// earlier packets.
-    pub(super) fn backlog(&self) -> (usize, usize, usize) {
-        (self.missing.len() as usize, self.decoder.rows(), self.order.waiting())
+    /// Two numbers: missing symbols, and repairs held for missing symbols.
+    pub(crate) fn backlog(&self) -> (usize, usize) {
+        (self.missing.len() as usize, self.decoder.rows())
     }
 
     /// The work so far, bytes of payloads and rows that were combined
     /// ([`DecoderCounters::work_bytes`](ripstop_codes::window::DecoderCounters::work_bytes)).
-    pub(super) fn work(&self) -> u64 {
+    pub(crate) fn work(&self) -> u64 {
         self.decoder.counters().work_bytes + self.list_work
     }
 
-    /// Memory that the receiver holds, bytes: the decoder, packets that wait to be delivered, and pieces of packets.
-    /// Most packets that wait share their bytes with the decoder's history.
-    pub(super) fn bytes(&self) -> usize {
+    /// Memory that the receiver holds, bytes.
+    pub(crate) fn bytes(&self) -> usize {
         let ranges = self.missing.ranges().len() + self.decoder.unseen().ranges().len();
-        self.decoder.bytes() + self.order.bytes() + self.joiner.bytes() + ranges * size_of::<Range<u64>>()
+        self.decoder.bytes() + ranges * size_of::<Range<u64>>()
     }
 
     /// Number of payloads that the receiver holds.
-    pub(super) fn payloads(&self) -> usize {
-        self.decoder.payloads() + self.joiner.payloads()
+    pub(crate) fn payloads(&self) -> usize {
+        self.decoder.payloads()
     }
 
     /// Frees memory: discards the stored repairs, and the known symbols that only a late repair
-    /// could span. Delivers the packets that wait for earlier packets. The sender repairs the
-    /// missing symbols again.
-    pub(super) fn shrink(&mut self) {
+    /// could span. The sender repairs the missing symbols again.
+    pub(crate) fn shrink(&mut self) {
         self.decoder.discard_rows();
         self.decoder.keep_from(self.end);
         self.freed_to = self.freed_to.max(self.end);
-        self.order.release_all();
-        self.joiner.clear();
     }
 
     /// Notes that a repair was dropped because the peer's packets have caused too much work. Makes the next exact
     /// repairs of the same symbols cheap ([`COSTLY_ROWS`]).
-    pub(super) fn refuse(&mut self, members: &Members) {
+    pub(crate) fn refuse(&mut self, members: &Members) {
         if !members.is_span() && members.len() <= MAX_MEMBERS {
             self.decoder.discard_rows_with(members, COSTLY_ROWS);
         }
@@ -431,35 +392,22 @@ impl<P: InnerPacket> Receiver<P> {
         self.missing.first().unwrap_or(self.end)
     }
 
-    /// Delivers the symbols that the decoder has recovered.
-    fn take_decoded(&mut self, now: Time) {
+    /// Passes on the symbols that the decoder has recovered.
+    fn take_decoded(&mut self, now: Time, to: &mut impl Recipient<P>) {
         while let Some((id, payload)) = self.decoder.poll_decoded() {
             self.counts.recovered += 1;
             self.missing.remove(id);
-            let gap = payload.gap();
-            self.deliver(now, id, gap, payload);
-        }
-    }
-
-    /// Passes symbol `id`, which has just become known, to in-order delivery. The decoder takes no symbol 2^64 - 1, so `id` has
-    /// a next number.
-    fn deliver(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
-        match payload.meta() {
-            Some(meta) => self.order.arrive(now, id, gap, Delivered { payload, meta }, &self.missing),
-            None => {
-                self.counts.malformed += 1;
-                self.order.resolve(id, &self.missing);
-            }
+            to.take(now, id, payload, &self.missing);
         }
     }
 
     /// Gives up the missing symbols before `base`: the sender will not send or repair them again.
-    fn advance(&mut self, now: Time, base: u64) {
+    pub(crate) fn advance(&mut self, now: Time, base: u64, to: &mut impl Recipient<P>) {
         self.counts.given_up += self.missing.remove_before(base) + base.saturating_sub(self.end);
         self.end = self.end.max(base);
         self.decoder.advance_to(base);
-        self.order.resolve_before(base, &self.missing);
-        self.take_decoded(now);
+        to.give_up_before(base, &self.missing);
+        self.take_decoded(now, to);
     }
 
     /// Frees known symbols that no later repair will span, in steps of at least 64 symbols.

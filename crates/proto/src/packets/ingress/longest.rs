@@ -7,7 +7,7 @@ use super::BUCKETS;
 /// A change takes 10 comparisons. The tree is made when the queue is full for the first time, and
 /// dropped when the queue is half empty, so that a queue that is seldom full has no work with it.
 #[derive(Debug)]
-pub(super) struct Longest {
+pub(crate) struct Longest {
     /// For each node of the tree, the largest memory of a bucket below the node, and the
     /// bucket. Node n has the children 2n and 2n + 1; node 1 is the root. The buckets are the nodes
     /// from [`BUCKETS`] on. Of two equal buckets, the later one counts as longer.
@@ -16,7 +16,7 @@ pub(super) struct Longest {
 
 impl Longest {
     /// Makes the tree. `held` gives the memory of each bucket, bytes.
-    pub(super) fn of(held: impl Fn(u16) -> usize) -> Longest {
+    pub(crate) fn of(held: impl Fn(u16) -> usize) -> Longest {
         let mut nodes = vec![(0, 0); BUCKETS];
         nodes.extend((0..BUCKETS as u16).map(|index| (held(index), index)));
         for node in (1..BUCKETS).rev() {
@@ -26,12 +26,12 @@ impl Longest {
     }
 
     /// The bucket that holds the most memory.
-    pub(super) fn first(&self) -> u16 {
+    pub(crate) fn first(&self) -> u16 {
         self.nodes[1].1
     }
 
     /// Records that the bucket `index` now holds `held` bytes.
-    pub(super) fn set(&mut self, index: u16, held: usize) {
+    pub(crate) fn set(&mut self, index: u16, held: usize) {
         let mut node = BUCKETS + usize::from(index);
         self.nodes[node].0 = held;
         while node > 1 {

@@ -11,7 +11,7 @@ const KEPT: usize = 64;
 /// Most packets arrive in the order of their symbols. These packets need no map. The others are recovered packets, and
 /// packets that were overtaken. So adding a packet takes logarithmic time at most, whatever the order of arrival.
 #[derive(Debug)]
-pub(super) struct WaitingPackets<T> {
+pub(crate) struct WaitingPackets<T> {
     /// Packets that arrived after all packets before them. The symbols ascend.
     in_order: VecDeque<(u64, T)>,
     /// Packets that arrived before a packet of an earlier symbol, or after a packet of a later one.
@@ -19,17 +19,17 @@ pub(super) struct WaitingPackets<T> {
 }
 
 impl<T> WaitingPackets<T> {
-    pub(super) fn new() -> WaitingPackets<T> {
+    pub(crate) fn new() -> WaitingPackets<T> {
         WaitingPackets { in_order: VecDeque::new(), others: BTreeMap::new() }
     }
 
     /// Whether no packet waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.in_order.is_empty() && self.others.is_empty()
     }
 
     /// Adds the packet of symbol `id`, which does not wait yet.
-    pub(super) fn insert(&mut self, id: u64, packet: T) {
+    pub(crate) fn insert(&mut self, id: u64, packet: T) {
         if self.in_order.back().is_none_or(|(last, _)| *last < id) {
             self.in_order.push_back((id, packet));
         } else {
@@ -38,7 +38,7 @@ impl<T> WaitingPackets<T> {
     }
 
     /// The packet of the lowest symbol, with this symbol.
-    pub(super) fn first(&self) -> Option<(u64, &T)> {
+    pub(crate) fn first(&self) -> Option<(u64, &T)> {
         let in_order = self.in_order.front().map(|(id, packet)| (*id, packet));
         if self.others.is_empty() {
             return in_order;
@@ -48,7 +48,7 @@ impl<T> WaitingPackets<T> {
     }
 
     /// Removes and returns the packet of the lowest symbol, with this symbol.
-    pub(super) fn pop_first(&mut self) -> Option<(u64, T)> {
+    pub(crate) fn pop_first(&mut self) -> Option<(u64, T)> {
         let (first, _) = self.first()?;
         if self.in_order.front().is_some_and(|(id, _)| *id == first) {
             let packet = self.in_order.pop_front();

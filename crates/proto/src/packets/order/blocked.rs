@@ -13,7 +13,7 @@ const FEW_OUTDATED: usize = 64;
 
 /// The buckets that wait, by symbol.
 #[derive(Debug, Default)]
-pub(super) struct Blocked {
+pub(crate) struct Blocked {
     /// The buckets that wait for each symbol. The entry with the highest lower limit comes first: its bucket is the first
     /// that need not wait for a lower symbol.
     groups: BTreeMap<u64, BinaryHeap<Entry>>,
@@ -25,7 +25,7 @@ pub(super) struct Blocked {
     entries: usize,
     /// The number of entries that were added, moved one by one, or removed.
     #[cfg(test)]
-    pub(super) touched: u64,
+    pub(crate) touched: u64,
 }
 
 /// A bucket that waits. Outdated if the bucket's valid entry has another number.
@@ -39,12 +39,12 @@ struct Entry {
 
 impl Blocked {
     /// Memory of the entries, bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.entries * size_of::<Entry>() + self.valid.len() * size_of::<(u16, u64)>()
     }
 
     /// Notes that bucket `index` waits for the missing symbols from `from` on, of which `symbol` is the highest.
-    pub(super) fn block(&mut self, index: u16, from: u64, symbol: u64) {
+    pub(crate) fn block(&mut self, index: u16, from: u64, symbol: u64) {
         self.made += 1;
         self.valid.insert(index, self.made);
         self.groups.entry(symbol).or_default().push(Entry { from, index, number: self.made });
@@ -56,23 +56,23 @@ impl Blocked {
     }
 
     /// Notes that bucket `index` does not wait.
-    pub(super) fn unblock(&mut self, index: u16) {
+    pub(crate) fn unblock(&mut self, index: u16) {
         self.valid.remove(&index);
     }
 
     /// Notes that no bucket waits.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Blocked::default();
     }
 
     /// The lowest symbol for which a bucket waits.
-    pub(super) fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         self.groups.first_key_value().map(|(symbol, _)| *symbol)
     }
 
     /// Returns the buckets that waited for `symbol` and no longer wait, because `symbol` is not missing any more. The
     /// others wait for a lower symbol from now on. `missing` holds all symbols that are still missing.
-    pub(super) fn resolve(&mut self, symbol: u64, missing: &IdRanges) -> Vec<u16> {
+    pub(crate) fn resolve(&mut self, symbol: u64, missing: &IdRanges) -> Vec<u16> {
         // Most symbols come after the missing ones.
         if self.groups.last_key_value().is_none_or(|(last, _)| symbol > *last) {
             return Vec::new();
@@ -120,7 +120,7 @@ impl Blocked {
 
     /// The symbol for which bucket `index` waits, and the lowest symbol that it may wait for.
     #[cfg(test)]
-    pub(super) fn waits_for(&self, index: u16) -> Option<(u64, u64)> {
+    pub(crate) fn waits_for(&self, index: u16) -> Option<(u64, u64)> {
         let number = self.valid.get(&index)?;
         let mut entries = self.groups.iter().flat_map(|(symbol, group)| group.iter().map(move |entry| (symbol, entry)));
         entries.find(|(_, entry)| entry.number == *number).map(|(symbol, entry)| (*symbol, entry.from))

@@ -11,7 +11,7 @@ mod blocked;
 mod waiting_packets;
 
 use super::ingress::{BUCKETS, bucket_of};
-use super::inner::{Meta, Order};
+use super::inner_packet::{Meta, Order};
 use crate::wire::Gap;
 use blocked::Blocked;
 use ripstop_base::Time;
@@ -56,7 +56,7 @@ pub struct OrderCounts {
 
 /// In-order delivery for all flows of one tunnel.
 #[derive(Debug)]
-pub(super) struct InOrder<P> {
+pub(crate) struct InOrder<P> {
     /// None: no packet of the bucket has arrived so far. A peer with few flows takes little memory.
     flows: Vec<Option<Box<Flow<P>>>>,
     /// The missing symbols for which the first waiting packet of each flow bucket waits.
@@ -114,7 +114,7 @@ struct Waiting<P> {
 }
 
 impl<P> InOrder<P> {
-    pub(super) fn new() -> InOrder<P> {
+    pub(crate) fn new() -> InOrder<P> {
         InOrder {
             flows: (0..BUCKETS).map(|_| None).collect(),
             blocked: Blocked::default(),
@@ -129,7 +129,7 @@ impl<P> InOrder<P> {
 
     /// Takes the packet of symbol `id`, which has just become known. `missing` holds all symbols
     /// that are still missing, without `id`.
-    pub(super) fn arrive(&mut self, now: Time, id: u64, gap: Gap, packet: Delivered<P>, missing: &IdRanges) {
+    pub(crate) fn arrive(&mut self, now: Time, id: u64, gap: Gap, packet: Delivered<P>, missing: &IdRanges) {
         let index = bucket_of(packet.meta.flow);
         let flow = self.flow(index);
         if packet.meta.order == Order::Immediate {
@@ -164,14 +164,14 @@ impl<P> InOrder<P> {
 
     /// Lets the flows that waited for symbol `id` go on. Either the symbol's packet has been passed
     /// to `arrive`, or the symbol was given up or is malformed.
-    pub(super) fn resolve(&mut self, id: u64, missing: &IdRanges) {
+    pub(crate) fn resolve(&mut self, id: u64, missing: &IdRanges) {
         self.release_blocked(id, missing);
         self.forget_arrivals();
     }
 
     /// Lets the flows that waited for symbols before `base` go on, because these symbols were given
     /// up. `missing` holds no symbol before `base`.
-    pub(super) fn resolve_before(&mut self, base: u64, missing: &IdRanges) {
+    pub(crate) fn resolve_before(&mut self, base: u64, missing: &IdRanges) {
         while let Some(first) = self.blocked.first().filter(|first| *first < base) {
             self.release_blocked(first, missing);
         }
@@ -179,7 +179,7 @@ impl<P> InOrder<P> {
     }
 
     /// Delivers all waiting packets, although earlier packets are missing.
-    pub(super) fn release_all(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         while let Some((_, index, id)) = self.arrivals.pop_front() {
             if !self.has_left(index, id) {
                 self.skip_to(index, id);
@@ -190,7 +190,7 @@ impl<P> InOrder<P> {
 
     /// Delivers packets that have waited longer than `deadline`, although earlier packets are
     /// missing.
-    pub(super) fn expire(&mut self, now: Time, deadline: Duration, missing: &IdRanges) {
+    pub(crate) fn expire(&mut self, now: Time, deadline: Duration, missing: &IdRanges) {
         while let Some((since, index, id)) = self.arrivals.front().copied() {
             if now.since(since) <= deadline {
                 return;
@@ -203,12 +203,12 @@ impl<P> InOrder<P> {
     }
 
     /// When [`InOrder::expire`] must be called next. `None`: no packet waits.
-    pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
+    pub(crate) fn expires(&self, deadline: Duration) -> Option<Time> {
         self.arrivals.front().map(|(since, _, _)| *since + deadline + Duration::from_nanos(1))
     }
 
     /// Removes and returns the next packet for the user, and its symbol.
-    pub(super) fn poll(&mut self) -> Option<(u64, Delivered<P>)> {
+    pub(crate) fn poll(&mut self) -> Option<(u64, Delivered<P>)> {
         let next = self.ready.pop_front();
         self.ready_bytes -= next.as_ref().map_or(0, |(_, packet)| packet.meta.len as usize);
         if self.ready.is_empty() && self.ready.capacity() > KEPT {
@@ -218,14 +218,14 @@ impl<P> InOrder<P> {
     }
 
     /// The number of packets to deliver now, and their memory, bytes.
-    pub(super) fn ready(&self) -> (usize, usize) {
+    pub(crate) fn ready(&self) -> (usize, usize) {
         let entries = self.ready.capacity().saturating_sub(KEPT) * size_of::<(u64, Delivered<P>)>();
         (self.ready.len(), self.ready_bytes + entries)
     }
 
     /// Whether a packet of the flow `flow` that came in pieces, the last of them in symbol `id`, may still be delivered
     /// with [`Order::Immediate`]. Its pieces were delivered in order, so a later packet of the flow may have overtaken it.
-    pub(super) fn is_in_time(&mut self, flow: u64, id: u64) -> bool {
+    pub(crate) fn is_in_time(&mut self, flow: u64, id: u64) -> bool {
         let flow = self.flow(bucket_of(flow));
         let is_in_time = flow.last_immediate.is_none_or(|last| last < id);
         if is_in_time {
@@ -237,12 +237,12 @@ impl<P> InOrder<P> {
     }
 
     /// Number of packets that wait for an earlier packet.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
     /// Memory of the packets that wait for an earlier packet, and of those to deliver now, bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         // A queue that grows has up to half of its room to spare.
         let entries = self.waiting * 2 * size_of::<(u64, Waiting<P>)>();
         self.bytes
@@ -253,13 +253,13 @@ impl<P> InOrder<P> {
     }
 
     /// Memory of the tables of the flow buckets, bytes.
-    pub(super) fn tables(&self) -> usize {
+    pub(crate) fn tables(&self) -> usize {
         let used = self.flows.iter().flatten().count() * size_of::<Flow<P>>();
         self.flows.len() * size_of::<Option<Box<Flow<P>>>>() + used
     }
 
     /// The counts so far.
-    pub(super) fn counts(&self) -> OrderCounts {
+    pub(crate) fn counts(&self) -> OrderCounts {
         self.counts
     }
 

@@ -10,7 +10,7 @@
 //! A flow without a hint is interactive while its rate is small, so the first packets of every flow are interactive. A
 //! packet that is hinted as bulk is always bulk: it loses nothing but early repairs.
 
-use super::inner::Order;
+use super::inner_packet::Order;
 use std::fmt;
 use std::str::FromStr;
 
@@ -229,7 +229,7 @@ impl ClassHints {
 
 /// The rate below which a flow is interactive, byte/s. `bandwidth` is the path's estimated rate, byte/s. The result is 0
 /// for bulk packets.
-pub(super) fn interactive_below(bandwidth: f64, hint: Hint, order: Order) -> f64 {
+pub(crate) fn interactive_below(bandwidth: f64, hint: Hint, order: Order) -> f64 {
     let below = (bandwidth * INTERACTIVE_SHARE).max(INTERACTIVE_FLOOR.min(bandwidth * INTERACTIVE_MOST));
     match (hint, order) {
         (Hint::Bulk, _) => 0.0,

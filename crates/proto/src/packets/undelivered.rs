@@ -3,9 +3,8 @@
 //! One datagram can make a whole window of packets deliverable: it fills the gap for which they waited, or it ends their
 //! session. So the user of a tunnel may take a part of them, and the rest later.
 
-use super::Tunnel;
-use super::bounds::SLOT;
-use super::inner::{InnerPacket, Order};
+use super::inner_packet::{InnerPacket, Order};
+use super::memory::SLOT;
 use super::order::{Delivered, InOrder};
 use super::pieces::Joiner;
 use ripstop_base::Time;
@@ -44,7 +43,7 @@ pub struct Undelivered<P> {
 }
 
 impl<P: InnerPacket> Undelivered<P> {
-    pub(super) fn new(order: InOrder<P>, joiner: Joiner<P>) -> Undelivered<P> {
+    pub(crate) fn new(order: InOrder<P>, joiner: Joiner<P>) -> Undelivered<P> {
         Undelivered { order, joiner }
     }
 
@@ -66,7 +65,7 @@ impl<P: InnerPacket> Undelivered<P> {
 }
 
 /// Removes and returns the next packet in the order of delivery, if there is `room`.
-pub(super) fn poll<P: InnerPacket>(
+pub(crate) fn poll<P: InnerPacket>(
     now: Time,
     order: &mut InOrder<P>,
     joiner: &mut Joiner<P>,
@@ -84,23 +83,4 @@ pub(super) fn poll<P: InnerPacket>(
         joiner.withdraw();
     }
     None
-}
-
-impl<P: InnerPacket> Tunnel<P> {
-    /// Removes and returns the next packet for the user, like [`Session::poll_deliver`](crate::session::Session), if there
-    /// is `room`.
-    pub fn poll_deliver_within(&mut self, room: &mut DeliveryRoom) -> Option<Delivered<P>> {
-        self.receiver.poll(self.now, room)
-    }
-
-    /// The memory of the packets that may be delivered now, bytes. They leave soon. None: there are no such packets.
-    pub fn deliverable(&self) -> Option<usize> {
-        let (packets, bytes) = self.receiver.ready();
-        (packets > 0).then_some(bytes)
-    }
-
-    /// Removes the packets that may be delivered now, because the session is over. None: there are none.
-    pub fn take_undelivered(&mut self) -> Option<Undelivered<P>> {
-        self.deliverable().map(|_| self.receiver.take_undelivered())
-    }
 }

@@ -1,0 +1,6 @@
+//! Symbols over a path.
+
+mod receive;
+
+pub use receive::ReceiveCounts;
+pub(crate) use receive::{Receiver, Recipient};

@@ -1,0 +1,21 @@
+//! IP packets as symbols: what a tunnel puts into symbols, and in what order it delivers the packets.
+//!
+//! An *inner packet* is an IP packet that the tunnel carries. A symbol holds one inner packet, or a piece of one.
+
+pub(crate) mod class;
+mod delivery;
+pub(crate) mod ingress;
+mod inner_packet;
+mod memory;
+mod order;
+mod pieces;
+mod undelivered;
+
+pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
+pub(crate) use delivery::Delivery;
+pub use ingress::{QueueDrops, SendQueue};
+pub use inner_packet::{InnerPacket, Meta, Order};
+pub(crate) use memory::{PACKET, SLOT};
+pub use order::{Delivered, OrderCounts};
+pub use pieces::PieceCounts;
+pub use undelivered::{DeliveryRoom, Undelivered};
