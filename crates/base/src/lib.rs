@@ -31,5 +31,7 @@ pub use delay_histogram::DelayHistogram;
 pub use plain::plain_words;
 pub use quantity::{Bytes, Distance, Fraction, QuantityError, QueueLimit, Rate, Span};
 pub use seed::{Seed, Stream};
+#[doc(hidden)]
+pub use serde;
 pub use time::Time;
 pub use written::{Place, Word, word};

@@ -195,13 +195,13 @@ fn table(status: &DaemonStatus) -> String {
 
 /// What other programs have changed on the device. Empty if they have changed nothing.
 fn restored(status: &DaemonStatus) -> String {
-    let device = &status.device;
+    let device = &status.device.restored;
     let counts = [
         ("created again", device.recreated),
         ("brought up", device.brought_up),
-        ("MTUs", device.mtu_restored),
-        ("addresses", device.addresses_restored),
-        ("routes", device.routes_restored),
+        ("MTUs", device.mtu),
+        ("addresses", device.addresses),
+        ("routes", device.routes),
     ];
     let words: Vec<String> =
         counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{what} {count}")).collect();
@@ -209,8 +209,8 @@ fn restored(status: &DaemonStatus) -> String {
     if !words.is_empty() {
         text.push_str(&format!("\nrestored after changes of the device by other programs: {}\n", words.join(", ")));
     }
-    if device.routes_refused > 0 {
-        text.push_str(&format!("\nprefixes without a route, see the log: {}\n", device.routes_refused));
+    if device.refused > 0 {
+        text.push_str(&format!("\nprefixes without a route, see the log: {}\n", device.refused));
     }
     text
 }
@@ -232,8 +232,8 @@ fn row(peer: &DaemonPeerStatus) -> Vec<String> {
         or_dash(session.and_then(|s| s.loss_from_peer), percent),
         of(|s| format!("{:.1}", s.mean_burst_packets)),
         or_dash(session.and_then(|s| s.overhead), percent),
-        of(|s| s.recovered.to_string()),
-        of(|s| s.repairs_wasted.to_string()),
+        of(|s| s.received.recovered.to_string()),
+        of(|s| s.sent.peer_redundant.to_string()),
         of(|s| output::bytes(s.queue_bytes as f64)),
         peer.mtu_bytes.to_string(),
     ]
@@ -270,7 +270,7 @@ fn redundancy(status: &DaemonStatus) -> String {
 }
 
 fn class_row(peer: &str, name: &str, class: &ClassRedundancy) -> Vec<String> {
-    let overhead = (class.packet_bytes > 0).then(|| class.repair_bytes as f64 / class.packet_bytes as f64);
+    let overhead = (class.counts.bytes > 0).then(|| class.counts.repair_bytes as f64 / class.counts.bytes as f64);
     vec![
         peer.to_owned(),
         name.to_owned(),
@@ -278,8 +278,8 @@ fn class_row(peer: &str, name: &str, class: &ClassRedundancy) -> Vec<String> {
         percent(class.expected_loss),
         format!("{:.1}", class.mean_burst_packets),
         or_dash(class.residual_loss_target, percent),
-        class.packets.to_string(),
-        class.repairs.to_string(),
+        class.counts.packets.to_string(),
+        class.counts.repairs.to_string(),
         or_dash(overhead, percent),
         class.limit.to_string(),
     ]
@@ -291,7 +291,7 @@ fn state(peer: &DaemonPeerStatus) -> &'static str {
         _ if peer.unreachable => "unreachable",
         _ if peer.connected && peer.silent => "silent",
         _ if peer.connected => "connected",
-        _ if peer.sessions > 0 => "closed",
+        _ if peer.counts.sessions > 0 => "closed",
         _ => "waiting",
     }
 }

@@ -220,12 +220,13 @@ impl Hosts {
         *all.entry("answers to `ripstop status`").or_default() += u64::from(status.is_some());
         let Some(status) = status else { return };
         let peers = || status.peers.iter();
-        let recovered = peers().filter_map(|peer| peer.session.as_ref()).map(|session| session.recovered).sum();
+        let recovered =
+            peers().filter_map(|peer| peer.session.as_ref()).map(|session| session.received.recovered).sum();
         for (name, count) in [
-            ("moves followed", status.totals.roamed),
-            ("sessions", peers().map(|peer| peer.sessions).sum()),
-            ("restarts of the peer", peers().map(|peer| peer.restarts).sum()),
-            ("MTU changes", status.device.mtu_changes),
+            ("moves followed", status.totals.secure.roamed),
+            ("sessions", peers().map(|peer| peer.counts.sessions).sum()),
+            ("restarts of the peer", peers().map(|peer| peer.counts.restarts).sum()),
+            ("MTU changes", status.device.packets.mtu_changes),
             ("packets recovered", recovered),
             ("datagrams rejected", status.rejected.values().sum()),
         ] {

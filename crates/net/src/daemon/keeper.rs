@@ -25,6 +25,7 @@ use crate::worker::wakeup;
 use ipnet::IpNet;
 use nix::sys::eventfd::EventFd;
 use restore::Restorer;
+use ripstop_base::counters;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,16 +100,24 @@ pub(super) struct News {
     pub(super) refused: Option<BTreeSet<IpNet>>,
 }
 
-/// What the keeper has restored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KeeperCounters {
-    pub(super) brought_up: u64,
-    pub(super) mtu: u64,
-    pub(super) addresses: u64,
-    pub(super) routes: u64,
-    pub(super) recreated: u64,
-    /// Prefixes whose route the kernel refuses now.
-    pub(super) refused: u64,
+counters! {
+    /// What the keeper has restored.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct KeeperCounters {
+        /// Times that the device was brought up again, because another program had taken it down.
+        pub brought_up: u64 => ("brought_up", "device_brought_up_total"),
+        /// Times that the device's MTU was restored, because another program had changed it.
+        pub mtu: u64 => ("mtu_restored", "device_mtu_restored_total"),
+        /// Addresses of the device that were restored, because another program had removed them.
+        pub addresses: u64 => ("addresses_restored", "device_addresses_restored_total"),
+        /// Routes into the device, and guard routes, that were restored, because another program had removed or
+        /// replaced them.
+        pub routes: u64 => ("routes_restored", "device_routes_restored_total"),
+        /// Times that the device was created again, because another program had removed it.
+        pub recreated: u64 => ("recreated", "device_recreated_total"),
+        /// Prefixes in `allowed-ips` that have no route now, because the kernel refuses the route.
+        pub refused: u64 => ("routes_refused", "device_routes_refused"),
+    }
 }
 
 impl Keeper {

@@ -33,10 +33,11 @@ pub use config::{
     STATUS_DIRECTORY, StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
-pub use redundancy::{ClassRedundancy, RedundancyFromPeer, RedundancyStatus, RedundancyToPeer};
+pub use redundancy::{BudgetCounts, ClassRedundancy, RedundancyFromPeer, RedundancyStatus, RedundancyToPeer};
 pub use resolve::limit_wait;
 pub use status::{
-    DaemonPeerStatus, DaemonStatus, DeviceCounters, EarlyAcksStatus, InterfaceStatus, SessionStatus, Totals,
+    ControlCounts, DaemonPeerStatus, DaemonStatus, DeviceCounters, DeviceStatus, InterfaceStatus, KeeperCounters,
+    LookupCounters, LoopCounters, PeerCounters, SessionStatus, Totals,
 };
 
 use crate::os::epoll::Reactor;

@@ -33,6 +33,7 @@ mod spare_ports;
 mod waiting;
 
 use super::config::{DaemonConfig, HostPort};
+use super::status::LoopCounters;
 use super::{DaemonError, Shared, System};
 use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::heap::return_free_pages;
@@ -74,8 +75,7 @@ pub(super) struct PacketLoop {
     network: Network,
     /// The front end for IP packets; None for a daemon that carries none.
     device: Option<Device>,
-    /// Inner packets that were dropped because there is no device.
-    without_device: u64,
+    counters: LoopCounters,
     /// Whether this turn has written packets to the device.
     has_delivered: bool,
     peers: Vec<PeerState>,
@@ -139,7 +139,7 @@ impl PacketLoop {
             wakeup,
             network,
             device,
-            without_device: 0,
+            counters: LoopCounters::default(),
             has_delivered: false,
             peers,
             lookups,
@@ -264,7 +264,7 @@ impl PacketLoop {
     fn deliver(&mut self) {
         let Some(device) = &mut self.device else {
             while let Some((peer, delivered)) = self.endpoint.poll_deliver() {
-                self.without_device += 1;
+                self.counters.no_device += 1;
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.count_received(inner_packet(&delivered).len() as u64);
                 }

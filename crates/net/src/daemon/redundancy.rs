@@ -2,9 +2,10 @@
 //! why it is this number.
 
 use super::status::Name;
+use ripstop_base::counters;
 use ripstop_proto::control::loss::PRESUMED_PACKETS;
 use ripstop_proto::control::redundancy::{Explanation, Limit};
-use ripstop_proto::session::tunnel::{ClassStatus, Status};
+use ripstop_proto::session::tunnel::{ClassCounts, ClassStatus, Status};
 use serde::{Deserialize, Serialize};
 
 /// The redundancy of a session, by direction.
@@ -25,21 +26,24 @@ pub struct RedundancyToPeer {
     pub bulk: ClassRedundancy,
 }
 
+counters! {
+    /// Repairs of one class that were left out.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct BudgetCounts {
+        /// Repairs that were due but not sent, because of `max-overhead` or of the limit for interactive packets.
+        pub over_budget: u64 => ("over_budget", "over_budget_total"),
+    }
+}
+
 /// The redundancy of one class towards the peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClassRedundancy {
-    /// Source symbols sent.
-    pub packets: u64,
-    /// Bytes of these source symbols.
-    pub packet_bytes: u64,
-    /// Proactive repairs sent.
-    pub repairs: u64,
-    /// Bytes of these repairs.
-    pub repair_bytes: u64,
-    /// Packets whose DSCP or ports hinted at this class.
-    pub hinted: u64,
-    /// Packets of this class among them. The others behaved like the other class.
-    pub hinted_followed: u64,
+    /// Packets and their repairs.
+    #[serde(flatten)]
+    pub counts: ClassCounts,
+    /// Repairs that were left out.
+    #[serde(flatten)]
+    pub budget: BudgetCounts,
     /// The present R: packets sent for each source packet, exact repairs excluded.
     pub r: f64,
     /// Share of the packets that the repairs expect to be lost, congestion excluded. 0 on a clean path.
@@ -53,8 +57,6 @@ pub struct ClassRedundancy {
     pub backlog_relaxation: f64,
     /// Limit on repair bytes for each byte of packets (`max-overhead`).
     pub max_overhead: f64,
-    /// Repairs that were due but not sent, because this limit was reached.
-    pub over_budget: u64,
     /// What limits R: `setting`, `clean-path`, `useless`, `congestion`, `backlog`, `budget`, `most-repairs` or `target`.
     pub limit: Name,
     /// All of this in words.
@@ -95,19 +97,14 @@ impl ClassRedundancy {
     fn of(class: &ClassStatus, aim: &str, known: u64) -> ClassRedundancy {
         let ClassStatus { counts, explanation, .. } = class;
         ClassRedundancy {
-            packets: counts.packets,
-            packet_bytes: counts.bytes,
-            repairs: counts.repairs,
-            repair_bytes: counts.repair_bytes,
-            hinted: counts.hinted,
-            hinted_followed: counts.followed,
+            counts: *counts,
+            budget: BudgetCounts { over_budget: class.over_budget },
             r: explanation.ratio,
             expected_loss: explanation.losses.share,
             mean_burst_packets: explanation.losses.burst,
             residual_loss_target: explanation.target,
             backlog_relaxation: explanation.relaxation,
             max_overhead: class.max_overhead,
-            over_budget: class.over_budget,
             limit: explanation.limit.name().into(),
             explanation: in_words(explanation, aim, known),
         }

@@ -3,6 +3,7 @@
 use super::config::HostPort;
 use crate::os::zoned::ZonedAddress;
 use nix::sys::eventfd::EventFd;
+use ripstop_base::counters;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -46,20 +47,22 @@ struct PoolState {
     questions: VecDeque<HostPort>,
     /// The peers that wait for a name, which is among `questions` or is being looked up.
     askers: HashMap<HostPort, Vec<usize>>,
-    counts: LookupCounts,
+    counts: LookupCounters,
     threads: usize,
     /// How many of the threads wait for a question.
     idle: usize,
     is_closed: bool,
 }
 
-/// How many look-ups there were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LookupCounts {
-    /// Look-ups that were begun.
-    pub(super) made: u64,
-    /// Questions that were answered by the look-up of an equal question.
-    pub(super) shared: u64,
+counters! {
+    /// How many look-ups there were.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LookupCounters {
+        /// Look-ups of peers' endpoints.
+        pub made: u64 => ("lookups", "lookups_total"),
+        /// Peers that shared the look-up of another peer with the same endpoint.
+        pub shared: u64 => ("lookups_shared", "lookups_shared_total"),
+    }
 }
 
 /// The result of a look-up.
@@ -108,7 +111,7 @@ impl Resolver {
     }
 
     /// How many look-ups there were.
-    pub(super) fn counts(&self) -> LookupCounts {
+    pub(super) fn counts(&self) -> LookupCounters {
         self.pool.lock().counts
     }
 
@@ -288,7 +291,7 @@ mod tests {
             (0..PEERS).map(|peer| state.ask(peer, if peer < PEERS - 1 { &name } else { &other })).collect();
         drop(state);
         assert_eq!(asked.iter().filter(|is_new| **is_new).count(), 2);
-        assert_eq!(resolver.counts(), LookupCounts { made: 2, shared: PEERS as u64 - 2 });
+        assert_eq!(resolver.counts(), LookupCounters { made: 2, shared: PEERS as u64 - 2 });
         resolver.start_thread(resolver.pool.lock());
         let mut answered = [false; PEERS];
         while answered.contains(&false) {

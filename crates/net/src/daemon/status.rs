@@ -4,13 +4,17 @@
 //! coder. A *repair* is a coded combination of source symbols, from which the peer recovers lost source symbols. In a
 //! *report* the peer says which datagrams have arrived and which symbols are missing.
 
+pub use super::keeper::KeeperCounters;
 use super::redundancy::RedundancyStatus;
-use super::resolve::LookupCounts;
+pub use super::resolve::LookupCounters;
 use crate::os::udp::{Udp, UdpCounters};
 use crate::os::zoned::ZonedAddress;
+use ripstop_base::counters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::path::{PathCounts, ReceivedCounts};
 use ripstop_proto::secure::{Rejected, SecureCounters};
+use ripstop_proto::session::tunnel::{OrderCounts, PieceCounts, QueueDrops, ReceiveCounts, RepairCounts, SendCounts};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,7 +34,7 @@ pub struct DaemonStatus {
     /// Counters of the UDP socket.
     pub udp: UdpCounters,
     /// Counters of the device.
-    pub device: DeviceCounters,
+    pub device: DeviceStatus,
     /// Counters of packets that belong to no peer, and of handshakes.
     pub totals: Totals,
     /// Datagrams dropped before they reached a session, by reason.
@@ -66,104 +70,96 @@ pub struct InterfaceStatus {
     pub memory_bytes: u64,
 }
 
-/// Counters of the device.
+counters! {
+    /// Counters of the device.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct DeviceCounters {
+        /// Reads that returned packets.
+        pub reads: u64 => ("reads"),
+        /// Packets read from the device, counted after large segments were cut.
+        pub packets_in: u64 => ("packets_in", "device_in_packets_total"),
+        /// Bytes of the packets read from the device.
+        pub bytes_in: u64 => ("bytes_in", "device_in_bytes_total"),
+        /// Reads that failed, not counting reads that found no packet.
+        pub read_errors: u64 => ("read_errors"),
+        /// Packets for the device, with those that the kernel refused.
+        pub packets_out: u64 => ("packets_out", "device_out_packets_total"),
+        /// Bytes of the packets for the device.
+        pub bytes_out: u64 => ("bytes_out", "device_out_bytes_total"),
+        /// Writes. A write brings one packet, or several packets of a flow as one large segment.
+        pub writes: u64 => ("writes"),
+        /// Writes that the kernel refused.
+        pub write_errors: u64 => ("write_errors", "device_write_errors_total"),
+        /// Changes of the device's MTU.
+        pub mtu_changes: u64 => ("mtu_changes"),
+    }
+}
+
+/// Counters of the device, and of what was restored because other programs had changed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceCounters {
-    /// Reads that returned packets.
-    pub reads: u64,
-    /// Packets read from the device, counted after large segments were cut.
-    pub packets_in: u64,
-    /// Bytes of the packets read.
-    pub bytes_in: u64,
-    /// Reads that failed, not counting reads that found no packet.
-    pub read_errors: u64,
-    /// Packets for the device, with those that the kernel refused (`write_errors`).
-    pub packets_out: u64,
-    /// Bytes of the packets for the device.
-    pub bytes_out: u64,
-    /// Writes. A write brings one packet, or several packets of a flow as one large segment.
-    pub writes: u64,
-    /// Writes that the kernel refused.
-    pub write_errors: u64,
-    /// Changes of the device's MTU.
-    pub mtu_changes: u64,
-    /// How many times the device was brought up again, because another program had taken it down.
-    pub brought_up: u64,
-    /// How many times the device's MTU was restored, because another program had changed it.
-    pub mtu_restored: u64,
-    /// Addresses of the device that were restored, because another program had removed them.
-    pub addresses_restored: u64,
-    /// Routes into the device, and guard routes, that were restored, because another program had removed or replaced them.
-    pub routes_restored: u64,
-    /// How many times the device was created again, because another program had removed it.
-    pub recreated: u64,
-    /// Prefixes in `allowed-ips` that have no route now, because the kernel refuses the route.
-    pub routes_refused: u64,
+pub struct DeviceStatus {
+    /// The packets.
+    #[serde(flatten)]
+    pub packets: DeviceCounters,
+    /// What was restored.
+    #[serde(flatten)]
+    pub restored: KeeperCounters,
+}
+
+counters! {
+    /// Counters of the packet thread.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LoopCounters {
+        /// Packets of peers dropped because this daemon has no device.
+        pub no_device: u64 => ("inner_no_device", "inner_no_device_total"),
+    }
 }
 
 /// Counters that belong to no single peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Data from the device that was not an IP packet.
-    pub inner_malformed: u64,
-    /// Packets from the device whose destination is in no peer's allowed IPs.
-    pub inner_no_route: u64,
-    /// Packets of peers dropped because this daemon has no device.
-    pub inner_no_device: u64,
-    /// TCP SYNs whose MSS option was reduced.
-    pub mss_clamped: u64,
-    /// Packets from the device that were too long for their peer.
-    pub inner_too_long: u64,
-    /// ICMP messages to the senders of such packets.
-    pub too_big_sent: u64,
-    /// Packets from a peer whose source is not in that peer's allowed IPs.
-    pub wrong_source: u64,
-    /// Authentic datagrams with a malformed body.
-    pub body_malformed: u64,
-    /// Datagrams that could not be serialised or encrypted.
-    pub unsendable: u64,
-    /// Sessions ended because the peer acknowledged a datagram that was never sent.
-    pub false_reports: u64,
-    /// Handshakes started.
-    pub handshakes_started: u64,
-    /// Handshake messages repeated because the peer did not answer.
-    pub handshakes_repeated: u64,
-    /// Handshakes answered.
-    pub handshakes_answered: u64,
-    /// Handshakes completed, in either role.
-    pub handshakes_completed: u64,
-    /// Completed handshakes that renewed the keys of a session.
-    pub keys_renewed: u64,
-    /// Changes of a peer's address.
-    pub roamed: u64,
-    /// Challenges sent to addresses from which datagrams of a peer came.
-    pub paths_challenged: u64,
-    /// Challenged addresses that the peer has proven.
-    pub paths_proven: u64,
-    /// Challenged addresses from which no answer came: the address was forged.
-    pub paths_refused: u64,
-    /// Cookies sent, because too many handshakes came at the same time.
-    pub cookies_sent: u64,
-    /// Handshakes put off, because too many handshakes with one peer were completed.
-    pub handshakes_delayed: u64,
-    /// Answers to handshakes not sent: too many were due, to one network or to all.
-    pub replies_limited: u64,
-    /// Answers to handshakes dropped, because the socket was blocked.
-    pub replies_dropped: u64,
-    /// Recorded handshakes refused and answered with the stamp to exceed.
-    pub stamps_named: u64,
-    /// Handshakes repeated because this host's wall clock had gone back.
-    pub stamps_corrected: u64,
-    /// Handshakes that failed because the hosts do not have the same pre-shared key.
-    pub preshared_mismatches: u64,
-    /// Peers asked for a sign of life, because they were not heard for too long.
-    pub peers_asked: u64,
-    /// Ends of the calls of peers without a configured endpoint, because they were unreachable for too long.
-    pub peers_given_up: u64,
-    /// Look-ups of peers' endpoints.
-    pub lookups: u64,
-    /// Peers that shared the look-up of another peer with the same endpoint.
-    pub lookups_shared: u64,
+    /// Packets that no peer has or takes.
+    #[serde(flatten)]
+    pub endpoint: EndpointCounters,
+    /// Handshakes and addresses.
+    #[serde(flatten)]
+    pub secure: SecureCounters,
+    /// The packet thread.
+    #[serde(flatten)]
+    pub packet_loop: LoopCounters,
+    /// The look-ups of names.
+    #[serde(flatten)]
+    pub lookups: LookupCounters,
+}
+
+counters! {
+    /// Counters of a peer, over all its sessions.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PeerCounters {
+        /// Times that this host changed the source port to the peer, because the peer did not answer.
+        pub port_changes: u64 => ("port_changes", "port_changes_total"),
+        /// Sessions with the peer so far.
+        pub sessions: u64 => ("sessions", "sessions_total"),
+        /// Restarts of the peer.
+        pub restarts: u64 => ("restarts", "restarts_total"),
+        /// Inner packets received from the peer.
+        pub received: u64 => ("inner_received", "inner_received_packets_total"),
+        /// Bytes of the inner packets received from the peer.
+        pub received_bytes: u64 => ("inner_received_bytes", "inner_received_bytes_total"),
+        /// Packets dropped because no session came in time.
+        pub waited_in_vain: u64 => ("waited_in_vain", "waited_in_vain_total"),
+        /// Symbols in flight in sessions that ended because the peer restarted.
+        pub lost_in_restarts: u64 => ("lost_in_restarts"),
+        /// Work that the packets of all sessions have caused, and the beginnings of the sessions: bytes that were
+        /// combined.
+        pub work_bytes: u64 => ("work_bytes", "work_bytes_total"),
+        /// Repairs and reports dropped because the peer caused more than its fair share of the work.
+        pub over_work: u64 => ("over_work", "over_work_total"),
+        /// Reports dropped because they came faster than this host had asked for.
+        pub unasked_reports: u64 => ("unasked_reports", "unasked_reports_total"),
+        /// Times that the session was shrunk because memory was short.
+        pub shrunk: u64 => ("shrunk", "shrunk_total"),
+    }
 }
 
 /// The status of one peer.
@@ -186,68 +182,55 @@ pub struct DaemonPeerStatus {
     pub last_heard_s: Option<f64>,
     /// UDP port from which this host sends to the peer, if it is not the port that the daemon listens on; otherwise null.
     pub source_port: Option<u16>,
-    /// How many times this host changed this port, because the peer did not answer.
-    pub port_changes: u64,
     /// Whether datagrams were sent to the peer, and the peer has not reported them for a while. False while `connected` is
     /// false.
     pub silent: bool,
     /// Whether the peer has not answered handshakes, or was not heard although it should be.
     pub unreachable: bool,
-    /// Sessions with the peer so far.
-    pub sessions: u64,
-    /// Restarts of the peer.
-    pub restarts: u64,
     /// Largest inner packet to the peer, in bytes.
     pub mtu_bytes: u32,
     /// Recent rate of inner packets sent to the peer.
     pub sending_bps: f64,
     /// Recent rate of inner packets from the peer.
     pub receiving_bps: f64,
-    /// Inner packets received from the peer.
-    pub inner_received: u64,
-    /// Bytes of the inner packets received.
-    pub inner_received_bytes: u64,
     /// Packets that wait for a session.
     pub waiting: u64,
-    /// Packets dropped because no session came in time.
-    pub waited_in_vain: u64,
-    /// Symbols in flight in sessions that ended because the peer restarted.
-    pub lost_in_restarts: u64,
     /// Memory that the session holds because of packets.
     pub memory_bytes: u64,
-    /// Work that the packets of all sessions have caused, and the beginnings of the sessions: bytes that were combined.
-    pub work_bytes: u64,
-    /// Repairs and reports dropped because the peer caused more than its fair share of the work.
-    pub over_work: u64,
-    /// Reports dropped because they came faster than this host had asked for.
-    pub unasked_reports: u64,
-    /// How many times the session was shrunk because memory was short.
-    pub shrunk: u64,
-    /// Early acknowledgements. All figures are 0 without `acks = "seen"`.
-    pub early_acks: EarlyAcksStatus,
+    /// Counters over all sessions.
+    #[serde(flatten)]
+    pub counts: PeerCounters,
+    /// What early acknowledgements have done for the connections through the peer. All figures are 0 without
+    /// `acks = "seen"`.
+    pub early_acks: EarlyAckCounts,
     /// The session; null without a session. While the peer is unreachable, these are the last figures of the old session.
     pub session: Option<SessionStatus>,
 }
 
-/// What early acknowledgements have done for the connections through a peer (`acks = "seen"`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EarlyAcksStatus {
-    /// Early acknowledgements sent to TCPs on this host's side.
-    pub sent: u64,
-    /// Acknowledgements of the receiving TCPs that were not delivered, because the sending TCP had been told.
-    pub suppressed: u64,
-    /// Segments of the receiving TCPs that were delivered with a later acknowledgement number.
-    pub changed: u64,
-    /// Segments of the sending TCPs that were answered and not carried, because they repeated acknowledged data.
-    pub answered: u64,
-    /// Segments that this host has sent again.
-    pub resent: u64,
-    /// Segments that found no room, and were not acknowledged early.
-    pub no_room: u64,
-    /// Connections that found no room, and stayed end to end.
-    pub refused: u64,
-    /// Connections reset, because data that was acknowledged early could not be delivered.
-    pub resets: u64,
+counters! {
+    /// What a session knows of the datagrams that it has sent, and what its rate controller has found.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ControlCounts {
+        /// Datagrams lost on the way to the peer.
+        pub lost: u64 => ("datagrams_lost", "lost_datagrams_total"),
+        /// Datagrams to the peer that were longer than the path carries. They do not count as losses of the path.
+        pub too_large: u64 => ("datagrams_too_large", "too_large_datagrams_total"),
+        /// Datagrams declared lost that arrived later.
+        pub late: u64 => ("datagrams_late", "late_datagrams_total"),
+        /// Symbols that the sender gave up.
+        pub given_up_sending: u64 => ("given_up_sending", "given_up_sending_total"),
+        /// Times that a queueing delay did not shrink although less was sent. Such a delay is then counted as a part of
+        /// the path's own delay.
+        pub delays_accepted: u64 => ("delays_accepted", "delays_accepted_total"),
+        /// Times that a clock of one of the hosts jumped: the delay to the peer rose by more than the round trip allows.
+        pub clock_jumps: u64 => ("clock_jumps", "clock_jumps_total"),
+        /// Times that the tunnel began to compete with other traffic that keeps a queue.
+        pub competitions: u64 => ("competitions", "competitions_total"),
+        /// Loss tests that found that losses grow with the rate, as behind a policer.
+        pub overloads: u64 => ("overloads", "overloads_total"),
+        /// Late packets that had been taken for drops of a queue.
+        pub forgiven: u64 => ("forgiven", "forgiven_total"),
+    }
 }
 
 /// The status of a session.
@@ -269,17 +252,6 @@ pub struct SessionStatus {
     pub loss_to_peer: f64,
     /// Share of the peer's source symbols that did not arrive as source symbols; null before the first source symbol.
     pub loss_from_peer: Option<f64>,
-    /// How many times a queueing delay did not shrink although less was sent. Such a delay is then
-    /// counted as a part of the path's own delay.
-    pub delays_accepted: u64,
-    /// How many times a clock of one of the hosts jumped: the delay to the peer rose by more than the round trip allows.
-    pub clock_jumps: u64,
-    /// How many times the tunnel began to compete with other traffic that keeps a queue.
-    pub competitions: u64,
-    /// How many loss tests found that losses grow with the rate, as behind a policer.
-    pub overloads: u64,
-    /// How many late packets had been taken for drops of a queue.
-    pub forgiven: u64,
     /// Loss rate that the controller attributes to the path, not to congestion.
     pub erasure_floor: f64,
     /// Mean length of a run of losses towards the peer, in packets.
@@ -295,86 +267,39 @@ pub struct SessionStatus {
     pub queue_bytes: u64,
     /// Bytes in flight.
     pub in_flight_bytes: u64,
-    /// Datagrams sent.
-    pub datagrams_sent: u64,
-    /// Bytes of these datagrams, IP and UDP headers included.
-    pub bytes_sent: u64,
-    /// Datagram numbers left out, to expose false reports.
-    pub numbers_skipped: u64,
-    /// Source symbols sent.
-    pub sources_sent: u64,
-    /// Inner packets that were longer than the tunnel's MTU and were sent in pieces.
-    pub packets_cut: u64,
-    /// Inner packets joined from their pieces.
-    pub packets_joined: u64,
-    /// Pieces dropped because another piece of their packet was given up.
-    pub pieces_dropped: u64,
-    /// Datagrams lost on the way to the peer.
-    pub datagrams_lost: u64,
-    /// Datagrams to the peer that were longer than the path carries. They do not count as losses of the path.
-    pub datagrams_too_large: u64,
-    /// Datagrams declared lost that arrived later.
-    pub datagrams_late: u64,
-    /// Probes sent because the peer did not report the last datagrams within a little more than a
-    /// round trip.
-    pub tail_probes: u64,
-    /// How many times all datagrams in flight were declared lost because no report came from the
-    /// peer.
-    pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
-    /// Times that the peer could not use repairs of ranges, and the missing packets were listed one by one.
-    pub repairs_listed: u64,
     /// N: packets that are sent for a full block; null without a block code.
     pub block_n: Option<u64>,
-    /// Repairs over a range of symbols that brought the peer nothing new. Most of them are proactive
-    /// repairs for bulk traffic: repairs that were sent before a loss was known.
-    pub repairs_wasted: u64,
     /// Packets dropped from the send queue, by reason.
     pub queue_drops: BTreeMap<Name, u64>,
-    /// ECN-capable packets that the send queue marked with Congestion Experienced instead of
-    /// dropping them.
-    pub queue_marked: u64,
-    /// Symbols that the sender gave up.
-    pub given_up_sending: u64,
-    /// Symbols among them that the sender gave up because memory was short and the peer was silent.
-    pub given_up_for_memory: u64,
-    /// Datagrams received. Datagrams with the same number count as one.
-    pub datagrams_received: u64,
-    /// Source symbols received directly.
-    pub sources_received: u64,
-    /// Source symbols recovered from repairs.
-    pub recovered: u64,
-    /// Repairs received.
-    pub repairs_received: u64,
-    /// Repairs received that brought nothing new.
-    pub redundant: u64,
-    /// Repairs dropped because they covered more symbols, or more missing symbols, than the decoder
-    /// solves together. This happens after a very large loss.
-    pub repairs_wide: u64,
-    /// Repairs dropped because the decoder's matrix was full: too many repairs depended on each other.
-    pub repairs_full: u64,
-    /// Useless repairs received: repairs of symbols that are no longer kept.
-    pub unusable: u64,
-    /// Symbols and window announcements refused because they were beyond the coding window.
-    pub beyond: u64,
-    /// Stored repairs discarded because memory was short, or because computing with them would have
-    /// taken too long.
-    pub repairs_discarded: u64,
-    /// Symbols that the receiver gave up.
-    pub given_up: u64,
-    /// Packets delivered: in order, or at once if their order does not matter.
-    pub delivered: u64,
-    /// Packets that waited for an earlier packet of their flow.
-    pub held: u64,
-    /// Times that a flow went on without a missing packet.
-    pub passed_over: u64,
-    /// Packets dropped because their flow had gone on without them.
-    pub arrived_late: u64,
-    /// Packets whose order does not matter, dropped because a later packet of their flow was delivered.
-    pub superseded: u64,
-    /// Times that this host was suspended for 1 s or longer.
-    pub suspensions: u64,
+    /// Counts of the datagrams' fate and of the rate controller.
+    #[serde(flatten)]
+    pub control: ControlCounts,
+    /// Counts of the datagrams sent.
+    #[serde(flatten)]
+    pub path: PathCounts,
+    /// Counts of the datagrams received.
+    #[serde(flatten)]
+    pub arrived: ReceivedCounts,
+    /// Counts of the sending half.
+    #[serde(flatten)]
+    pub sent: SendCounts,
+    /// Counts of the send queue.
+    #[serde(flatten)]
+    pub queue: QueueDrops,
+    /// Counts of repairs.
+    #[serde(flatten)]
+    pub repairs: RepairCounts,
+    /// Counts of the receiving half.
+    #[serde(flatten)]
+    pub received: ReceiveCounts,
+    /// Counts of the packets delivered in order.
+    #[serde(flatten)]
+    pub order: OrderCounts,
+    /// Counts of packets in pieces.
+    #[serde(flatten)]
+    pub pieces: PieceCounts,
 }
 
 /// The least number of source symbols for which the overhead has a meaning. The overhead of fewer
@@ -386,25 +311,21 @@ impl DaemonPeerStatus {
     /// Copies what the endpoint knows about the peer.
     pub(super) fn take(&mut self, peer: &EndpointPeer) {
         self.endpoint = peer.endpoint.map(|address| ZonedAddress::from(address).to_string());
-        self.sessions = peer.sessions;
         self.mtu_bytes = peer.inner_mtu;
         self.waiting = peer.waiting as u64;
-        self.waited_in_vain = peer.waited_in_vain;
-        self.lost_in_restarts = peer.lost_in_restarts;
         self.memory_bytes = peer.memory as u64;
-        self.work_bytes = peer.work;
-        self.over_work = peer.over_work;
-        self.unasked_reports = peer.unasked_reports;
-        self.shrunk = peer.shrunk;
-        self.early_acks = EarlyAcksStatus::of(&peer.early_acks);
+        self.counts = PeerCounters {
+            sessions: peer.sessions,
+            waited_in_vain: peer.waited_in_vain,
+            lost_in_restarts: peer.lost_in_restarts,
+            work_bytes: peer.work,
+            over_work: peer.over_work,
+            unasked_reports: peer.unasked_reports,
+            shrunk: peer.shrunk,
+            ..self.counts
+        };
+        self.early_acks = peer.early_acks;
         self.session = peer.tunnel.as_ref().map(SessionStatus::of);
-    }
-}
-
-impl EarlyAcksStatus {
-    fn of(counts: &EarlyAckCounts) -> EarlyAcksStatus {
-        let EarlyAckCounts { sent, suppressed, changed, answered, resent, no_room, refused, resets } = *counts;
-        EarlyAcksStatus { sent, suppressed, changed, answered, resent, no_room, refused, resets }
     }
 }
 
@@ -421,11 +342,6 @@ impl SessionStatus {
             path_queue_s: status.path.view.queue,
             loss_to_peer: status.path.measured_loss,
             loss_from_peer: ratio(absent, absent + received.sources),
-            delays_accepted: status.path.view.delays_accepted,
-            clock_jumps: status.path.view.clock_jumps,
-            competitions: status.path.view.competitions,
-            overloads: status.path.view.overloads,
-            forgiven: status.path.view.forgiven,
             erasure_floor: status.path.view.erasure_floor,
             mean_burst_packets: status.path.mean_burst,
             overhead: ratio(sent.repair_bytes, sent.source_bytes).filter(|_| sent.sources >= LEAST_SOURCES),
@@ -433,27 +349,13 @@ impl SessionStatus {
             queue_packets: status.backlog.0 as u64,
             queue_bytes: status.backlog.1 as u64,
             in_flight_bytes: status.path.in_flight,
-            datagrams_sent: status.path.sent.datagrams,
-            bytes_sent: status.path.sent.bytes,
-            numbers_skipped: status.path.sent.skipped,
-            sources_sent: sent.sources,
-            packets_cut: sent.cut,
-            packets_joined: status.pieces.joined,
-            pieces_dropped: status.pieces.dropped,
-            datagrams_lost: status.path.lost,
-            datagrams_too_large: status.path.too_large,
-            datagrams_late: status.path.spurious,
-            tail_probes: status.path.sent.tail_probes,
-            silences: status.path.sent.silences,
             repairs_sent: BTreeMap::from([
                 ("exact".into(), status.repairs.exact),
                 ("bulk".into(), status.repairs.bulk),
                 ("interactive".into(), status.repairs.interactive),
                 ("block".into(), status.blocks.map_or(0, |blocks| blocks.repairs)),
             ]),
-            repairs_listed: status.repairs.listed,
             block_n: status.blocks.map(|blocks| u64::from(blocks.shape.1)),
-            repairs_wasted: sent.peer_redundant,
             queue_drops: BTreeMap::from([
                 ("full".into(), status.drops.full),
                 ("aqm".into(), status.drops.aqm),
@@ -461,68 +363,25 @@ impl SessionStatus {
                 ("expired".into(), status.drops.expired),
                 ("too_long".into(), sent.too_long),
             ]),
-            queue_marked: status.drops.marked,
-            given_up_sending: status.given_up,
-            given_up_for_memory: sent.given_up_for_memory,
-            datagrams_received: status.path.received.datagrams,
-            sources_received: received.sources,
-            recovered: received.recovered,
-            repairs_received: received.repairs,
-            redundant: received.redundant,
-            repairs_wide: received.wide,
-            repairs_full: received.full,
-            unusable: received.unusable,
-            beyond: received.beyond,
-            repairs_discarded: received.discarded,
-            given_up: received.given_up,
-            delivered: status.order.delivered,
-            held: status.order.held,
-            passed_over: status.order.skipped,
-            arrived_late: status.order.late,
-            superseded: status.order.superseded,
-            suspensions: status.path.sent.suspensions,
-        }
-    }
-}
-
-impl Totals {
-    pub(super) fn of(
-        endpoint: &EndpointCounters,
-        secure: &SecureCounters,
-        inner_no_device: u64,
-        lookups: LookupCounts,
-    ) -> Totals {
-        Totals {
-            inner_no_device,
-            lookups: lookups.made,
-            lookups_shared: lookups.shared,
-            inner_malformed: endpoint.inner_malformed,
-            inner_no_route: endpoint.inner_no_route,
-            mss_clamped: endpoint.mss_clamped,
-            inner_too_long: endpoint.inner_too_long,
-            too_big_sent: endpoint.too_big_sent,
-            wrong_source: endpoint.wrong_source,
-            body_malformed: endpoint.body_malformed,
-            unsendable: endpoint.unsendable,
-            false_reports: endpoint.false_reports,
-            handshakes_started: secure.initiations,
-            handshakes_repeated: secure.initiations_repeated,
-            handshakes_answered: secure.responses,
-            handshakes_completed: secure.established,
-            keys_renewed: secure.renewed,
-            roamed: secure.roamed,
-            paths_challenged: secure.paths_challenged,
-            paths_proven: secure.paths_proven,
-            paths_refused: secure.paths_refused,
-            cookies_sent: secure.cookies_given,
-            handshakes_delayed: secure.initiations_delayed,
-            replies_limited: secure.replies_limited,
-            replies_dropped: secure.replies_dropped,
-            stamps_named: secure.stamps_named,
-            stamps_corrected: secure.stamps_corrected,
-            preshared_mismatches: secure.preshared_mismatches,
-            peers_asked: endpoint.peers_asked,
-            peers_given_up: endpoint.peers_given_up,
+            control: ControlCounts {
+                lost: status.path.lost,
+                too_large: status.path.too_large,
+                late: status.path.spurious,
+                given_up_sending: status.given_up,
+                delays_accepted: status.path.view.delays_accepted,
+                clock_jumps: status.path.view.clock_jumps,
+                competitions: status.path.view.competitions,
+                overloads: status.path.view.overloads,
+                forgiven: status.path.view.forgiven,
+            },
+            path: status.path.sent,
+            arrived: status.path.received,
+            sent: *sent,
+            queue: status.drops,
+            repairs: status.repairs,
+            received: *received,
+            order: status.order,
+            pieces: status.pieces,
         }
     }
 }

@@ -21,11 +21,11 @@ use batch::BatchHeader;
 use local_addresses::LocalAddresses;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
+use ripstop_base::counters;
 use ripstop_proto::session::Reception;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
 
@@ -66,54 +66,35 @@ pub struct Udp {
     from_ignored: u64,
 }
 
-/// Counters of a socket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct UdpCounters {
-    /// System calls that tried to send.
-    pub send_calls: u64,
-    /// Datagrams handed to the kernel.
-    pub sent: u64,
-    /// Bytes of these datagrams, without IP and UDP headers.
-    pub sent_bytes: u64,
-    /// Datagrams sent together with others in one call (GSO).
-    pub segmented: u64,
-    /// Datagrams larger than the first hop's MTU (EMSGSIZE). Most are probes of the MTU search.
-    pub too_large: u64,
-    /// Datagrams that the kernel refused for other reasons, such as a missing route or a firewall.
-    pub refused: u64,
-    /// Calls that received at least one datagram.
-    pub receive_calls: u64,
-    /// Datagrams received.
-    pub received: u64,
-    /// Bytes of these datagrams, without IP and UDP headers.
-    pub received_bytes: u64,
-    /// Datagrams received together with others in one buffer (GRO).
-    pub coalesced: u64,
-    /// Datagrams received with the kernel's stamp of the arrival.
-    pub stamped: u64,
-    /// Datagrams whose control data did not fit, so that the kernel cut it off (MSG_CTRUNC). A mark CE may be missing. The
-    /// counter stays 0 unless the kernel gives data that was not asked for.
-    pub control_truncated: u64,
-}
-
-impl Add for UdpCounters {
-    type Output = UdpCounters;
-
-    fn add(self, other: UdpCounters) -> UdpCounters {
-        UdpCounters {
-            send_calls: self.send_calls + other.send_calls,
-            sent: self.sent + other.sent,
-            sent_bytes: self.sent_bytes + other.sent_bytes,
-            segmented: self.segmented + other.segmented,
-            too_large: self.too_large + other.too_large,
-            refused: self.refused + other.refused,
-            receive_calls: self.receive_calls + other.receive_calls,
-            received: self.received + other.received,
-            received_bytes: self.received_bytes + other.received_bytes,
-            coalesced: self.coalesced + other.coalesced,
-            stamped: self.stamped + other.stamped,
-            control_truncated: self.control_truncated + other.control_truncated,
-        }
+counters! {
+    /// Counters of a socket.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct UdpCounters {
+        /// System calls that tried to send.
+        pub send_calls: u64 => ("send_calls", "udp_send_calls_total"),
+        /// Datagrams handed to the kernel.
+        pub sent: u64 => ("sent", "udp_sent_datagrams_total"),
+        /// Bytes of the datagrams handed to the kernel, without IP and UDP headers.
+        pub sent_bytes: u64 => ("sent_bytes", "udp_sent_bytes_total"),
+        /// Datagrams sent together with others in one call (GSO).
+        pub segmented: u64 => ("segmented", "udp_segmented_total"),
+        /// Datagrams larger than the first hop's MTU (EMSGSIZE). Most are probes of the MTU search.
+        pub too_large: u64 => ("too_large", "udp_too_large_total"),
+        /// Datagrams that the kernel refused for other reasons, such as a missing route or a firewall.
+        pub refused: u64 => ("refused", "udp_refused_total"),
+        /// System calls that received at least one datagram.
+        pub receive_calls: u64 => ("receive_calls", "udp_receive_calls_total"),
+        /// Datagrams received.
+        pub received: u64 => ("received", "udp_received_datagrams_total"),
+        /// Bytes of the datagrams received, without IP and UDP headers.
+        pub received_bytes: u64 => ("received_bytes", "udp_received_bytes_total"),
+        /// Datagrams received together with others in one buffer (GRO).
+        pub coalesced: u64 => ("coalesced", "udp_coalesced_total"),
+        /// Datagrams received with the kernel's stamp of the arrival.
+        pub stamped: u64 => ("stamped", "udp_stamped_total"),
+        /// Datagrams whose control data did not fit, so that the kernel cut it off (MSG_CTRUNC). A mark CE may be
+        /// missing. The counter stays 0 unless the kernel gives data that was not asked for.
+        pub control_truncated: u64 => ("control_truncated", "udp_control_truncated_total"),
     }
 }
 

@@ -93,8 +93,8 @@ impl TunnelPair {
     pub(super) fn repairs(&self) -> TunnelRepairs {
         let session = self.receiver.status().and_then(|status| status.peers.into_iter().next()?.session);
         session.map_or(TunnelRepairs::default(), |session| TunnelRepairs {
-            recovered: session.recovered,
-            given_up: session.given_up,
+            recovered: session.received.recovered,
+            given_up: session.received.given_up,
         })
     }
 

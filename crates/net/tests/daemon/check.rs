@@ -66,13 +66,13 @@ fn try_out(config: &DaemonConfig) -> Result<(), String> {
     }
     for prefix in config.peers.iter().flat_map(|peer| &peer.allowed_ips) {
         let Some(target) = target(prefix.address(), prefix.prefix_len(), config) else { continue };
-        let before = daemon.status().unwrap().device.packets_in;
+        let before = daemon.status().unwrap().device.packets.packets_in;
         let any: IpAddr = if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0)).unwrap();
         socket.send_to(b"x", at(target, 9, device)).map_err(|error| format!("no packet to {target}: {error}"))?;
         let is_carried = || {
             (0..200).any(|_| {
-                let arrived = daemon.status().unwrap().device.packets_in > before;
+                let arrived = daemon.status().unwrap().device.packets.packets_in > before;
                 if !arrived {
                     std::thread::sleep(Duration::from_millis(5));
                 }

@@ -35,15 +35,15 @@ fn a_block_code_hides_losses_from_tcp() {
     with_namespaces("codes::a_block_code_hides_losses_from_tcp", || {
         let (plain, [sender, receiver]) = transfer("{ block = { k = 16, n = 16 } }");
         assert_eq!((sender.block_n, sender.repairs_sent.values().sum::<u64>()), (Some(16), 0), "{sender:?}");
-        assert_eq!((receiver.recovered, receiver.repairs_received), (0, 0), "{receiver:?}");
+        assert_eq!((receiver.received.recovered, receiver.received.repairs), (0, 0), "{receiver:?}");
         let (coded, [sender, receiver]) = transfer("{ block = { k = 16, n = 24 } }");
-        assert!(receiver.recovered > 20, "{receiver:?}");
+        assert!(receiver.received.recovered > 20, "{receiver:?}");
         let sent = &sender.repairs_sent;
         assert!(sent["block"] > 200 && sent["exact"] + sent["bulk"] + sent["interactive"] == 0, "{sent:?}");
         // A busy host delays packets, and TCP then sends some again that were not lost.
         assert!(coded < plain, "TCP has sent {plain} segments again without repairs, and {coded} with repairs");
         // N follows the measured loss.
         let (_, [sender, receiver]) = transfer("\"block\"");
-        assert!(receiver.recovered > 0 && sender.block_n > Some(16), "{sender:?}");
+        assert!(receiver.received.recovered > 0 && sender.block_n > Some(16), "{sender:?}");
     });
 }

@@ -144,7 +144,7 @@ fn no_change_of_the_device_lets_packets_leave_by_another_route() {
         let leak = Leak::raise();
         leak.flows("the start");
         let (mut sending, mut receiving) = connected(&leak.pair);
-        let device = || leak.left().status().device;
+        let device = || leak.left().status().device.restored;
         let disable_ipv6 = || {
             let key = "/proc/sys/net/ipv6/conf/rip0/disable_ipv6";
             leak.left().host.namespace.run(|| std::fs::write(key, "1")).unwrap().unwrap();
@@ -174,15 +174,15 @@ fn no_change_of_the_device_lets_packets_leave_by_another_route() {
         }
         until("everything is counted", || {
             let device = device();
-            device.brought_up >= 1 && device.mtu_restored >= 1 && device.addresses_restored >= 4
+            device.brought_up >= 1 && device.mtu >= 1 && device.addresses >= 4
         });
-        assert!(device().routes_restored >= 6 && device().recreated == 0, "{:?}", device());
+        assert!(device().routes >= 6 && device().recreated == 0, "{:?}", device());
         let mtu = ip(&leak.left().host.namespace, &["link", "show", "rip0"]).unwrap();
         assert!(!mtu.contains("mtu 1000"), "{mtu}");
         // What the operator adds stays.
         leak.ip("addr add 10.66.0.1/24 dev rip0");
         leak.ip("link set rip0 mtu 1001");
-        until("the MTU is restored", || device().mtu_restored >= 2);
+        until("the MTU is restored", || device().mtu >= 2);
         assert!(ip(&leak.left().host.namespace, &["addr", "show", "rip0"]).unwrap().contains("10.66.0.1/24"));
         assert_eq!(leak.leaked(), 0);
     });
@@ -194,7 +194,7 @@ fn routes_of_other_programs_come_second() {
     with_namespaces("device::routes_of_other_programs_come_second", || {
         let leak = Leak::raise();
         leak.flows("the start");
-        let restored = || leak.left().status().device.routes_restored;
+        let restored = || leak.left().status().device.restored.routes;
         // The kernel prefers the route into the tunnel by its metric.
         leak.ip("-6 route add fd99::/48 via fd00:1::2 dev wire1");
         leak.ip("route add 10.9.0.0/16 via 198.18.1.2 dev wire1 metric 1");
@@ -220,7 +220,7 @@ fn routes_of_other_programs_come_second() {
         }
         let four = ip(&leak.left().host.namespace, &["-4", "route"]).unwrap();
         assert!(four.contains("10.77.0.0/24 via 198.18.1.2") && four.contains("throw 10.9.0.0/16"), "{four}");
-        assert_eq!(leak.left().status().device.routes_refused, 0);
+        assert_eq!(leak.left().status().device.restored.refused, 0);
     });
 }
 
@@ -236,7 +236,7 @@ fn a_prefix_that_was_routed_before_is_taken_over_later() {
         };
         others.iter().for_each(|prefix| change("add", prefix));
         let end = left.up("", &[with_networks(&right, "")]);
-        let refused = || end.status().device.routes_refused;
+        let refused = || end.status().device.restored.refused;
         let first = |prefix: &str| ip(&left.namespace, &["-4", "route", "show", prefix]).unwrap();
         assert_eq!(refused(), 2);
         for prefix in others {
@@ -276,7 +276,7 @@ fn a_device_that_is_removed_is_created_again() {
             leak.flows(what);
             assert_eq!(leak.leaked(), 0, "packets left by another route after {what}");
         }
-        assert_eq!(leak.left().status().device.recreated, 2);
+        assert_eq!(leak.left().status().device.restored.recreated, 2);
         echo_once(&leak.left().host, &leak.pair.right.host);
 
         // The name is taken, so the device cannot be created again. The guard routes stay.
@@ -296,7 +296,7 @@ fn a_device_that_is_removed_is_created_again() {
         // The next start finds them, and its end removes them.
         ip(&host.namespace, &["link", "del", "rip0"]).unwrap();
         let again = host.up("", &[with_networks(&Host { number: 2, ..host.clone() }, "")]);
-        assert_eq!(again.status().device.routes_refused, 0);
+        assert_eq!(again.status().device.restored.refused, 0);
         again.daemon.stop();
         until("packets take the default route after a stop", || outside.iter().all(|socket| count(socket) > 0));
         for family in ["-4", "-6"] {
@@ -343,7 +343,7 @@ fn thousands_of_routes_are_set_and_removed() {
         assert_eq!((routes(&["dev", "rip0"]), routes(&["type", "unreachable"])), (1500, 1501));
         end.daemon.reload(&host.config("", &[peer(1000..3000)]));
         assert_eq!((routes(&["dev", "rip0"]), routes(&["type", "unreachable"])), (2000, 2001));
-        assert_eq!(end.status().device.routes_restored, 0, "nobody else has removed a route");
+        assert_eq!(end.status().device.restored.routes, 0, "nobody else has removed a route");
     });
 }
 

@@ -5,16 +5,16 @@ use crate::hosts::{End, Pair, lossy, noise, perfect, until};
 use crate::inside::{connected, tcp_both_ways};
 use ripstop_base::{Fraction, Rate};
 use ripstop_link::LinkConfig;
-use ripstop_net::daemon::EarlyAcksStatus;
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::tcp::unacknowledged;
+use ripstop_proto::inner::early_acks::EarlyAckCounts;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const SEEN: &str = "acks = \"seen\"";
 
-fn early(end: &End) -> EarlyAcksStatus {
+fn early(end: &End) -> EarlyAckCounts {
     end.peer().early_acks
 }
 
@@ -34,12 +34,12 @@ fn streams_over_a_lossy_link_are_exact() {
             for end in pair.ends() {
                 let counts = early(end);
                 if !is_seen {
-                    assert_eq!(counts, EarlyAcksStatus::default());
+                    assert_eq!(counts, EarlyAckCounts::default());
                     continue;
                 }
                 assert!(counts.sent > 20 && counts.suppressed + counts.changed > 50, "{counts:?}");
                 assert_eq!((counts.resets, counts.refused, counts.no_room), (0, 0, 0), "{counts:?}");
-                assert!(end.session().recovered > 20, "{:?}", end.session());
+                assert!(end.session().received.recovered > 20, "{:?}", end.session());
             }
         }
     });
@@ -111,7 +111,7 @@ fn a_restart_of_the_peer_leaves_no_hole() {
             assert!(before < content.len(), "the transfer ended too soon");
             let again = host.up(SEEN, &[left.host.as_peer("")]);
             until("the transfer ends", || received.load(Ordering::Relaxed) == content.len());
-            assert_eq!((left.peer().sessions, again.peer().sessions), (2, 1));
+            assert_eq!((left.peer().counts.sessions, again.peer().counts.sessions), (2, 1));
         });
         let counts = early(&left);
         assert!(counts.sent > 0 && counts.resent > 0 && counts.resets == 0, "{counts:?}");

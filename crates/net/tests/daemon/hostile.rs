@@ -81,7 +81,7 @@ fn random_bytes_are_dropped_and_not_answered() {
             assert!(pair.right.rejected(reason) > 0, "{reason}: {:?}", pair.right.status().rejected);
         }
         let status = pair.right.status();
-        assert_eq!((status.totals.roamed, status.totals.handshakes_answered), (0, 1), "{:?}", status.totals);
+        assert_eq!((status.totals.secure.roamed, status.totals.secure.responses), (0, 1), "{:?}", status.totals);
         echo_once(&pair.left.host, &pair.right.host);
     });
 }
@@ -121,7 +121,11 @@ fn replays_are_dropped_and_not_answered() {
             stranger.is_not_answered(victim, before + 2 * seen.len() as u64);
             assert!(victim.rejected("forged") > 0, "{:?}", victim.status().rejected);
             let totals = victim.status().totals;
-            assert_eq!((totals.roamed, victim.peer().sessions, victim.peer().restarts), (0, 1, 0), "{totals:?}");
+            assert_eq!(
+                (totals.secure.roamed, victim.peer().counts.sessions, victim.peer().counts.restarts),
+                (0, 1, 0),
+                "{totals:?}"
+            );
         }
         echo_once(&right, &left);
     });
@@ -196,9 +200,9 @@ fn wrong_keys_never_connect() {
         until("the calls are counted", || called.rejected("mac1") > 2 && called.rejected("unknown_peer") > 2);
         for end in [&called, &misled, &stranger] {
             let (peer, totals) = (end.peer(), end.status().totals);
-            assert!(!peer.connected && peer.sessions == 0, "{peer:?}");
-            assert_eq!((totals.handshakes_answered, totals.handshakes_completed), (0, 0), "{totals:?}");
-            assert_eq!(end.status().device.packets_out, 0);
+            assert!(!peer.connected && peer.counts.sessions == 0, "{peer:?}");
+            assert_eq!((totals.secure.responses, totals.secure.established), (0, 0), "{totals:?}");
+            assert_eq!(end.status().device.packets.packets_out, 0);
         }
         for caller in [&misled, &stranger] {
             assert_eq!(caller.status().udp.received, 0, "the caller got an answer");

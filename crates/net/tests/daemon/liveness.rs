@@ -48,7 +48,7 @@ fn dead_peers_are_unreachable_and_alerts_fire() {
         }
         ip(&pair.right.host.namespace, &["link", "set", "wire1", "up"]).unwrap();
         pair.connect();
-        assert_eq!(pair.left.peer().sessions, 1, "the session goes on");
+        assert_eq!(pair.left.peer().counts.sessions, 1, "the session goes on");
     });
 }
 
@@ -69,7 +69,7 @@ fn no_packet_is_lost_to_a_closed_session() {
             let [a, b] = ends;
             let (stays, stops) = if stopped == 0 { (b, a) } else { (a, b) };
             let (from, to) = (stays.host.clone(), stops.host.clone());
-            let restarts = stays.peer().sessions;
+            let restarts = stays.peer().counts.sessions;
             stops.daemon.stop();
             until("the end is noticed", || !stays.peer().connected);
             let closed = Reading::of(&stays);
@@ -87,7 +87,7 @@ fn no_packet_is_lost_to_a_closed_session() {
                 assert_eq!(packet[..len], [n; 100], "round {round}");
             }
             let peer = stays.peer();
-            assert_eq!((peer.sessions, peer.waited_in_vain), (restarts + 1, 0), "{peer:?}");
+            assert_eq!((peer.counts.sessions, peer.counts.waited_in_vain), (restarts + 1, 0), "{peer:?}");
             ends = if stopped == 0 { [again, stays] } else { [stays, again] };
         }
     });

@@ -7,6 +7,7 @@ mod check;
 mod codes;
 #[path = "../common/mod.rs"]
 mod common;
+mod counters;
 mod device;
 mod early_acks;
 mod hostile;

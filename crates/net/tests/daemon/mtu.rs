@@ -63,8 +63,8 @@ fn a_router_drops_only_the_probes() {
         until("both are connected", || end.is_connected());
         until("the path's MTU is known", || end.peer().mtu_bytes == 1280 - 64);
         let session = end.session();
-        assert!(session.loss_to_peer < 0.005 && session.datagrams_too_large >= 3, "{session:?}");
-        assert_eq!(session.datagrams_lost, session.datagrams_too_large, "other datagrams were lost with the probes");
+        assert!(session.loss_to_peer < 0.005 && session.control.too_large >= 3, "{session:?}");
+        assert_eq!(session.control.lost, session.control.too_large, "other datagrams were lost with the probes");
     });
 }
 
@@ -75,10 +75,10 @@ fn found(pair: &Pair, inner: u32) {
         until("the path's MTU is known", || end.peer().mtu_bytes == inner);
         let status = end.status();
         assert_eq!(status.interface.mtu_bytes, inner);
-        assert!(status.device.mtu_changes > 0);
+        assert!(status.device.packets.mtu_changes > 0);
         // The probes that the path does not carry are no losses.
         let session = end.session();
-        assert!(session.loss_to_peer < 0.005 && session.datagrams_too_large >= 3, "{session:?}");
+        assert!(session.loss_to_peer < 0.005 && session.control.too_large >= 3, "{session:?}");
     }
     let echo = Echo::at(right, right.v4());
     let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
@@ -122,13 +122,13 @@ fn a_small_mtu_serves_ipv6_in_pieces() {
             ping(left, address, 800);
             tcp_both_ways(left, right, address, 200_000);
         }
-        assert!(pair.left.status().totals.mss_clamped > 0 && pair.left.session().packets_cut == 0);
+        assert!(pair.left.status().totals.endpoint.mss_clamped > 0 && pair.left.session().sent.cut == 0);
         let echo = Echo::at(right, right.v6());
         let socket = udp_uncut(left, SocketAddr::new(left.v6(), 0));
         exchange(&socket, &echo, 1280 - 48);
         for end in pair.ends() {
             let session = end.session();
-            assert_eq!((session.packets_cut, session.packets_joined, session.pieces_dropped), (1, 1, 0));
+            assert_eq!((session.sent.cut, session.pieces.joined, session.pieces.dropped), (1, 1, 0));
             assert_eq!(session.queue_drops["too_long"], 0, "{session:?}");
         }
         // The sender of a larger packet over IPv4 learns the MTU.
@@ -176,7 +176,7 @@ fn new_connections_work_when_the_mtu_fell_in_silence() {
         for (name, loss, mtu) in [("without loss", 0.0, 1300), ("with loss", 0.1, 1280)] {
             let Pair { left, right, link: path } = Pair::raise(&narrow(loss, 1500), 1500, "");
             until("the first probes have arrived", || {
-                [&left, &right].iter().all(|end| end.session().datagrams_received >= 3)
+                [&left, &right].iter().all(|end| end.session().arrived.datagrams >= 3)
             });
             drop(path);
             let _path = link(1, &left.host, &right.host, &narrow(loss, mtu), 1500);

@@ -43,10 +43,10 @@ fn three_peers_at_once() {
         });
         for peer in hub_end.status().peers {
             let session = peer.session.expect("a session");
-            assert!(peer.inner_received_bytes > 600_000, "{}: {}", peer.name, peer.inner_received_bytes);
-            assert!(session.recovered > 0 && session.repairs_sent.values().sum::<u64>() > 0, "{session:?}");
+            assert!(peer.counts.received_bytes > 600_000, "{}: {}", peer.name, peer.counts.received_bytes);
+            assert!(session.received.recovered > 0 && session.repairs_sent.values().sum::<u64>() > 0, "{session:?}");
         }
-        assert_eq!(hub_end.status().totals.wrong_source, 0);
+        assert_eq!(hub_end.status().totals.endpoint.wrong_source, 0);
         // Datagrams over IPv6 have room for smaller inner packets. This does not shrink the packets
         // to the other peers: the device's MTU is the largest of the peers' MTUs.
         let mtus: Vec<u32> = hub_end.status().peers.iter().map(|peer| peer.mtu_bytes).collect();
@@ -75,7 +75,7 @@ fn a_peer_may_send_only_from_its_allowed_ips() {
         let mut packet = [0; 100];
         let (len, _) = heard.recv_from(&mut packet).unwrap();
         assert_eq!(&packet[..len], b"as myself");
-        until("the packet was counted", || pair.right.status().totals.wrong_source == 1);
+        until("the packet was counted", || pair.right.status().totals.endpoint.wrong_source == 1);
     });
 }
 
@@ -95,7 +95,7 @@ fn the_address_that_was_called_answers() {
             tcp_both_ways(&left, &right, right.v4(), 200_000);
             assert_eq!(left_end.peer().endpoint.as_deref(), Some(called));
             let totals = left_end.status().totals;
-            assert_eq!((totals.roamed, totals.paths_challenged), (0, 0), "{totals:?}");
+            assert_eq!((totals.secure.roamed, totals.secure.paths_challenged), (0, 0), "{totals:?}");
         }
     });
 }

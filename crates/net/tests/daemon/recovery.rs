@@ -17,9 +17,11 @@ fn a_peer_that_comes_late_is_found() {
         socket.send_to(b"early", SocketAddr::new(right.v4(), 9)).unwrap();
         until("the peer is reported as unreachable", || caller.peer().unreachable);
         let (peer, totals) = (caller.peer(), caller.status().totals);
-        assert!(!peer.connected && peer.sessions == 0 && peer.waiting > 0, "{peer:?}");
-        assert!(totals.handshakes_started > 0 && totals.handshakes_repeated > 3, "{totals:?}");
-        until("handshakes continue", || caller.status().totals.handshakes_repeated > totals.handshakes_repeated);
+        assert!(!peer.connected && peer.counts.sessions == 0 && peer.waiting > 0, "{peer:?}");
+        assert!(totals.secure.initiations > 0 && totals.secure.initiations_repeated > 3, "{totals:?}");
+        until("handshakes continue", || {
+            caller.status().totals.secure.initiations_repeated > totals.secure.initiations_repeated
+        });
 
         let late = right.up("", &[left.as_peer("")]);
         let heard = udp(&right, SocketAddr::new(right.v4(), 9));
@@ -28,7 +30,7 @@ fn a_peer_that_comes_late_is_found() {
         let (len, _) = heard.recv_from(&mut packet).unwrap();
         assert_eq!(&packet[..len], b"early");
         let peer = caller.peer();
-        assert!(!peer.unreachable && peer.sessions == 1 && peer.waiting == 0, "{peer:?}");
+        assert!(!peer.unreachable && peer.counts.sessions == 1 && peer.waiting == 0, "{peer:?}");
         ping(&right, left.v6(), 56);
     });
 }
@@ -40,11 +42,11 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         echo_once(&left.host, &right.host);
         let host = right.host.clone();
         let last = right.daemon.stop().expect("the last state");
-        assert!(last.peers[0].connected && last.device.packets_in > 0);
+        assert!(last.peers[0].connected && last.device.packets.packets_in > 0);
         assert!(ip(&host.namespace, &["link", "show", "rip0"]).is_err(), "the device must disappear with the daemon");
         until("the end of the session is noticed", || !left.is_connected());
         let peer = left.peer();
-        assert_eq!((peer.sessions, peer.connected_s), (1, None), "{peer:?}");
+        assert_eq!((peer.counts.sessions, peer.connected_s), (1, None), "{peer:?}");
 
         // The restarted host knows no address, so the other host must notice the restart.
         let again = host.up("", &[left.host.as_peer("")]);
@@ -53,7 +55,7 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         until("both are connected", || left.is_connected() && again.is_connected());
         echo_once(&left.host, &host);
         let peer = left.peer();
-        assert_eq!((peer.sessions, peer.restarts), (2, 1), "{peer:?}");
+        assert_eq!((peer.counts.sessions, peer.counts.restarts), (2, 1), "{peer:?}");
         assert!(peer.connected_s.is_some());
     });
 }
@@ -69,8 +71,8 @@ fn a_peer_that_moves_is_followed() {
         ip(&left.host.namespace, &["addr", "add", "198.18.1.77/24", "dev", "wire1"]).unwrap();
         echo_once(&left.host, &right.host);
         assert_eq!(right.peer().endpoint, Some("198.18.1.77:5182".to_owned()));
-        assert_eq!((right.status().totals.roamed, right.peer().sessions), (1, 1));
-        assert_eq!((left.status().totals.roamed, left.peer().sessions), (0, 1));
+        assert_eq!((right.status().totals.secure.roamed, right.peer().counts.sessions), (1, 1));
+        assert_eq!((left.status().totals.secure.roamed, left.peer().counts.sessions), (0, 1));
     });
 }
 
@@ -110,11 +112,11 @@ fn an_end_that_stops_sends_what_is_queued() {
         let sends_all = || {
             let Pair { left, right, link: _link } = Pair::raise(&perfect(), 1500, "rate = \"10Mbit/s\"");
             let socket = udp(&left.host, SocketAddr::new(left.host.v4(), 0));
-            let before = left.status().device.packets_in;
+            let before = left.status().device.packets.packets_in;
             for _ in 0..60 {
                 socket.send_to(&[0; 1000], SocketAddr::new(right.host.v4(), 9)).unwrap();
             }
-            until("the daemon has the packets", || left.status().device.packets_in >= before + 60);
+            until("the daemon has the packets", || left.status().device.packets.packets_in >= before + 60);
             let queued = left.session().queue_packets;
             let last = left.daemon.stop().expect("the last state").peers.remove(0).session.expect("a session");
             queued > 10 && last.queue_packets == 0

@@ -19,7 +19,7 @@ fn redundancy_is_what_was_asked_for() {
         tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
         for end in pair.ends() {
             let session = end.session();
-            let share = proactive(&session) as f64 / session.sources_sent as f64;
+            let share = proactive(&session) as f64 / session.sent.sources as f64;
             assert!((0.15..0.35).contains(&share) && session.repairs_sent["exact"] == 0, "{session:?}");
         }
         // No proactive repair is sent, although many datagrams are lost. Lost packets are repaired
@@ -64,7 +64,7 @@ fn deadline_bounds_the_wait_for_a_packet() {
         let sink = udp(&pair.right.host, SocketAddr::new(pair.right.host.v4(), 9));
         until("both ends give up a packet", || {
             socket.send_to(&[0; 500], sink.local_addr().unwrap()).unwrap();
-            pair.left.session().given_up_sending > 0 && pair.right.session().given_up > 0
+            pair.left.session().control.given_up_sending > 0 && pair.right.session().received.given_up > 0
         });
     });
 }
@@ -84,7 +84,7 @@ fn keepalives_leave_an_idle_end() {
             pair
         });
         let [idle, awake] = pairs.each_ref().map(|pair| &pair.right);
-        until("keep-alives arrive", || awake.session().datagrams_received >= idle.session().datagrams_received + 6);
-        assert_eq!(awake.status().device.packets_out, 0, "no inner packet may arrive");
+        until("keep-alives arrive", || awake.session().arrived.datagrams >= idle.session().arrived.datagrams + 6);
+        assert_eq!(awake.status().device.packets.packets_out, 0, "no inner packet may arrive");
     });
 }

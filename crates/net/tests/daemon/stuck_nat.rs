@@ -83,7 +83,7 @@ fn another_source_port_passes_a_stuck_nat() {
         let caller = left.up("", &[right.as_peer(&format!("endpoint = \"{through}\"\nkeepalive = \"1s\""))]);
         until("both are connected", || caller.is_connected() && called.is_connected());
         echo_once(&left, &right);
-        assert_eq!((caller.peer().source_port, caller.peer().port_changes), (None, 0));
+        assert_eq!((caller.peer().source_port, caller.peer().counts.port_changes), (None, 0));
 
         nat.stuck.store(crate::hosts::PORT, Ordering::Relaxed);
         let start = std::time::Instant::now();
@@ -91,10 +91,13 @@ fn another_source_port_passes_a_stuck_nat() {
         until("both are connected through another port", || caller.is_connected() && called.is_connected());
         println!("connected through another port after {:?}", start.elapsed());
         let peer = caller.peer();
-        assert!(peer.port_changes > 0 && peer.source_port.is_some_and(|port| port != crate::hosts::PORT), "{peer:?}");
+        assert!(
+            peer.counts.port_changes > 0 && peer.source_port.is_some_and(|port| port != crate::hosts::PORT),
+            "{peer:?}"
+        );
         echo_once(&left, &right);
         echo_once(&right, &left);
-        assert_eq!(caller.peer().sessions, 1, "the session goes on");
+        assert_eq!(caller.peer().counts.sessions, 1, "the session goes on");
 
         // Now this port is dropped, and the listening port works again.
         nat.stuck.store(peer.source_port.unwrap(), Ordering::Relaxed);

@@ -33,13 +33,20 @@ fn echoes_of_all_sizes_over_both_families() {
         ping(right, left.v6(), 8_000);
         for end in pair.ends() {
             let status = end.status();
-            let (device, totals) = (status.device, status.totals);
+            let (device, totals) = (status.device.packets, status.totals);
             assert!(device.packets_in >= 20 && device.packets_out >= 20, "{device:?}");
             assert_eq!((device.read_errors, device.write_errors, status.interface.mtu_bytes), (0, 0, 1436));
-            assert_eq!((totals.wrong_source, totals.unsendable, totals.body_malformed), (0, 0, 0));
+            assert_eq!(
+                (totals.endpoint.wrong_source, totals.endpoint.unsendable, totals.endpoint.body_malformed),
+                (0, 0, 0)
+            );
             assert_eq!(end.all_rejected(), 0, "{:?}", status.rejected);
             let session = end.session();
-            assert_eq!((session.recovered, session.given_up, session.datagrams_lost), (0, 0, 0), "{session:?}");
+            assert_eq!(
+                (session.received.recovered, session.received.given_up, session.control.lost),
+                (0, 0, 0),
+                "{session:?}"
+            );
         }
     });
 }
@@ -56,7 +63,7 @@ fn packets_without_a_peer_are_counted() {
         let totals = pair.left.status().totals;
         // The count may be higher, because the kernel sends router solicitations to multicast
         // addresses too.
-        assert!(totals.inner_no_route >= 3, "{totals:?}");
+        assert!(totals.endpoint.inner_no_route >= 3, "{totals:?}");
     });
 }
 
@@ -96,10 +103,10 @@ fn tcp_both_ways_at_once_over_a_lossy_link() {
         assert!(lost.left_to_right.link.lost_channel > 50 && lost.right_to_left.link.lost_channel > 50);
         for end in pair.ends() {
             let (status, session) = (end.status(), end.session());
-            assert!(session.recovered > 50, "{session:?}");
-            assert!(session.repairs_sent.values().sum::<u64>() > 50 && session.datagrams_lost > 50, "{session:?}");
+            assert!(session.received.recovered > 50, "{session:?}");
+            assert!(session.repairs_sent.values().sum::<u64>() > 50 && session.control.lost > 50, "{session:?}");
             assert!(session.loss_to_peer > 0.0 && session.overhead > Some(0.0), "{session:?}");
-            let (device, udp) = (status.device, status.udp);
+            let (device, udp) = (status.device.packets, status.udp);
             assert_eq!((device.write_errors, device.read_errors, end.all_rejected()), (0, 0, 0), "{device:?}");
             if status.interface.tcp_offload {
                 assert!(device.reads < device.packets_in, "no large segment was cut: {device:?}");
@@ -121,7 +128,7 @@ fn a_stream_is_moved_in_batches() {
         tcp_both_ways(left, right, right.v4(), 3_000_000);
         for end in pair.ends() {
             let status = end.status();
-            let (interface, device, udp) = (&status.interface, status.device, status.udp);
+            let (interface, device, udp) = (&status.interface, status.device.packets, status.udp);
             assert!(interface.pauses > 0 && interface.pauses < interface.turns, "{interface:?}");
             assert!(interface.turns < device.packets_in + device.packets_out, "{interface:?} {device:?}");
             assert!(udp.receive_calls < udp.received, "{udp:?}");

@@ -6,6 +6,7 @@
 
 use crate::wire::{SymbolReport, Window};
 use ripstop_base::Time;
+use ripstop_base::counters;
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Coding, Decoder, IdRanges, Limits, Members, Pivots};
 use std::ops::Range;
@@ -87,33 +88,34 @@ const MOST_SPLIT: usize = 8192;
 /// older symbols. Double the value takes more memory.
 const DEFAULT_REACH: u64 = 1024;
 
-/// Counts of the receiving half.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiveCounts {
-    /// Source symbols received.
-    pub sources: u64,
-    /// Source symbols recovered from repairs.
-    pub recovered: u64,
-    /// Repairs received.
-    pub repairs: u64,
-    /// Repairs that added no information.
-    pub redundant: u64,
-    /// Repairs that span a symbol that the receiver no longer keeps.
-    pub unusable: u64,
-    /// Sources, repairs and window announcements refused because they name a symbol beyond the
-    /// coding window: more than [`TunnelConfig::window_symbols`](super::TunnelConfig) after the
-    /// lowest missing symbol. A peer in debt for its work may skip fewer symbols.
-    pub beyond: u64,
-    /// Repairs discarded because they span too many symbols, or too many unseen symbols.
-    pub wide: u64,
-    /// Repairs discarded because the memory for stored repairs was full, or because too many stored
-    /// repairs would depend on each other.
-    pub full: u64,
-    /// Stored repairs discarded because the process was short of memory, or because computing with
-    /// them would have taken too long.
-    pub discarded: u64,
-    /// Symbols that were given up before they were received or recovered.
-    pub given_up: u64,
+counters! {
+    /// Counts of the receiving half.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ReceiveCounts {
+        /// Source symbols received directly.
+        pub sources: u64 => ("sources_received", "received_sources_total"),
+        /// Source symbols recovered from repairs.
+        pub recovered: u64 => ("recovered", "recovered_total"),
+        /// Repairs received.
+        pub repairs: u64 => ("repairs_received", "received_repairs_total"),
+        /// Repairs received that brought nothing new.
+        pub redundant: u64 => ("redundant", "redundant_total"),
+        /// Repairs received of symbols that are no longer kept.
+        pub unusable: u64 => ("unusable", "unusable_total"),
+        /// Symbols, repairs and window announcements refused because they were beyond the coding window. A peer in
+        /// debt for its work may skip fewer symbols.
+        pub beyond: u64 => ("beyond", "beyond_total"),
+        /// Repairs dropped because they covered more symbols, or more missing symbols, than the decoder solves
+        /// together. This happens after a very large loss.
+        pub wide: u64 => ("repairs_wide", "received_repairs_wide_total"),
+        /// Repairs dropped because the decoder's matrix was full: too many repairs depended on each other.
+        pub full: u64 => ("repairs_full", "received_repairs_full_total"),
+        /// Stored repairs discarded because memory was short, or because computing with them would have taken too
+        /// long.
+        pub discarded: u64 => ("repairs_discarded", "repairs_discarded_total"),
+        /// Symbols that the receiver gave up.
+        pub given_up: u64 => ("given_up", "given_up_total"),
+    }
 }
 
 /// The layer that takes the symbols of the peer.

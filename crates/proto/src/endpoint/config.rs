@@ -5,6 +5,7 @@ use crate::inner::early_acks::{Connection, EarlyAckCounts};
 use crate::secure::{self, PeerId, PresharedKey, PresharedMismatch, PublicKey};
 use crate::session::tunnel::{Status, TunnelConfig};
 use ripstop_base::Time;
+use ripstop_base::counters;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
@@ -216,46 +217,48 @@ pub struct Outgoing {
     pub is_test: bool,
 }
 
-/// Counters since the start of the process, summed over all peers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EndpointCounters {
-    /// Datagrams received, valid or not.
-    pub datagrams_received: u64,
-    /// Datagrams that [`poll_transmit`](super::Endpoint::poll_transmit) returned.
-    pub datagrams_sent: u64,
-    /// Dropped packets from the inside that are not IP packets.
-    pub inner_malformed: u64,
-    /// Dropped packets from the inside whose destination is in no peer's allowed IPs.
-    pub inner_no_route: u64,
-    /// TCP SYNs whose MSS was lowered.
-    pub mss_clamped: u64,
-    /// Dropped packets from the inside that were too long for their peer.
-    pub inner_too_long: u64,
-    /// ICMP messages to the senders of such packets.
-    pub too_big_sent: u64,
-    /// Dropped packets from a peer whose source address is not in the peer's allowed IPs.
-    pub wrong_source: u64,
-    /// Dropped authentic datagrams with a malformed body.
-    pub body_malformed: u64,
-    /// Dropped datagrams that did not fit the buffer or could not be sealed.
-    pub unsendable: u64,
-    /// Repairs and reports dropped because their peer was above its fair share of the work
-    /// ([`EndpointConfig::work_per_second`]).
-    pub over_work: u64,
-    /// Reports dropped because they came faster than this end had asked for.
-    pub unasked_reports: u64,
-    /// How many times a session was shrunk because all sessions together held too much memory
-    /// ([`EndpointConfig::memory`]).
-    pub shrunk: u64,
-    /// Dropped datagrams from addresses that are reached through the tunnel
-    /// ([`Endpoint::set_inside`](super::Endpoint::set_inside)).
-    pub from_inside: u64,
-    /// Sessions ended because the peer acknowledged a datagram that was never sent.
-    pub false_reports: u64,
-    /// Peers asked for a sign of life, because they were not heard for too long.
-    pub peers_asked: u64,
-    /// How many times the calls of a peer whose address is not configured ended, because the peer was unreachable for too long.
-    pub peers_given_up: u64,
+counters! {
+    /// Counters since the start of the process, summed over all peers.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct EndpointCounters {
+        /// Datagrams received, valid or not.
+        pub datagrams_received: u64,
+        /// Datagrams that [`poll_transmit`](super::Endpoint::poll_transmit) returned.
+        pub datagrams_sent: u64,
+        /// Data from the device that was not an IP packet.
+        pub inner_malformed: u64 => ("inner_malformed", "inner_malformed_total"),
+        /// Packets from the device whose destination is in no peer's allowed IPs.
+        pub inner_no_route: u64 => ("inner_no_route", "inner_no_route_total"),
+        /// TCP SYNs whose MSS option was reduced.
+        pub mss_clamped: u64 => ("mss_clamped", "mss_clamped_total"),
+        /// Packets from the device that were too long for their peer.
+        pub inner_too_long: u64 => ("inner_too_long", "inner_too_long_total"),
+        /// ICMP messages to the senders of packets that were too long.
+        pub too_big_sent: u64 => ("too_big_sent", "too_big_sent_total"),
+        /// Packets from a peer whose source is not in that peer's allowed IPs.
+        pub wrong_source: u64 => ("wrong_source", "wrong_source_total"),
+        /// Authentic datagrams with a malformed body.
+        pub body_malformed: u64 => ("body_malformed", "body_malformed_total"),
+        /// Datagrams that could not be serialised or encrypted.
+        pub unsendable: u64 => ("unsendable", "unsendable_total"),
+        /// Repairs and reports dropped because their peer was above its fair share of the work
+        /// ([`EndpointConfig::work_per_second`]).
+        pub over_work: u64,
+        /// Reports dropped because they came faster than this end had asked for.
+        pub unasked_reports: u64,
+        /// How many times a session was shrunk because all sessions together held too much memory
+        /// ([`EndpointConfig::memory`]).
+        pub shrunk: u64,
+        /// Dropped datagrams from addresses that are reached through the tunnel
+        /// ([`Endpoint::set_inside`](super::Endpoint::set_inside)).
+        pub from_inside: u64,
+        /// Sessions ended because the peer acknowledged a datagram that was never sent.
+        pub false_reports: u64 => ("false_reports", "false_reports_total"),
+        /// Peers asked for a sign of life, because they were not heard for too long.
+        pub peers_asked: u64 => ("peers_asked", "peers_asked_total"),
+        /// Ends of the calls of peers without a configured endpoint, because they were unreachable for too long.
+        pub peers_given_up: u64 => ("peers_given_up", "peers_given_up_total"),
+    }
 }
 
 /// The state of one peer.

@@ -15,6 +15,7 @@ use super::inner_packet::{Meta, Order};
 use crate::wire::Gap;
 use blocked::Blocked;
 use ripstop_base::Time;
+use ripstop_base::counters;
 use ripstop_codes::window::IdRanges;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -38,20 +39,21 @@ pub struct Delivered<P> {
     pub meta: Meta,
 }
 
-/// Numbers of packets that in-order delivery handled, by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OrderCounts {
-    /// Packets delivered.
-    pub delivered: u64,
-    /// Packets that waited for an earlier packet.
-    pub held: u64,
-    /// Number of times that a flow went on without a missing packet, because the deadline had
-    /// passed.
-    pub skipped: u64,
-    /// Packets dropped because their flow had already gone on without them.
-    pub late: u64,
-    /// [`Order::Immediate`] packets dropped because a later packet of their flow was delivered.
-    pub superseded: u64,
+counters! {
+    /// Numbers of packets that in-order delivery handled, by outcome.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct OrderCounts {
+        /// Inner packets delivered: in order, or at once if their order does not matter.
+        pub delivered: u64 => ("delivered", "delivered_total"),
+        /// Packets that waited for an earlier packet of their flow.
+        pub held: u64 => ("held", "held_total"),
+        /// Times that a flow went on without a missing packet, because its deadline had passed.
+        pub skipped: u64 => ("passed_over", "passed_over_total"),
+        /// Packets dropped because their flow had gone on without them.
+        pub late: u64 => ("arrived_late", "arrived_late_total"),
+        /// Packets whose order does not matter, dropped because a later packet of their flow was delivered.
+        pub superseded: u64 => ("superseded", "superseded_total"),
+    }
 }
 
 /// In-order delivery for all flows of one tunnel.

@@ -10,6 +10,7 @@ use super::order::Delivered;
 use crate::inner::IPV6_LEAST_MTU;
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN, Piece};
 use ripstop_base::Time;
+use ripstop_base::counters;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -27,16 +28,18 @@ const MOST_BYTES: usize = MOST_BEGUN << 16;
 /// less than 22 kbit/s. With double the value, pieces whose rest never comes stay for 1 s longer.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What became of the pieces that arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PieceCounts {
-    /// Pieces that arrived in the order of delivery.
-    pub taken: u64,
-    /// Packets joined from their pieces and delivered.
-    pub joined: u64,
-    /// Pieces dropped because another piece of their packet is missing or did not come in time, or because the packet is
-    /// malformed or longer than any that the peer may cut.
-    pub dropped: u64,
+counters! {
+    /// What became of the pieces that arrived.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PieceCounts {
+        /// Pieces that arrived in the order of delivery.
+        pub taken: u64,
+        /// Inner packets joined from their pieces.
+        pub joined: u64 => ("packets_joined", "packets_joined_total"),
+        /// Pieces dropped because another piece of their packet is missing or did not come in time, or because the
+        /// packet is malformed or longer than any that the peer may cut.
+        pub dropped: u64 => ("pieces_dropped", "pieces_dropped_total"),
+    }
 }
 
 /// The packets of which the receiver has the first pieces.

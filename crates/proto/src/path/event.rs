@@ -1,5 +1,7 @@
 //! What a path tells its user: events, and counts of what was sent.
 
+use ripstop_base::counters;
+
 /// An event of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEvent {
@@ -26,25 +28,25 @@ pub enum PathEvent {
     LargeReceived,
 }
 
-/// Counts of what this end has sent on a path, and of what it learned from reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathCounts {
-    /// Datagrams sent, of all kinds.
-    pub datagrams: u64,
-    /// Bytes of all datagrams sent, IP and UDP headers included.
-    pub bytes: u64,
-    /// Datagram numbers skipped. A report that acknowledges one of them is false.
-    pub skipped: u64,
-    /// Reports that acknowledged a datagram that was never sent.
-    pub false_reports: u64,
-    /// Batches of probes that the path started in silences. Before each batch, the path
-    /// declared everything in flight lost, because no report had come.
-    pub silences: u64,
-    /// Number of times that this end was suspended for 1 s or longer.
-    pub suspensions: u64,
-    /// Tail probes sent. A tail probe is a single datagram that asks for a report. A tail probe is
-    /// sent if no report about the last datagrams has come for a little more than a round trip.
-    pub tail_probes: u64,
-    /// Datagrams that reached the peer marked Congestion Experienced, according to its last report.
-    pub peer_marked: u64,
+counters! {
+    /// Counts of what this end has sent on a path, and of what it learned from reports.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PathCounts {
+        /// Datagrams sent.
+        pub datagrams: u64 => ("datagrams_sent", "sent_datagrams_total"),
+        /// Bytes of the datagrams sent, IP and UDP headers included.
+        pub bytes: u64 => ("bytes_sent", "sent_bytes_total"),
+        /// Datagram numbers left out, to expose false reports. A report that acknowledges one of them is false.
+        pub skipped: u64 => ("numbers_skipped"),
+        /// Reports that acknowledged a datagram that was never sent.
+        pub false_reports: u64,
+        /// Times that all datagrams in flight were declared lost because no report came from the peer.
+        pub silences: u64 => ("silences", "silences_total"),
+        /// Times that this host was suspended for 1 s or longer.
+        pub suspensions: u64 => ("suspensions", "suspensions_total"),
+        /// Probes sent because the peer did not report the last datagrams within a little more than a round trip.
+        pub tail_probes: u64 => ("tail_probes", "tail_probes_total"),
+        /// Datagrams that reached the peer marked Congestion Experienced, according to its last report.
+        pub peer_marked: u64,
+    }
 }

@@ -8,24 +8,27 @@ use crate::control::loss::Losses;
 use crate::session::Reception;
 use crate::wire::PathReport;
 use ripstop_base::Time;
+use ripstop_base::counters;
 use std::time::Duration;
 
-/// Counts of the datagrams that have arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceivedCounts {
-    /// Datagrams received. A datagram whose number was received before does not count.
-    pub datagrams: u64,
-    /// Datagrams received that were marked Congestion Experienced.
-    pub marked: u64,
-    /// Datagrams dropped because their number was received before, or is older than all numbers
-    /// that the path remembers.
-    pub duplicates: u64,
-    /// Reports sent, repetitions included.
-    pub reports: u64,
-    /// Reports that only repeated the last report, because no datagram had arrived since.
-    pub repeats: u64,
-    /// Reports whose lists were shortened to fit a datagram.
-    pub cut_reports: u64,
+counters! {
+    /// Counts of the datagrams that have arrived.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ReceivedCounts {
+        /// Datagrams received. Datagrams with the same number count as one.
+        pub datagrams: u64 => ("datagrams_received", "received_datagrams_total"),
+        /// Datagrams received that were marked Congestion Experienced.
+        pub marked: u64,
+        /// Datagrams dropped because their number was received before, or is older than all numbers that the path
+        /// remembers.
+        pub duplicates: u64,
+        /// Reports sent, repetitions included.
+        pub reports: u64,
+        /// Reports that only repeated the last report, because no datagram had arrived since.
+        pub repeats: u64,
+        /// Reports whose lists were shortened to fit a datagram.
+        pub cut_reports: u64,
+    }
 }
 
 /// The receiving half of a path.

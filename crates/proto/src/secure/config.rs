@@ -9,6 +9,7 @@
 use super::aead::Suite;
 use super::{PeerId, PublicKey};
 use crate::wire::{Kind, Malformed};
+use ripstop_base::counters;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
@@ -388,62 +389,59 @@ pub struct SecureTransmit {
     pub contents: Vec<u8>,
 }
 
-/// Counters since the start of the process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SecureCounters {
-    /// Datagrams sealed.
-    pub sealed: u64,
-    /// Datagrams opened.
-    pub opened: u64,
-    /// Datagrams opened with a superseded key. They are counted in `opened` too.
-    pub opened_by_old_key: u64,
-    /// Received datagrams dropped, by reason in the order of [`Rejected::NAMES`].
-    pub rejected: [u64; Rejected::NAMES.len()],
-    /// Handshakes started.
-    pub initiations: u64,
-    /// Initiations sent again because no response had come.
-    pub initiations_repeated: u64,
-    /// Initiations that this end answered.
-    pub responses: u64,
-    /// Responses sent again because the initiation arrived again.
-    pub responses_repeated: u64,
-    /// Handshakes completed, as initiator or responder.
-    pub established: u64,
-    /// Completed handshakes with a peer that already had keys.
-    pub renewed: u64,
-    /// Completed handshakes that began a new epoch.
-    pub epochs: u64,
-    /// Initiations refused because their stamp was not new, and answered with the stamp to exceed.
-    /// The initiation was a replay, or the peer's wall clock has gone back.
-    pub stamps_named: u64,
-    /// Handshakes started again because the peer named a stamp to exceed: this end's wall clock has
-    /// gone back.
-    pub stamps_corrected: u64,
-    /// Completed handshakes that were not used because of a *crossing*: both ends had started a
-    /// handshake at the same time. Both handshakes succeeded, and the ends use the handshake that
-    /// this end started.
-    pub crossed: u64,
-    /// Cookies sent to peers or strangers.
-    pub cookies_given: u64,
-    /// Handshakes of this end that were put off, because too many handshakes with the peer were completed
-    /// ([`SecureConfig::handshakes_per_peer`]).
-    pub initiations_delayed: u64,
-    /// Answers not sent, because too many answers were due to all senders or to one network
-    /// ([`SecureConfig::replies_per_second`], [`SecureConfig::replies_per_prefix`]).
-    pub replies_limited: u64,
-    /// Answers dropped, because too many answers waited to be sent.
-    pub replies_dropped: u64,
-    /// Handshakes that failed because the ends do not have the same pre-shared key.
-    pub preshared_mismatches: u64,
-    /// Cookies received.
-    pub cookies_received: u64,
-    /// How many times a peer has moved to another address.
-    pub roamed: u64,
-    /// Challenges sent to addresses from which datagrams of a peer came.
-    pub paths_challenged: u64,
-    /// Challenged addresses that the peer has proven.
-    pub paths_proven: u64,
-    /// Challenged addresses from which no answer came: the source address was forged, or the path
-    /// works in one direction only.
-    pub paths_refused: u64,
+counters! {
+    /// Counters since the start of the process.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct SecureCounters {
+        /// Datagrams sealed.
+        pub sealed: u64,
+        /// Datagrams opened.
+        pub opened: u64,
+        /// Datagrams opened with a superseded key. They are counted in `opened` too.
+        pub opened_by_old_key: u64,
+        /// Received datagrams dropped, by reason in the order of [`Rejected::NAMES`].
+        pub rejected: [u64; Rejected::NAMES.len()],
+        /// Handshakes started.
+        pub initiations: u64 => ("handshakes_started", "handshakes_started_total"),
+        /// Handshake messages repeated because the peer did not answer.
+        pub initiations_repeated: u64 => ("handshakes_repeated", "handshakes_repeated_total"),
+        /// Handshakes answered.
+        pub responses: u64 => ("handshakes_answered", "handshakes_answered_total"),
+        /// Responses sent again because the initiation arrived again.
+        pub responses_repeated: u64,
+        /// Handshakes completed, in either role.
+        pub established: u64 => ("handshakes_completed", "handshakes_total"),
+        /// Completed handshakes that renewed the keys of a session.
+        pub renewed: u64 => ("keys_renewed", "keys_renewed_total"),
+        /// Completed handshakes that began a new epoch.
+        pub epochs: u64,
+        /// Recorded handshakes refused and answered with the stamp to exceed.
+        pub stamps_named: u64 => ("stamps_named", "stamps_named_total"),
+        /// Handshakes repeated because this host's wall clock had gone back.
+        pub stamps_corrected: u64 => ("stamps_corrected", "stamps_corrected_total"),
+        /// Completed handshakes that were not used because of a *crossing*: both ends had started a handshake at
+        /// the same time. Both handshakes succeeded, and the ends use the handshake that this end started.
+        pub crossed: u64,
+        /// Cookies sent, because too many handshakes came at the same time.
+        pub cookies_given: u64 => ("cookies_sent", "cookies_sent_total"),
+        /// Handshakes put off, because too many handshakes with one peer were completed.
+        pub initiations_delayed: u64 => ("handshakes_delayed", "handshakes_delayed_total"),
+        /// Answers to handshakes not sent: too many were due, to one network or to all.
+        pub replies_limited: u64 => ("replies_limited", "replies_limited_total"),
+        /// Answers to handshakes dropped, because the socket was blocked.
+        pub replies_dropped: u64 => ("replies_dropped", "replies_dropped_total"),
+        /// Handshakes that failed because the hosts do not have the same pre-shared key.
+        pub preshared_mismatches: u64 => ("preshared_mismatches", "preshared_mismatches_total"),
+        /// Cookies received.
+        pub cookies_received: u64,
+        /// Changes of a peer's address.
+        pub roamed: u64 => ("roamed", "roamed_total"),
+        /// Challenges sent to addresses from which datagrams of a peer came.
+        pub paths_challenged: u64 => ("paths_challenged", "paths_challenged_total"),
+        /// Challenged addresses that the peer has proven.
+        pub paths_proven: u64 => ("paths_proven", "paths_proven_total"),
+        /// Challenged addresses from which no answer came: the address was forged, or the path works in one
+        /// direction only.
+        pub paths_refused: u64 => ("paths_refused", "paths_refused_total"),
+    }
 }

@@ -9,7 +9,7 @@ use crate::daemon::DaemonError;
 use crate::daemon::config::{DaemonConfig, MIN_IPV6_MTU};
 use crate::daemon::keeper::{Keeper, KeeperShared};
 use crate::daemon::routes::{WantedRoutes, prefix_of};
-use crate::daemon::status::DeviceCounters;
+use crate::daemon::status::{DeviceCounters, DeviceStatus};
 use crate::log::{Admitted, LineLimit};
 use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::netns::Namespace;
@@ -137,17 +137,8 @@ impl Device {
     }
 
     /// The counters, with those of the keeper.
-    pub(super) fn counters(&self) -> DeviceCounters {
-        let restored = self.keeper.counters();
-        DeviceCounters {
-            brought_up: restored.brought_up,
-            mtu_restored: restored.mtu,
-            addresses_restored: restored.addresses,
-            routes_restored: restored.routes,
-            recreated: restored.recreated,
-            routes_refused: restored.refused,
-            ..self.counters
-        }
+    pub(super) fn status(&self) -> DeviceStatus {
+        DeviceStatus { packets: self.counters, restored: self.keeper.counters() }
     }
 
     /// Ends the keeper, before the device is closed.

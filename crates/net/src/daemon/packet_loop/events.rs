@@ -44,7 +44,7 @@ impl PacketLoop {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.connected = Some(now);
                     peer.has_met = true;
-                    peer.restarts += u64::from(again);
+                    peer.counts.restarts += u64::from(again);
                     peer.untried.clear();
                     (peer.silent, peer.unreachable) = (false, false);
                 }

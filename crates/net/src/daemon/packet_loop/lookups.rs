@@ -7,7 +7,7 @@
 
 use super::network::Network;
 use super::peer_state::PeerState;
-use crate::daemon::resolve::{Answer, LookupCounts, Resolver};
+use crate::daemon::resolve::{Answer, LookupCounters, Resolver};
 use crate::log::{Admitted, LineLimit};
 use nix::sys::eventfd::EventFd;
 use ripstop_base::Time;
@@ -92,7 +92,7 @@ impl Lookups {
     }
 
     /// How many look-ups there were.
-    pub(super) fn counts(&self) -> LookupCounts {
+    pub(super) fn counts(&self) -> LookupCounters {
         self.resolver.counts()
     }
 

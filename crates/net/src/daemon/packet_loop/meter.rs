@@ -66,7 +66,7 @@ impl Meters {
         if is_due {
             self.last = now;
             for peer in peers {
-                let (sent, received) = (sent_bytes(endpoint, peer), peer.received.1);
+                let (sent, received) = (sent_bytes(endpoint, peer), peer.counts.received_bytes);
                 peer.meter.read(now, sent, received);
             }
         }

@@ -4,6 +4,7 @@ use super::events::LineLimits;
 use super::meter::Meter;
 use crate::daemon::config::{HostPort, PeerSettings};
 use crate::daemon::resolve::{Answer, in_turn};
+use crate::daemon::status::PeerCounters;
 use ripstop_base::Time;
 use ripstop_proto::secure::{PeerId, PublicKey};
 use std::collections::VecDeque;
@@ -35,19 +36,16 @@ pub(super) struct PeerState {
     pub(super) untried: VecDeque<SocketAddr>,
     /// When the session began; None: there is no session.
     pub(super) connected: Option<Time>,
-    /// How many times this host changed its source port because the peer did not answer.
-    pub(super) port_changes: u64,
+    /// What is counted here. The endpoint counts the rest.
+    pub(super) counts: PeerCounters,
     /// Whether a session with the peer has begun since the start of the daemon.
     pub(super) has_met: bool,
     /// Whether this host has a pre-shared key for the peer.
     pub(super) has_preshared: bool,
     pub(super) silent: bool,
     pub(super) unreachable: bool,
-    pub(super) restarts: u64,
     /// Largest inner packet to the peer, in bytes; None until the endpoint reports it.
     pub(super) mtu: Option<u32>,
-    /// Number and bytes of inner packets received from the peer.
-    pub(super) received: (u64, u64),
 }
 
 impl PeerState {
@@ -66,14 +64,12 @@ impl PeerState {
             failures: 0,
             untried: VecDeque::new(),
             connected: None,
-            port_changes: 0,
+            counts: PeerCounters::default(),
             has_met: false,
             has_preshared: settings.preshared.is_some(),
             silent: false,
             unreachable: false,
-            restarts: 0,
             mtu: None,
-            received: (0, 0),
         };
         peer.configure(settings.endpoint.clone(), now);
         peer
@@ -97,8 +93,8 @@ impl PeerState {
 
     /// Counts an inner packet of `bytes` bytes from the peer.
     pub(super) fn count_received(&mut self, bytes: u64) {
-        self.received.0 += 1;
-        self.received.1 += bytes;
+        self.counts.received += 1;
+        self.counts.received_bytes += bytes;
     }
 
     /// The addresses to try, in this order: `resolved`, the addresses of the endpoint. `known` is the address in use. If

@@ -1,11 +1,12 @@
 //! Snapshots of the packet thread's state.
 
-use super::super::status::{self, DaemonPeerStatus, DaemonStatus, EarlyAcksStatus, InterfaceStatus, Totals};
+use super::super::status::{self, DaemonPeerStatus, DaemonStatus, InterfaceStatus, Totals};
 use super::device::Device;
 use super::meter::sent_bytes;
 use super::{PacketLoop, PeerState};
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
+use ripstop_proto::inner::early_acks::EarlyAckCounts;
 use std::time::Duration;
 
 impl PacketLoop {
@@ -32,15 +33,21 @@ impl PacketLoop {
             },
             peers: self.peers.iter().filter(|peer| !peer.removed).map(|peer| self.peer(peer, now)).collect(),
             udp: self.network.counters(),
-            device: device.map(Device::counters).unwrap_or_default(),
-            totals: Totals::of(&self.endpoint.counters(), secure, self.without_device, self.lookups.counts()),
+            device: device.map(Device::status).unwrap_or_default(),
+            totals: Totals {
+                endpoint: self.endpoint.counters(),
+                secure: secure.clone(),
+                packet_loop: self.counters,
+                lookups: self.lookups.counts(),
+            },
             rejected: status::rejected(udp, &self.endpoint.counters(), secure),
             log_lines_lost: crate::log::lost_lines(),
         }
     }
 
     fn peer(&self, peer: &PeerState, now: Time) -> DaemonPeerStatus {
-        let (sending_bps, receiving_bps) = peer.meter.rates(now, sent_bytes(&self.endpoint, peer), peer.received.1);
+        let (sending_bps, receiving_bps) =
+            peer.meter.rates(now, sent_bytes(&self.endpoint, peer), peer.counts.received_bytes);
         let connected = peer.connected.filter(|_| !peer.unreachable);
         let mut status = DaemonPeerStatus {
             name: peer.name.clone(),
@@ -51,25 +58,15 @@ impl PacketLoop {
             connected_s: connected.map(|since| now.since(since).as_secs_f64()),
             last_heard_s: None,
             source_port: None,
-            port_changes: peer.port_changes,
             silent: peer.silent && connected.is_some(),
             unreachable: peer.unreachable,
-            sessions: 0,
-            restarts: peer.restarts,
             mtu_bytes: 0,
             sending_bps,
             receiving_bps,
-            inner_received: peer.received.0,
-            inner_received_bytes: peer.received.1,
             waiting: 0,
-            waited_in_vain: 0,
-            lost_in_restarts: 0,
             memory_bytes: 0,
-            work_bytes: 0,
-            over_work: 0,
-            unasked_reports: 0,
-            shrunk: 0,
-            early_acks: EarlyAcksStatus::default(),
+            counts: peer.counts,
+            early_acks: EarlyAckCounts::default(),
             session: None,
         };
         if let Some(known) = self.endpoint.peer_status(peer.id) {

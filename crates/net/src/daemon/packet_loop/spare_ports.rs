@@ -10,7 +10,7 @@ use super::sources::{Port, Source};
 use crate::daemon::config::Listen;
 use crate::os::epoll::{Interest, Reactor, Registration, Urgency};
 use crate::os::udp::{Udp, UdpCounters};
-use ripstop_base::Time;
+use ripstop_base::{Counters, Time};
 use ripstop_proto::secure::PeerId;
 use std::collections::BTreeSet;
 use std::io;
@@ -68,7 +68,7 @@ impl SparePorts {
 
     /// The sum of `listening` and the counters of all spare ports.
     pub(super) fn counters(&self, listening: UdpCounters) -> UdpCounters {
-        self.ports.iter().fold(listening + self.closed, |sum, port| sum + port.udp.counters())
+        self.ports.iter().fold(listening.plus(&self.closed), |sum, port| sum.plus(&port.udp.counters()))
     }
 
     /// The spare port from which datagrams to the peer at `to` leave.
@@ -129,7 +129,7 @@ impl SparePorts {
         } else {
             false
         };
-        peer.port_changes += u64::from(has_changed);
+        peer.counts.port_changes += u64::from(has_changed);
         if has_changed {
             let port = self.port_of(peer.id, to);
             tracing::debug!(peer = %peer.name, ?port, "trying another source port");
@@ -161,7 +161,7 @@ impl SparePorts {
     pub(super) fn close(&mut self, reactor: &mut Reactor, peer: PeerId) -> bool {
         let Some(at) = self.ports.iter().position(|port| port.peer == peer) else { return false };
         let SparePort { udp, registration, .. } = self.ports.remove(at);
-        self.closed = self.closed + udp.counters();
+        self.closed = self.closed.plus(&udp.counters());
         // The socket is closed now, whatever the system says.
         let _ = reactor.deregister(&udp, registration);
         true

@@ -49,15 +49,15 @@ fn without_a_device_datagrams_move_and_packets_are_counted() {
     let threads = [receiver, sender].map(|packet_loop| std::thread::spawn(move || packet_loop.run()));
     let start = Instant::now();
     let mut status = received.worker.request().unwrap();
-    while status.totals.inner_no_device == 0 {
+    while status.totals.packet_loop.no_device == 0 {
         assert!(start.elapsed() < Duration::from_secs(60), "{status:?}");
         std::thread::sleep(Duration::from_millis(10));
         status = received.worker.request().unwrap();
     }
     let peer = &status.peers[0];
-    assert_eq!((status.totals.inner_no_device, peer.inner_received, peer.inner_received_bytes), (1, 1, 20));
+    assert_eq!((status.totals.packet_loop.no_device, peer.counts.received, peer.counts.received_bytes), (1, 1, 20));
     assert!(peer.connected && status.udp.received > 0);
-    assert_eq!((&status.interface.name[..], status.interface.mtu_bytes, status.device.packets_out), ("", 0, 0));
+    assert_eq!((&status.interface.name[..], status.interface.mtu_bytes, status.device.packets.packets_out), ("", 0, 0));
     for shared in [&received, &sent] {
         shared.worker.stop();
     }

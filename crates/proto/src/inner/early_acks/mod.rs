@@ -34,6 +34,7 @@ use crate::wire::{Gap, SymbolReport};
 use flow::{Flow, FromLocal, FromRemote, State};
 use orphans::Orphans;
 use ripstop_base::Time;
+use ripstop_base::counters;
 use ripstop_codes::Symbol;
 use segment::{RST, SYN, Segment, set_acknowledgement};
 use std::collections::{BTreeMap, VecDeque};
@@ -60,25 +61,28 @@ const CHECK_EVERY: Duration = Duration::from_millis(250);
 /// segments of a peer that restarts two times within 2 s.
 const REPEAT_EVERY: Duration = Duration::from_secs(1);
 
-/// What early acknowledgements have done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EarlyAckCounts {
-    /// Early acknowledgements sent.
-    pub sent: u64,
-    /// Acknowledgements of remote TCPs not delivered, because the local TCP had been told.
-    pub suppressed: u64,
-    /// Segments of remote TCPs delivered with a later acknowledgement number.
-    pub changed: u64,
-    /// Segments of local TCPs not carried, because they repeated what was acknowledged early.
-    pub answered: u64,
-    /// Segments sent again by this end.
-    pub resent: u64,
-    /// Segments that found no room, and were not acknowledged early.
-    pub no_room: u64,
-    /// Connections that found no room, and stayed end to end.
-    pub refused: u64,
-    /// Connections reset, because data that was acknowledged early could not be delivered.
-    pub resets: u64,
+counters! {
+    /// What early acknowledgements have done so far.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct EarlyAckCounts {
+        /// Early acknowledgements sent to TCPs on this host's side.
+        pub sent: u64 => ("sent", "early_acks_total"),
+        /// Acknowledgements of the receiving TCPs that were not delivered, because the sending TCP had been told.
+        pub suppressed: u64 => ("suppressed", "acks_suppressed_total"),
+        /// Segments of the receiving TCPs that were delivered with a later acknowledgement number.
+        pub changed: u64 => ("changed"),
+        /// Segments of the sending TCPs that were answered and not carried, because they repeated acknowledged
+        /// data.
+        pub answered: u64 => ("answered"),
+        /// Segments that this host has sent again.
+        pub resent: u64 => ("resent", "segments_resent_total"),
+        /// Segments that found no room, and were not acknowledged early.
+        pub no_room: u64 => ("no_room"),
+        /// Connections that found no room, and stayed end to end.
+        pub refused: u64 => ("refused"),
+        /// TCP connections reset, because data that was acknowledged early could not be delivered.
+        pub resets: u64 => ("resets", "connections_reset_total"),
+    }
 }
 
 /// A segment whose symbol was sent, and that the peer has not seen.

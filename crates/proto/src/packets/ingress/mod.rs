@@ -25,6 +25,7 @@ use super::memory::PACKET;
 use bucket::Bucket;
 use longest::Longest;
 use ripstop_base::Time;
+use ripstop_base::counters;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -47,19 +48,21 @@ pub(crate) struct Queued<P> {
     pub(crate) repeated: bool,
 }
 
-/// Numbers of packets that the ingress queue dropped, by reason, and of packets that it marked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueDrops {
-    /// Dropped because the queue was full.
-    pub full: u64,
-    /// Dropped by CoDel, to tell the flow to slow down.
-    pub aqm: u64,
-    /// Dropped because the packet waited longer than the deadline.
-    pub expired: u64,
-    /// TCP acknowledgements replaced by newer ones of their flow.
-    pub thinned: u64,
-    /// Not dropped: CoDel marked an ECN-capable packet with Congestion Experienced instead.
-    pub marked: u64,
+counters! {
+    /// Numbers of packets that the ingress queue dropped, by reason, and of packets that it marked.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct QueueDrops {
+        /// Dropped because the queue was full.
+        pub full: u64,
+        /// Dropped by CoDel, to tell the flow to slow down.
+        pub aqm: u64,
+        /// Dropped because the packet waited longer than the deadline.
+        pub expired: u64,
+        /// TCP acknowledgements replaced by newer ones of their flow.
+        pub thinned: u64,
+        /// ECN-capable packets that the send queue marked with Congestion Experienced instead of dropping them.
+        pub marked: u64 => ("queue_marked", "queue_marked_total"),
+    }
 }
 
 /// The ingress queue of one tunnel.

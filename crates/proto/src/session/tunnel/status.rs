@@ -7,52 +7,58 @@ use crate::coding::ReceiveCounts;
 use crate::control::redundancy::Explanation;
 use crate::packets::{Class, Hint, InnerPacket, OrderCounts, PieceCounts, QueueDrops};
 use crate::path::PathStatus;
+use ripstop_base::counters;
 
-/// Counts of the sending half.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendCounts {
-    /// Inner packets accepted from the user.
-    pub taken: u64,
-    /// Inner packets dropped because they were malformed.
-    pub malformed: u64,
-    /// Inner packets dropped because they were longer than the tunnel's MTU.
-    pub too_long: u64,
-    /// Inner packets that were longer than the tunnel's MTU and travelled in pieces.
-    pub cut: u64,
-    /// Source symbols sent. Each piece of a packet is one.
-    pub sources: u64,
-    /// Bytes of source symbols sent.
-    pub source_bytes: u64,
-    /// Bytes of repair symbols sent.
-    pub repair_bytes: u64,
-    /// Counts of bulk packets.
-    pub bulk: ClassCounts,
-    /// Counts of interactive packets.
-    pub interactive: ClassCounts,
-    /// Symbols, not known to be received, that were given up because memory was short. See [`Tunnel::cut_window`].
-    pub given_up_for_memory: u64,
-    /// Symbols that the peer had not decoded, according to its last report.
-    pub peer_undecoded: u64,
-    /// Repairs that span a range of symbols (mostly proactive repairs for bulk flows) and added no
-    /// information at the peer, according to its last report.
-    pub peer_redundant: u64,
+counters! {
+    /// Counts of the sending half.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct SendCounts {
+        /// Inner packets accepted from the user.
+        pub taken: u64,
+        /// Inner packets dropped because they were malformed.
+        pub malformed: u64,
+        /// Inner packets dropped because they were longer than the tunnel's MTU.
+        pub too_long: u64,
+        /// Inner packets that were longer than the tunnel's MTU and were sent in pieces.
+        pub cut: u64 => ("packets_cut", "packets_cut_total"),
+        /// Source symbols sent. Each piece of a packet is one.
+        pub sources: u64 => ("sources_sent", "sent_sources_total"),
+        /// Bytes of source symbols sent.
+        pub source_bytes: u64,
+        /// Bytes of repair symbols sent.
+        pub repair_bytes: u64,
+        /// Counts of bulk packets.
+        pub bulk: ClassCounts,
+        /// Counts of interactive packets.
+        pub interactive: ClassCounts,
+        /// Symbols that the sender gave up because memory was short and the peer was silent. They count as given up
+        /// too.
+        pub given_up_for_memory: u64 => ("given_up_for_memory", "given_up_for_memory_total"),
+        /// Symbols that the peer had not decoded, according to its last report.
+        pub peer_undecoded: u64,
+        /// Repairs over a range of symbols (mostly proactive) that brought the peer nothing new, according to its
+        /// last report.
+        pub peer_redundant: u64 => ("repairs_wasted", "repairs_wasted_total"),
+    }
 }
 
-/// Counts of one class of packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClassCounts {
-    /// Source symbols sent.
-    pub packets: u64,
-    /// Bytes of these source symbols.
-    pub bytes: u64,
-    /// Proactive repairs sent.
-    pub repairs: u64,
-    /// Bytes of these repairs.
-    pub repair_bytes: u64,
-    /// Packets taken whose DSCP or ports hinted at this class.
-    pub hinted: u64,
-    /// Packets of this class among them. The others behaved like the other class.
-    pub followed: u64,
+counters! {
+    /// Counts of one class of packets.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ClassCounts {
+        /// Source symbols sent.
+        pub packets: u64 => ("packets", "packets_total"),
+        /// Bytes of these source symbols.
+        pub bytes: u64 => ("packet_bytes", "packet_bytes_total"),
+        /// Proactive repairs sent.
+        pub repairs: u64 => ("repairs", "repairs_total"),
+        /// Bytes of these proactive repairs.
+        pub repair_bytes: u64 => ("repair_bytes", "repair_bytes_total"),
+        /// Packets whose DSCP or ports hinted at this class.
+        pub hinted: u64 => ("hinted"),
+        /// Packets of this class among those with the hint. The others behaved like the other class.
+        pub followed: u64 => ("hinted_followed"),
+    }
 }
 
 impl SendCounts {

@@ -27,6 +27,7 @@ use crate::wire::repair_fields;
 use budget::{Budget, PathPart};
 use group::{GROUP, Group, LISTED, interleave};
 use interactive::due_at;
+use ripstop_base::counters;
 use ripstop_base::{Stream, Time};
 use ripstop_codes::window::{Coding, Members};
 use std::collections::{BTreeMap, VecDeque};
@@ -85,30 +86,30 @@ struct Proactive {
     span: (u64, u64),
 }
 
-/// Numbers of repairs, by purpose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RepairCounts {
-    /// Exact repairs sent.
-    pub exact: u64,
-    /// Exact repairs sent that span all symbols from the first hole of a group to the last one.
-    pub ranges: u64,
-    /// Number of times that the receiver could not use repairs of ranges, and the holes were listed one by one.
-    pub listed: u64,
-    /// Proactive repairs sent for bulk flows, as probes, or because the user has set a fixed
-    /// redundancy.
-    pub bulk: u64,
-    /// Repairs among `bulk` that span only every n-th symbol of a range, where n is a power of two
-    /// above 1.
-    pub spread: u64,
-    /// Proactive repairs sent for interactive flows.
-    pub interactive: u64,
-    /// Proactive repairs that were due but not sent, because the budget was used up. Between two
-    /// source symbols, at most one repair for bulk flows counts.
-    pub over_budget: u64,
-    /// Repairs among `over_budget` for interactive packets.
-    pub over_budget_interactive: u64,
-    /// Number of times that proactive repair was suspended because the repairs recovered nothing.
-    pub suspended: u64,
+counters! {
+    /// Numbers of repairs, by purpose.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct RepairCounts {
+        /// Exact repairs sent.
+        pub exact: u64,
+        /// Exact repairs sent that span all symbols from the first hole of a group to the last one.
+        pub ranges: u64,
+        /// Times that the peer could not use repairs of ranges, and the missing packets were listed one by one.
+        pub listed: u64 => ("repairs_listed", "repairs_listed_total"),
+        /// Proactive repairs sent for bulk flows, as probes, or because the user has set a fixed redundancy.
+        pub bulk: u64,
+        /// Repairs among `bulk` that span only every n-th symbol of a range, where n is a power of two above 1.
+        pub spread: u64,
+        /// Proactive repairs sent for interactive flows.
+        pub interactive: u64,
+        /// Proactive repairs that were due but not sent, because the budget was used up. Between two source
+        /// symbols, at most one repair for bulk flows counts.
+        pub over_budget: u64,
+        /// Repairs among `over_budget` for interactive packets.
+        pub over_budget_interactive: u64,
+        /// Number of times that proactive repair was suspended because the repairs recovered nothing.
+        pub suspended: u64,
+    }
 }
 
 /// The state of one tunnel's repairs: the repairs in flight, the repairs that are due, and the

@@ -1,0 +1,119 @@
+//! The documents say of each counter what its definition says: the schema of the status, and the table of metrics.
+
+use ripstop_base::{Counter, Counters};
+use ripstop_net::daemon::{
+    BudgetCounts, ControlCounts, DeviceCounters, KeeperCounters, LookupCounters, LoopCounters, PeerCounters,
+};
+use ripstop_net::os::udp::UdpCounters;
+use ripstop_proto::endpoint::EndpointCounters;
+use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::path::{PathCounts, ReceivedCounts};
+use ripstop_proto::secure::SecureCounters;
+use ripstop_proto::session::tunnel::{
+    ClassCounts, OrderCounts, PieceCounts, QueueDrops, ReceiveCounts, RepairCounts, SendCounts,
+};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// All counters, and what the page of metrics puts before their names.
+fn all() -> impl Iterator<Item = (&'static str, &'static Counter)> {
+    let host = [
+        UdpCounters::COUNTERS,
+        DeviceCounters::COUNTERS,
+        KeeperCounters::COUNTERS,
+        EndpointCounters::COUNTERS,
+        SecureCounters::COUNTERS,
+        LoopCounters::COUNTERS,
+        LookupCounters::COUNTERS,
+    ];
+    let peer = [
+        PeerCounters::COUNTERS,
+        EarlyAckCounts::COUNTERS,
+        ControlCounts::COUNTERS,
+        PathCounts::COUNTERS,
+        ReceivedCounts::COUNTERS,
+        SendCounts::COUNTERS,
+        QueueDrops::COUNTERS,
+        RepairCounts::COUNTERS,
+        ReceiveCounts::COUNTERS,
+        OrderCounts::COUNTERS,
+        PieceCounts::COUNTERS,
+    ];
+    let class = [ClassCounts::COUNTERS, BudgetCounts::COUNTERS];
+    let with =
+        |prefix, groups: Vec<&'static [Counter]>| groups.into_iter().flatten().map(move |counter| (prefix, counter));
+    with("", host.into()).chain(with("peer_", peer.into())).chain(with("peer_class_", class.into()))
+}
+
+fn document(path: &str) -> String {
+    fs::read_to_string(format!("{}/../../docs/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+#[test]
+fn the_table_of_metrics_says_what_the_definitions_say() {
+    let text = document("operators/monitoring.md");
+    let row = |(prefix, counter): (&str, &Counter)| {
+        let name = format!("{prefix}{}", counter.metric?);
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        Some(format!("| `ripstop_{name}` | {kind} | {} |", counter.help()))
+    };
+    let missing: Vec<String> = all().filter_map(row).filter(|row| !text.contains(row)).collect();
+    assert!(missing.is_empty(), "not in docs/operators/monitoring.md:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn the_schema_says_what_the_definitions_say() {
+    let schema: serde_json::Value = serde_json::from_str(&document("schemas/status.schema.json")).unwrap();
+    let missing: Vec<String> = all()
+        .filter(|(_, counter)| !describes(&schema, counter))
+        .map(|(_, counter)| format!("\"{}\": \"{}\"", counter.key, counter.help()))
+        .collect();
+    assert!(missing.is_empty(), "not in docs/schemas/status.schema.json:\n{}", missing.join("\n"));
+}
+
+/// Whether an object in `schema` has this key with this description.
+fn describes(schema: &serde_json::Value, counter: &Counter) -> bool {
+    match schema {
+        serde_json::Value::Object(map) => {
+            map.get(counter.key).and_then(|found| found.get("description")?.as_str()) == Some(counter.help())
+                || map.values().any(|inner| describes(inner, counter))
+        }
+        serde_json::Value::Array(items) => items.iter().any(|inner| describes(inner, counter)),
+        _ => false,
+    }
+}
+
+/// Counters of several kinds stand in one object of the status.
+#[test]
+fn no_name_is_used_twice() {
+    let objects: [&[&[Counter]]; 4] = [
+        &[DeviceCounters::COUNTERS, KeeperCounters::COUNTERS],
+        &[EndpointCounters::COUNTERS, SecureCounters::COUNTERS, LoopCounters::COUNTERS, LookupCounters::COUNTERS],
+        &[
+            ControlCounts::COUNTERS,
+            PathCounts::COUNTERS,
+            ReceivedCounts::COUNTERS,
+            SendCounts::COUNTERS,
+            QueueDrops::COUNTERS,
+            RepairCounts::COUNTERS,
+            ReceiveCounts::COUNTERS,
+            OrderCounts::COUNTERS,
+            PieceCounts::COUNTERS,
+        ],
+        &[ClassCounts::COUNTERS, BudgetCounts::COUNTERS],
+    ];
+    for object in objects {
+        let mut keys = BTreeSet::new();
+        object.iter().copied().flatten().for_each(|counter| assert!(keys.insert(counter.key), "{counter:?}"));
+    }
+    let mut metrics = BTreeSet::new();
+    let named = all().filter_map(|(prefix, counter)| Some(format!("{prefix}{}", counter.metric?)));
+    named.for_each(|name| assert!(metrics.insert(name.clone()), "{name}"));
+}
+
+#[test]
+fn a_help_text_is_for_users() {
+    let strange = |help: &str| help.is_empty() || help.contains(['[', '\n']) || help.contains("  ");
+    let found: Vec<_> = all().filter(|(_, counter)| strange(counter.help())).collect();
+    assert!(found.is_empty(), "{found:?}");
+}
