@@ -5,13 +5,13 @@ use ripstop_net::daemon::{
     BudgetCounts, ControlCounts, DeviceCounters, KeeperCounters, LookupCounters, LoopCounters, PeerCounters,
 };
 use ripstop_net::os::udp::UdpCounters;
+use ripstop_proto::coding::ReceiveCounts;
 use ripstop_proto::endpoint::EndpointCounters;
 use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
 use ripstop_proto::secure::SecureCounters;
-use ripstop_proto::session::tunnel::{
-    ClassCounts, OrderCounts, PieceCounts, QueueDrops, ReceiveCounts, RepairCounts, SendCounts,
-};
+use ripstop_proto::session::tunnel::{ClassCounts, RepairCounts, SendCounts};
 use std::collections::BTreeSet;
 use std::fs;
 
