@@ -7,7 +7,7 @@
 //! The program prints the state of both ends every STEP_MS (250 ms by default). Then it prints the counters of both
 //! ends, what the judge has measured, and the faults.
 
-#[path = "../tests/hostile/harness/mod.rs"]
+#[path = "../tests/it/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program shows one session")]
 mod harness;
 

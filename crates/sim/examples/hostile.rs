@@ -11,7 +11,7 @@
 //! sending rate). `window` and `in flight` are in bytes. `queue` (the path's queueing delay), `srtt` and
 //! `min rtt` are in milliseconds. `refused` counts the datagrams that the link's full queue refused.
 
-#[path = "../tests/hostile/harness/mod.rs"]
+#[path = "../tests/it/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program shows one session")]
 mod harness;
 

@@ -9,7 +9,7 @@
 //! session in detail, and a summary at the end. The exit status is 1 if a session had a fault, or if the sessions
 //! together had a problem. An example of a problem is too many packets lost in calm sessions.
 
-#[path = "../tests/hostile/harness/mod.rs"]
+#[path = "../tests/it/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program does not look into sessions")]
 mod harness;
 

@@ -1,15 +1,14 @@
-//! Functions that the tests of the program share.
+//! Functions that the three test programs of `ripstop` share.
 
-#![allow(dead_code, unused_imports, reason = "not every test uses everything")]
+#![allow(dead_code, unused_imports, reason = "not every test program uses everything")]
 
 mod fates;
-#[path = "../../../net/tests/common/mod.rs"]
+#[path = "../../../net/tests/realtime/common.rs"]
 mod namespaces;
 pub(crate) mod schema;
 
 pub(crate) use fates::Fates;
-pub(crate) use namespaces::with_namespaces;
-use std::io::Write;
+pub(crate) use namespaces::{skip, with_namespaces};
 use std::process::{Command, Output};
 
 /// The program.
@@ -38,11 +37,4 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     assert_eq!(out.lines().count(), 1, "{out}");
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
-}
-
-/// Writes to standard error that a test could not run. The test harness does not capture this line. `with_namespaces`
-/// writes the same line.
-pub(crate) fn skip(test: &str, reason: &str) {
-    assert!(std::env::var_os("RIPSTOP_REQUIRE_NAMESPACES").is_none(), "{test} could not run: {reason}");
-    let _ = std::io::stderr().write_all(format!("\nSKIPPED {test}: {}\n", reason.trim()).as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Tests of the whole controller with reports made by hand. `crates/sim/tests/world/sharing.rs` tests the
+//! Tests of the whole controller with reports made by hand. `crates/sim/tests/it/world/sharing.rs` tests the
 //! controller beside other flows in virtual time.
 
 use super::super::{GainClass, OneWayDelay, RateSample, Report, Settled};
