@@ -4,8 +4,6 @@ mod classes;
 mod ending;
 mod liar;
 mod liveness;
-#[path = "../common/network.rs"]
-mod network;
 mod silent;
 mod small_path;
 mod waiting;

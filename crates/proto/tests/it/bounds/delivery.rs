@@ -1,6 +1,6 @@
 //! A peer that makes a window of packets deliverable with one datagram: a turn delivers a bounded number of them.
 
-use crate::world::{address, inside, private, udp};
+use super::world::{address, inside, private, udp};
 use ripstop_base::{Seed, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, TURN_BYTES, TURN_PACKETS, inner_packet};

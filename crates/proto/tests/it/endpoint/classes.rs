@@ -1,6 +1,6 @@
 //! The classes of packets: hints from DSCP and ports act on the first packet, and the flow's behaviour overrides them.
 
-use crate::world::*;
+use super::world::*;
 use ripstop_base::Seed;
 use ripstop_proto::control::redundancy::Limit;
 use ripstop_proto::session::tunnel::Status;

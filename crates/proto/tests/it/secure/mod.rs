@@ -1,7 +1,5 @@
 //! `secure` in virtual time: sessions over bad networks, renewal, restarts, roaming, and replays.
 
-#[path = "../common/network.rs"]
-mod network;
 mod strangers;
 mod world;
 

@@ -1,11 +1,11 @@
 //! The committed inputs of the fuzz targets `decoder`, `tunnel` and `endpoint`, through the same
 //! bodies. This test needs no fuzzer.
 
-#[path = "../../../../fuzz/bodies/decoder.rs"]
+#[path = "../../../../../fuzz/bodies/decoder.rs"]
 mod decoder;
-#[path = "../../../../fuzz/bodies/endpoint.rs"]
+#[path = "../../../../../fuzz/bodies/endpoint.rs"]
 mod endpoint;
-#[path = "../../../../fuzz/bodies/tunnel.rs"]
+#[path = "../../../../../fuzz/bodies/tunnel.rs"]
 mod tunnel;
 
 use std::path::Path;

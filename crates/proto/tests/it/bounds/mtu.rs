@@ -1,6 +1,6 @@
 //! Peers with different MTUs: each peer limits only the packets to itself.
 
-use crate::world::{address, inside, private, udp};
+use super::world::{address, inside, private, udp};
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::inner::Inner;

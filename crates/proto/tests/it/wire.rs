@@ -2,9 +2,7 @@
 
 #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges; some lists have one range")]
 
-mod common;
-
-use common::arbitrary::{NEAR, packets};
+use crate::arbitrary::{NEAR, packets};
 use proptest::prelude::*;
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
@@ -197,7 +195,7 @@ fn symbol(gap: u8, inner: &[u8]) -> Symbol {
 
 #[test]
 fn bodies_are_those_of_the_vectors() {
-    let vectors: Vec<Vector> = serde_json::from_str(include_str!("vectors/bodies.json")).unwrap();
+    let vectors: Vec<Vector> = serde_json::from_str(include_str!("../vectors/bodies.json")).unwrap();
     let mut kinds = Vec::new();
     for vector in &vectors {
         let packet = typed(&vector.packet);
@@ -235,7 +233,7 @@ fn malformed_bodies_are_named() {
         body: String,
         error: String,
     }
-    let vectors: Vec<Bad> = serde_json::from_str(include_str!("vectors/malformed.json")).unwrap();
+    let vectors: Vec<Bad> = serde_json::from_str(include_str!("../vectors/malformed.json")).unwrap();
     for bad in vectors {
         let kind = Kind::from_byte(bad.kind).unwrap();
         match parse_body(kind, &unhex(&bad.body), &WireContext::default()) {
@@ -247,7 +245,7 @@ fn malformed_bodies_are_named() {
 
 #[test]
 fn datagrams_are_those_of_the_vectors() {
-    let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("vectors/datagrams.json")).unwrap();
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(include_str!("../vectors/datagrams.json")).unwrap();
     for vector in &vectors {
         let bytes = unhex(vector["datagram"].as_str().unwrap());
         let field = |name: &str| vector["fields"][name].as_u64().unwrap_or_else(|| panic!("{name}"));

@@ -1,3 +1,0 @@
-//! Strategies that several test files share.
-
-pub(crate) mod arbitrary;
