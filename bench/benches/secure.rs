@@ -4,7 +4,7 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ripstop_base::{Seed, Time};
 use ripstop_proto::secure::{Incoming, Key, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent, Suite};
-use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
+use ripstop_proto::wire::{HEADER_LEN, Kind, SymbolKind, TAG_LEN};
 use std::hint::black_box;
 use std::net::SocketAddr;
 
@@ -40,14 +40,14 @@ fn seal_and_open(c: &mut Criterion) {
         group.bench_function("session seal", |bench| {
             bench.iter(|| {
                 number += 1;
-                a.seal(Time::ZERO, PEER, 1, number, Kind::Source, black_box(&mut datagram))
+                a.seal(Time::ZERO, PEER, 1, number, Kind::Source(SymbolKind::Packet), black_box(&mut datagram))
             });
         });
         group.bench_function("session open", |bench| {
             bench.iter_batched_ref(
                 || {
                     number += 1;
-                    a.seal(Time::ZERO, PEER, 1, number, Kind::Source, &mut datagram).expect("sealed");
+                    a.seal(Time::ZERO, PEER, 1, number, Kind::Source(SymbolKind::Packet), &mut datagram).expect("sealed");
                     datagram.clone()
                 },
                 |datagram| {

@@ -6,13 +6,14 @@ use etherparse::{PacketBuilder, SlicedPacket};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::inner::Inner;
+use ripstop_proto::packets::Gap;
 use ripstop_proto::wire::*;
 use std::hint::black_box;
 
 fn packets(c: &mut Criterion) {
     let gap = Gap::ADJACENT;
     let symbol = Symbol::build(1401, |bytes| bytes[0] = gap.nibble());
-    let source = Packet::Source { id: 77, gap, payload: symbol.clone() };
+    let source = Packet::Source { id: 77, kind: SymbolKind::Packet, payload: symbol.clone() };
     let members = Members::new(vec![3, 9, 12], 40..90).expect("ascending");
     let repair = Packet::Repair { members, coding: Coding::Seed(5), payload: symbol };
     let report = Packet::Feedback(Box::new(Feedback {

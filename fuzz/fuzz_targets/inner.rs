@@ -5,7 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use ripstop_proto::inner::{Inner, clamp_mss};
-use ripstop_proto::wire::symbol;
+use ripstop_proto::packets::symbol;
+use ripstop_proto::wire::SymbolKind;
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(inner) = Inner::parse(data) {
@@ -18,8 +19,9 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!((again.flow(), again.bytes.len()), (inner.flow(), inner.bytes.len()));
     }
     if let Ok((gap, inner)) = symbol::unframe(data) {
+        let kind = SymbolKind::of(data[0]).expect("unframe knows the kind");
         let mut framed = vec![0; data.len()];
-        assert!(symbol::frame(gap, inner, &mut framed).is_some());
+        assert!(symbol::frame(kind, gap, inner, &mut framed).is_some());
         assert_eq!(framed, data);
     }
 });

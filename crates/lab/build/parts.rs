@@ -55,7 +55,7 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("proto/src/control/loss.rs", &["nc", "tunnel"]),
     ("proto/src/endpoint", EXCLUDED),
     ("proto/src/inner", &["tunnel"]),
-    ("proto/src/inner/early_acks", EXCLUDED),
+    ("proto/src/packets/early_acks", EXCLUDED),
     ("proto/src/packets", &["tunnel"]),
     ("proto/src/path", &["tunnel"]),
     ("proto/src/secure", EXCLUDED),

@@ -15,11 +15,12 @@ use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
+use ripstop_proto::packets::Gap;
 use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
 use ripstop_proto::session::tunnel::{BlockSettings, Code};
 use ripstop_proto::wire::{
-    Feedback, Gap, HEADER_LEN, Kind, Packet, PathReport, SymbolReport, TAG_LEN, Window, emit_body,
+    Feedback, HEADER_LEN, Kind, Packet, PathReport, SymbolKind, SymbolReport, TAG_LEN, Window, emit_body,
 };
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -64,7 +65,7 @@ fn symbol(len: usize) -> Symbol {
 }
 
 fn source(id: u64, len: usize) -> Packet<Symbol> {
-    Packet::Source { id, gap: Gap::ADJACENT, payload: symbol(len) }
+    Packet::Source { id, kind: SymbolKind::Packet, payload: symbol(len) }
 }
 
 impl World {

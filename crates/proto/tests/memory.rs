@@ -8,9 +8,10 @@ use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
+use ripstop_proto::packets::Gap;
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::wire::{Gap, HEADER_LEN, Kind, Packet, TAG_LEN, Window, emit_body};
+use ripstop_proto::wire::{HEADER_LEN, Kind, Packet, SymbolKind, TAG_LEN, Window, emit_body};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -217,7 +218,7 @@ fn waiting() {
     for id in 1..16_000u64 {
         for n in 1..=PEERS {
             let payload = Symbol::from_parts(&[&[Gap::ADJACENT.nibble()], &packet(n, 0, id as u16)]);
-            world.send(n, &Packet::Source { id: 2 * id, gap: Gap::ADJACENT, payload });
+            world.send(n, &Packet::Source { id: 2 * id, kind: SymbolKind::Packet, payload });
         }
         if id % 64 == 0 {
             world.pass(Duration::from_millis(1));

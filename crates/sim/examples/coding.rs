@@ -27,11 +27,12 @@ use ripstop_codes::{Matrix, Payload, Symbol};
 use ripstop_link::{Link, LinkConfig, Loss};
 use ripstop_model::codes::PacketLosses;
 use ripstop_model::codes::block::residual;
+use ripstop_proto::packets::Gap;
+use ripstop_proto::packets::symbol::frame;
 use ripstop_proto::packets::{InnerPacket, Meta};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use ripstop_proto::session::{Received, Reception, Session};
-use ripstop_proto::wire::Gap;
-use ripstop_proto::wire::symbol::frame;
+use ripstop_proto::wire::SymbolKind;
 use ripstop_schemes::lt::{Accepted, BlockSize, LtConfig, LtInner, LtMode, LtReceiver, LtSender};
 use ripstop_schemes::nc::{Factor, NcConfig, NcReceiver, NcSender};
 use ripstop_schemes::{lt, nc};
@@ -264,7 +265,7 @@ fn tunnel(loss: f64) -> Measured {
         packet[9] = 17;
         packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
         let mut framed = vec![0; LEN + 8];
-        let len = frame(Gap::ADJACENT, &packet, &mut framed).expect("the buffer is long enough");
+        let len = frame(SymbolKind::Packet, Gap::ADJACENT, &packet, &mut framed).expect("the buffer is long enough");
         Timed(Symbol::from_slice(&framed[..len]))
     };
     carry(loss, end(1), end(2), enter, count)

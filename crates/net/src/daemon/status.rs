@@ -12,7 +12,7 @@ use crate::os::zoned::ZonedAddress;
 use ripstop_base::counters;
 use ripstop_proto::coding::ReceiveCounts;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
-use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::packets::early_acks::EarlyAckCounts;
 use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
 use ripstop_proto::secure::{Rejected, SecureCounters};

@@ -1,7 +1,7 @@
 //! The public types of an endpoint: settings, events, counters, status.
 
 use super::routes::IpPrefix;
-use crate::inner::early_acks::{Connection, EarlyAckCounts};
+use crate::packets::early_acks::{Connection, EarlyAckCounts};
 use crate::secure::{self, PeerId, PresharedKey, PresharedMismatch, PublicKey};
 use crate::session::tunnel::{Status, TunnelConfig};
 use ripstop_base::Time;
@@ -19,7 +19,7 @@ pub enum Acks {
     /// data has reached the other host.
     #[default]
     EndToEnd,
-    /// When the peer has seen the data ([`crate::inner::early_acks`], paper 000).
+    /// When the peer has seen the data ([`crate::packets::early_acks`], paper 000).
     Seen,
 }
 

@@ -9,7 +9,7 @@ use super::liveness::Liveness;
 use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use super::waiting::Waiting;
-use crate::inner::early_acks::EarlyAcks;
+use crate::packets::early_acks::EarlyAcks;
 use crate::packets::{Delivered, DeliveryRoom, InnerPacket, Undelivered};
 use crate::path::{PathEvent, silence_limit};
 use crate::secure::PeerId;

@@ -1,12 +1,12 @@
 //! The Internet checksum.
 
 /// The Internet checksum (RFC 1071) of `bytes`, which begins at the sum `start`.
-pub(super) fn checksum(start: u32, bytes: &[u8]) -> u16 {
+pub(crate) fn checksum(start: u32, bytes: &[u8]) -> u16 {
     !fold(sum(start, bytes))
 }
 
 /// The sum of the 16-bit words of `bytes`, added to `start`. At most 64 kB fit without overflow.
-pub(super) fn sum(start: u32, bytes: &[u8]) -> u32 {
+pub(crate) fn sum(start: u32, bytes: &[u8]) -> u32 {
     let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
     words.fold(start, |sum, word| sum + word)
 }
@@ -21,6 +21,6 @@ pub(super) fn fold(mut total: u32) -> u16 {
 
 /// The checksum `old` after bytes that it covers have changed (RFC 1624, equation 3). The sums of these bytes are
 /// `before` and `after`.
-pub(super) fn adjusted(old: u16, before: u32, after: u32) -> u16 {
+pub(crate) fn adjusted(old: u16, before: u32, after: u32) -> u16 {
     !fold(u32::from(!old) + u32::from(!fold(before)) + u32::from(fold(after)))
 }

@@ -4,7 +4,6 @@
 //! - [`Inner::parse`] validates a packet and reads the fields that identify the packet's flow.
 //! - [`clamp_mss`] lowers the MSS in TCP SYNs so that segments fit into the tunnel.
 //! - [`mark_congestion`] sets the ECN mark.
-//! - [`early_acks`] answers TCP segments as soon as the peer has seen them.
 //! - [`too_big`] makes the ICMP answer to a packet that is too long for the tunnel.
 //!
 //! The fields are parsed by hand for two reasons. A general parser that slices each layer takes
@@ -13,8 +12,7 @@
 //! this module checks only the version and the lengths in the IP header. The lengths must be
 //! checked, because the receiving end takes a decoded packet's length from the IP header.
 
-mod checksum;
-pub mod early_acks;
+pub(crate) mod checksum;
 mod ecn;
 mod mss;
 mod too_big;
@@ -186,9 +184,9 @@ pub fn packet_len(bytes: &[u8]) -> Result<usize, NotIp> {
 /// kernels, which make no shorter ones. With double the value, the tunnel cuts packets whose senders would make shorter ones.
 pub const IPV6_LEAST_MTU: u16 = 1280;
 
-const IPV4_HEADER: usize = 20;
-const IPV6_HEADER: usize = 40;
-const TCP: u8 = 6;
+pub(crate) const IPV4_HEADER: usize = 20;
+pub(crate) const IPV6_HEADER: usize = 40;
+pub(crate) const TCP: u8 = 6;
 
 /// Parses an IPv4 packet. [`packet_len`] has checked that the header lies within the packet.
 #[inline]

@@ -46,7 +46,7 @@ const HINTED: f64 = 4.0;
 /// this share of the rate below which other packets are.
 ///
 /// The next acknowledgement makes up for a lost one. But of a full-size packet's predecessor, the
-/// receiver knows only a range of numbers ([`Gap`](crate::wire::Gap)), and the packet waits for a lost
+/// receiver knows only a range of numbers ([`Gap`](super::Gap)), and the packet waits for a lost
 /// acknowledgement in this range. While small packets had such ranges too, the 99th percentile of
 /// requests at 5 % loss was 165 ms without this protection, and 104 ms with it. Half the value leaves more acknowledgements unprotected.
 /// Double the value also protects those of transfers of up to 3 Mbit/s.

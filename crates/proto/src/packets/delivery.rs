@@ -131,8 +131,9 @@ impl<P: InnerPacket> Recipient<P> for Delivery<P> {
 mod tests {
     use super::*;
     use crate::coding::Receiver;
+    use crate::packets::Gap;
     use crate::packets::{Meta, Order};
-    use crate::wire::{Gap, Window};
+    use crate::wire::Window;
     use ripstop_codes::Length;
     use ripstop_codes::window::{Coding, Members};
 

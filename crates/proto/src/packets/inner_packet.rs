@@ -5,9 +5,11 @@
 //! trait for IP packets.
 
 use super::class::Traffic;
+use super::gap::Gap;
+use super::piece::{PIECE_HEADER, Piece};
+use super::symbol::unframe;
 use crate::inner::{IPV6_LEAST_MTU, Inner, mark_congestion};
-use crate::wire::symbol::unframe;
-use crate::wire::{Gap, PIECE_HEADER, Piece};
+use crate::wire::SymbolKind;
 use ripstop_codes::{Payload, Symbol};
 
 /// What a tunnel knows about one inner packet.
@@ -42,7 +44,7 @@ pub enum Order {
 
 /// A symbol that holds an inner packet.
 ///
-/// The first byte holds the packet's [`Gap`]: how far back the previous symbol of its flow is. The
+/// The first byte holds the symbol's kind, and the packet's [`Gap`]: how far back the previous symbol of its flow is. The
 /// inner packet follows this byte, and the distance of an exact gap follows the packet. See
 /// `docs/contributors/wire-format.md`.
 pub trait InnerPacket: Payload {
@@ -51,6 +53,10 @@ pub trait InnerPacket: Payload {
     fn set_gap(&mut self, gap: Gap);
     /// Reads the gap from the symbol.
     fn gap(&self) -> Gap;
+    /// What the symbol holds. The default is an IP packet.
+    fn kind(&self) -> SymbolKind {
+        SymbolKind::Packet
+    }
     /// Flow, order and length of the packet. `None`: the symbol does not hold a valid inner packet.
     fn meta(&self) -> Option<Meta>;
     /// What [`InnerPacket::meta`] returns, and the fields from which a hint of the packet's class
@@ -96,12 +102,12 @@ impl InnerPacket for Symbol {
     fn set_gap(&mut self, gap: Gap) {
         if let Some(trailer) = gap.trailer() {
             let inner = self.as_slice().get(1..).unwrap_or_default();
-            *self = Symbol::from_parts(&[&[gap.nibble()], inner, &trailer]);
+            *self = Symbol::from_parts(&[&[self.kind().first_byte(gap.nibble())], inner, &trailer]);
             return;
         }
         self.edit(|bytes| {
             if let Some(first) = bytes.first_mut() {
-                *first = gap.nibble();
+                *first = *first & 0xf0 | gap.nibble();
             }
         });
     }
@@ -114,6 +120,10 @@ impl InnerPacket for Symbol {
         Gap::read(first, None).unwrap_or(Gap::NONE)
     }
 
+    fn kind(&self) -> SymbolKind {
+        self.as_slice().first().and_then(|first| SymbolKind::of(*first)).unwrap_or(SymbolKind::Packet)
+    }
+
     fn meta(&self) -> Option<Meta> {
         self.meta_and_traffic().map(|(meta, _)| meta)
     }
@@ -121,7 +131,8 @@ impl InnerPacket for Symbol {
     fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
         let (_, bytes) = unframe(self.as_slice()).ok()?;
         let len = bytes.len() as u32;
-        if let Ok(piece) = Piece::read(bytes) {
+        if self.kind() == SymbolKind::Piece {
+            let piece = Piece::read(bytes).ok()?;
             let meta = Meta { flow: u64::from(piece.flow), order: Order::InOrder, len, ack: None };
             return Some((meta, Traffic::default()));
         }
@@ -149,13 +160,14 @@ impl InnerPacket for Symbol {
         pieces
             .map(|piece| {
                 let content = bytes.get(piece.range()).unwrap_or_default();
-                Symbol::from_parts(&[&[0], &piece.header(), content])
+                Symbol::from_parts(&[&[SymbolKind::Piece.first_byte(0)], &piece.header(), content])
             })
             .collect()
     }
 
     fn piece(&self) -> Option<Piece> {
-        self.as_slice().get(1..).and_then(|bytes| Piece::read(bytes).ok())
+        let bytes = self.as_slice().get(1..).filter(|_| self.kind() == SymbolKind::Piece)?;
+        Piece::read(bytes).ok()
     }
 
     fn join(pieces: &[Symbol]) -> Option<Symbol> {

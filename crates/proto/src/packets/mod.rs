@@ -4,18 +4,24 @@
 
 pub(crate) mod class;
 mod delivery;
+pub mod early_acks;
+mod gap;
 pub(crate) mod ingress;
 mod inner_packet;
 mod memory;
 mod order;
+mod piece;
 mod pieces;
+pub mod symbol;
 mod undelivered;
 
 pub use class::{Class, ClassHints, ClassRule, Hint, Traffic};
 pub(crate) use delivery::Delivery;
+pub use gap::Gap;
 pub use ingress::{QueueDrops, SendQueue};
 pub use inner_packet::{InnerPacket, Meta, Order};
 pub(crate) use memory::{PACKET, SLOT};
 pub use order::{Delivered, OrderCounts};
+pub use piece::{MOST_PIECES, PIECE_HEADER, Piece};
 pub use pieces::PieceCounts;
 pub use undelivered::{DeliveryRoom, Undelivered};

@@ -10,9 +10,9 @@
 mod blocked;
 mod waiting_packets;
 
+use super::gap::Gap;
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner_packet::{Meta, Order};
-use crate::wire::Gap;
 use blocked::Blocked;
 use ripstop_base::Time;
 use ripstop_base::counters;

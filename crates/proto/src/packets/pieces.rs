@@ -7,8 +7,9 @@
 
 use super::inner_packet::InnerPacket;
 use super::order::Delivered;
+use super::piece::Piece;
 use crate::inner::IPV6_LEAST_MTU;
-use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN, Piece};
+use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
 use ripstop_base::Time;
 use ripstop_base::counters;
 use std::collections::VecDeque;
@@ -200,6 +201,7 @@ impl<P: InnerPacket> Joiner<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::SymbolKind;
     use ripstop_base::Seed;
     use ripstop_codes::Symbol;
 
@@ -346,7 +348,8 @@ mod tests {
     /// A piece of a packet in 15 pieces of one byte, in a symbol of `len` bytes.
     fn shortest(flow: u16, index: u8, len: usize) -> Delivered<Symbol> {
         let header = Piece { flow, index, count: 15, total: 15 }.header();
-        let payload = Symbol::from_parts(&[&[0], &header, &[7], &vec![0; len.saturating_sub(8)]]);
+        let payload =
+            Symbol::from_parts(&[&[SymbolKind::Piece.first_byte(0)], &header, &[7], &vec![0; len.saturating_sub(8)]]);
         Delivered { meta: payload.meta().unwrap(), payload }
     }
 
@@ -383,7 +386,8 @@ mod tests {
             let mut content = vec![0; 1280];
             content[..6].copy_from_slice(&start);
             for piece in Piece::plan(7, 1280, 1000).unwrap() {
-                let payload = Symbol::from_parts(&[&[0], &piece.header(), &content[piece.range()]]);
+                let payload =
+                    Symbol::from_parts(&[&[SymbolKind::Piece.first_byte(0)], &piece.header(), &content[piece.range()]]);
                 assert!(joiner.take(NOW, Delivered { meta: payload.meta().unwrap(), payload }).is_none());
             }
         }

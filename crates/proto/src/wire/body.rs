@@ -3,13 +3,12 @@
 use super::block::{BLOCK_FIELDS, emit_block_repair, parse_block_repair};
 use super::bytes::{EmitError, Malformed, Reader, Writer};
 use super::context::WireContext;
-use super::gap::Gap;
 use super::header::{HEADER_LEN, Kind, TAG_LEN};
+use super::kind::SymbolKind;
 use super::packet::Packet;
 use super::repair::{SOURCE_FIELDS, emit_repair, emit_source, parse_repair, parse_source, repair_fields};
 use super::report::{Measured, parse_feedback};
 use super::window::{emit_window, parse_window, window_len};
-use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
 
 /// The length of the token of a challenge, bytes.
@@ -21,8 +20,9 @@ impl<P: Payload> Packet<P> {
     /// the length is 0.
     pub fn body_len(&self) -> usize {
         match self {
-            // The gap byte of the symbol is not written: SOURCE_FIELDS contains the gap.
-            Packet::Source { payload, .. } => SOURCE_FIELDS + payload.len().saturating_sub(PREFIX),
+            // The first byte of the symbol is not written: the type of the datagram has its upper half, and SOURCE_FIELDS
+            // contains its lower half.
+            Packet::Source { payload, .. } => SOURCE_FIELDS + payload.len().saturating_sub(1),
             Packet::Repair { members, coding, payload } => repair_fields(members, coding) + payload.len(),
             Packet::BlockRepair { payload, .. } => BLOCK_FIELDS + payload.len(),
             Packet::Feedback(feedback) => Measured::new(feedback).map_or(0, |measured| measured.len()),
@@ -47,11 +47,9 @@ impl<P: Payload> Packet<P> {
 /// The buffer is too short, or the format cannot carry the packet.
 pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Result<usize, EmitError> {
     match packet {
-        Packet::Source { id, gap, payload } => match payload.as_ref().split_first() {
-            Some((first, inner))
-                if Gap::read(*first, inner.last_chunk().copied()) == Some(*gap) && !inner.is_empty() =>
-            {
-                emit_source(buffer, *id, *gap, inner)
+        Packet::Source { id, kind, payload } => match payload.as_ref().split_first() {
+            Some((first, content)) if SymbolKind::of(*first) == Some(*kind) && !content.is_empty() => {
+                emit_source(buffer, *id, *first, content)
             }
             _ => Err(EmitError::Value("payload")),
         },
@@ -83,7 +81,7 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
 /// The bytes are not what [`emit_body`] writes.
 pub fn parse_body(kind: Kind, body: &[u8], near: &WireContext) -> Result<Packet<Symbol>, Malformed> {
     match kind {
-        Kind::Source => parse_source(body, near.id_near),
+        Kind::Source(kind) => parse_source(body, kind, near.id_near),
         Kind::RepairBySeed => parse_repair(body, false, near.id_near),
         Kind::RepairExplicit => parse_repair(body, true, near.id_near),
         Kind::RepairOfBlock => parse_block_repair(body, near.id_near),

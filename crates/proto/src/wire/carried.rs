@@ -3,10 +3,9 @@
 
 use super::body::{emit_body, parse_body};
 use super::context::WireContext;
-use super::gap::Gap;
 use super::header::Kind;
+use super::kind::SymbolKind;
 use super::packet::Packet;
-use super::symbol::{PREFIX, frame};
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
@@ -31,18 +30,19 @@ impl<P: Payload> Packet<P> {
         if parsed == packet { Ok(()) } else { Err(format!("sent {packet:?}, parsed {parsed:?}")) }
     }
 
-    /// The packet with a payload of zeros. A source symbol keeps its gap.
+    /// The packet with a payload of zeros. A source symbol keeps its kind.
     fn with_zeros(&self) -> Packet<Symbol> {
         let zeros = |len: usize| Symbol::build(len, |_| ());
-        let source = |len: usize, gap: Gap| {
-            let inner = len.saturating_sub(PREFIX + gap.trailer().map_or(0, |trailer| trailer.len()));
+        let source = |len: usize, kind: SymbolKind| {
             Symbol::build(len, |bytes| {
-                let _ = frame(gap, &vec![0; inner], bytes);
+                if let Some(first) = bytes.first_mut() {
+                    *first = kind.first_byte(0);
+                }
             })
         };
         match self {
-            Packet::Source { id, gap, payload } => {
-                Packet::Source { id: *id, gap: *gap, payload: source(payload.len(), *gap) }
+            Packet::Source { id, kind, payload } => {
+                Packet::Source { id: *id, kind: *kind, payload: source(payload.len(), *kind) }
             }
             Packet::Repair { members, coding, payload } => {
                 Packet::Repair { members: members.clone(), coding: coding.clone(), payload: zeros(payload.len()) }

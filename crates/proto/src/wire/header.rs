@@ -2,6 +2,7 @@
 //! authenticated by an AEAD; only handshake datagrams are not sealed.
 
 use super::bytes::{Malformed, Reader, expand};
+use super::kind::SymbolKind;
 use super::packet::Packet;
 use ripstop_codes::window::Coding;
 
@@ -21,43 +22,45 @@ pub const MTU_OVERHEAD: usize = 64;
 /// The room for the fields of a repair in front of its combination, 10 bytes. With fields of at
 /// most this length, a repair for the largest inner packets fits the path's MTU. The value is
 /// [`MTU_OVERHEAD`] (64) minus four lengths: IP and UDP headers (28), the datagram's header (9),
-/// the tag (16) and the gap byte of the symbol (1).
+/// the tag (16) and the first byte of the symbol (1).
 pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_LEN - 1;
 
-/// What a sealed datagram contains. Each variant's value is the type byte of the datagram.
+/// The type byte of a source symbol of kind 0. The lower half is the symbol's kind.
+const SOURCE: u8 = 0x20;
+
+/// What a sealed datagram contains. The first byte of the datagram, its type, says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Kind {
-    /// A source symbol.
-    Source = 0x10,
+    /// A source symbol of this kind.
+    Source(SymbolKind),
     /// A repair that carries a seed, from which its coefficients are computed.
-    RepairBySeed = 0x11,
+    RepairBySeed,
     /// A repair that carries a list of its coefficients.
-    RepairExplicit = 0x12,
+    RepairExplicit,
     /// A report of the datagrams that have arrived, and of the symbols that are missing.
-    Report = 0x13,
+    Report,
     /// An announcement of the sender's coding window.
-    Window = 0x14,
+    Window,
     /// Padding only.
-    Probe = 0x15,
+    Probe,
     /// The end of the session.
-    Close = 0x16,
+    Close,
     /// A token that the peer must send back, to prove that it receives at an address.
-    Challenge = 0x17,
+    Challenge,
     /// The token of a challenge.
-    Answer = 0x18,
+    Answer,
     /// A repair of a block.
-    RepairOfBlock = 0x19,
+    RepairOfBlock,
     /// A report of the datagrams alone.
-    PathReport = 0x1a,
+    PathReport,
     /// A report of the symbols alone.
-    SymbolReport = 0x1b,
+    SymbolReport,
 }
 
 impl Kind {
     /// Whether such datagrams carry inner packets, or combinations of them.
     pub fn carries_packets(self) -> bool {
-        matches!(self, Kind::Source | Kind::RepairBySeed | Kind::RepairExplicit | Kind::RepairOfBlock)
+        matches!(self, Kind::Source(_) | Kind::RepairBySeed | Kind::RepairExplicit | Kind::RepairOfBlock)
     }
 
     /// Whether such datagrams are reports.
@@ -71,7 +74,6 @@ impl Kind {
     /// There is no such type byte.
     pub fn from_byte(byte: u8) -> Result<Kind, Malformed> {
         Ok(match byte {
-            0x10 => Kind::Source,
             0x11 => Kind::RepairBySeed,
             0x12 => Kind::RepairExplicit,
             0x13 => Kind::Report,
@@ -83,14 +85,35 @@ impl Kind {
             0x19 => Kind::RepairOfBlock,
             0x1a => Kind::PathReport,
             0x1b => Kind::SymbolReport,
+            byte if byte & 0xf0 == SOURCE => {
+                Kind::Source(SymbolKind::from_number(byte & 15).ok_or(Malformed::Type(byte))?)
+            }
             other => return Err(Malformed::Type(other)),
         })
+    }
+
+    /// The type byte.
+    pub const fn byte(self) -> u8 {
+        match self {
+            Kind::RepairBySeed => 0x11,
+            Kind::RepairExplicit => 0x12,
+            Kind::Report => 0x13,
+            Kind::Window => 0x14,
+            Kind::Probe => 0x15,
+            Kind::Close => 0x16,
+            Kind::Challenge => 0x17,
+            Kind::Answer => 0x18,
+            Kind::RepairOfBlock => 0x19,
+            Kind::PathReport => 0x1a,
+            Kind::SymbolReport => 0x1b,
+            Kind::Source(kind) => SOURCE | kind as u8,
+        }
     }
 
     /// The kind of `packet`.
     pub fn of<P>(packet: &Packet<P>) -> Kind {
         match packet {
-            Packet::Source { .. } => Kind::Source,
+            Packet::Source { kind, .. } => Kind::Source(*kind),
             Packet::Repair { coding: Coding::Seed(_), .. } => Kind::RepairBySeed,
             Packet::Repair { coding: Coding::Explicit(_), .. } => Kind::RepairExplicit,
             Packet::BlockRepair { .. } => Kind::RepairOfBlock,
@@ -126,7 +149,7 @@ impl Header {
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
-        bytes[0] = self.kind as u8;
+        bytes[0] = self.kind.byte();
         bytes[1..5].copy_from_slice(&self.receiver.to_be_bytes());
         bytes[5..].copy_from_slice(&self.number.to_be_bytes());
         bytes
@@ -183,7 +206,7 @@ mod tests {
                 Err(e) => assert_eq!(e, Malformed::Type(byte)),
             }
         }
-        let short = [0x10; HEADER_LEN + TAG_LEN - 1];
+        let short = [0x11; HEADER_LEN + TAG_LEN - 1];
         assert_eq!(Header::parse(&short), Err(Malformed::Short("tag")));
         assert_eq!(Header::parse(&[]), Err(Malformed::Short("type")));
     }

@@ -8,7 +8,7 @@
 //!
 //! The files of this module use these words:
 //!
-//! - A *source symbol* is one inner packet with one byte in front ([`symbol`]). Source symbols are
+//! - A *source symbol* holds an IP packet, or something else ([`SymbolKind`]). Source symbols are
 //!   numbered from 0 on; the number is also called *identifier*.
 //! - A *repair* is a linear combination of source symbols, its *members*. The receiver *decodes*
 //!   lost source symbols from repairs.
@@ -29,15 +29,13 @@ mod body;
 mod bytes;
 mod carried;
 mod context;
-mod gap;
 pub mod handshake;
 mod header;
+mod kind;
 mod packet;
-mod piece;
 mod repair;
 mod report;
 mod sets;
-pub mod symbol;
 mod time;
 mod window;
 
@@ -45,10 +43,9 @@ pub use block::{MAX_BLOCK_REPAIRS, MAX_BLOCK_SOURCES, block_coding};
 pub use body::{emit_body, parse_body};
 pub use bytes::{EmitError, Malformed, varint_len};
 pub use context::{PathTotals, WireContext};
-pub use gap::Gap;
 pub use header::{HEADER_LEN, Header, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, MTU_OVERHEAD, REPAIR_FIELDS, TAG_LEN};
+pub use kind::SymbolKind;
 pub use packet::{Batch, Datagram, Feedback, Packet, PathReport, SymbolReport, Window};
-pub use piece::{MOST_PIECES, PIECE_HEADER, Piece};
 pub use repair::{MAX_EXPLICIT, MAX_OUTSTANDING, SOURCE_FIELDS, emit_repair, emit_source, repair_fields};
 pub use report::MAX_FEEDBACK;
 pub(crate) use time::whole_micros;

@@ -3,7 +3,7 @@
 //!
 //! "32 bits on the wire" means that the wire carries only the low 32 bits of the number.
 
-use super::gap::Gap;
+use super::kind::SymbolKind;
 use ripstop_codes::window::{Coding, Members};
 use std::ops::Range;
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub enum Packet<P> {
     Source {
         /// The number of the source symbol (20 bits on the wire).
         id: u64,
-        /// The distance to the flow's previous symbol: see [`Gap`].
-        gap: Gap,
-        /// The symbol: the gap and the inner packet ([`crate::wire::symbol`]). The gap in this symbol
-        /// and the field `gap` are equal. The wire carries only one of the two.
+        /// What the symbol holds. The upper half of the symbol's first byte says the same. The wire carries only one of
+        /// the two.
+        kind: SymbolKind,
+        /// The symbol.
         payload: P,
     },
     /// A repair symbol: a linear combination of source symbols.

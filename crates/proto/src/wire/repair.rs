@@ -11,13 +11,13 @@
 //! The first member is the *anchor*. The low 20 bits of the anchor's number are on the wire.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len};
-use super::gap::Gap;
+use super::kind::SymbolKind;
 use super::packet::Packet;
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
 /// The number of bytes in front of the inner packet in a source body. These bytes hold the low 20
-/// bits of the symbol's number, then the four bits of the gap.
+/// bits of the symbol's number, then the lower half of the symbol's first byte.
 pub const SOURCE_FIELDS: usize = 3;
 /// The largest distance between two source symbols that may be in use at the same time. Up to this
 /// distance, the 20 bits on the wire identify each symbol.
@@ -36,17 +36,18 @@ const MAX_STEP_LOG: u64 = 16;
 /// The number of low bits of a source symbol's number that are on the wire.
 pub(crate) const ID_BITS: u32 = 20;
 
-/// Writes a source body: [`SOURCE_FIELDS`] bytes, then `inner`: the inner packet, and the distance of an exact gap. Returns the body's length.
+/// Writes a source body: [`SOURCE_FIELDS`] bytes, then `content`, which is the symbol without its first byte `first`. Returns
+/// the body's length.
 /// The function runs for each packet, so it does not allocate memory, and writes each byte one
 /// time.
 ///
 /// # Errors
 /// The buffer is too short.
 #[inline]
-pub fn emit_source(buffer: &mut [u8], id: u64, gap: Gap, inner: &[u8]) -> Result<usize, EmitError> {
-    let mut w = Writer::new(buffer, SOURCE_FIELDS + inner.len())?;
-    w.uint::<3>(low_id(id, gap.nibble()));
-    w.bytes(inner);
+pub fn emit_source(buffer: &mut [u8], id: u64, first: u8, content: &[u8]) -> Result<usize, EmitError> {
+    let mut w = Writer::new(buffer, SOURCE_FIELDS + content.len())?;
+    w.uint::<3>(low_id(id, first & 15));
+    w.bytes(content);
     Ok(w.finish())
 }
 
@@ -127,16 +128,15 @@ fn written_step(members: &Members, coding: &Coding) -> Option<u64> {
     members.step().filter(|step| few && u64::from(step.ilog2()) <= MAX_STEP_LOG)
 }
 
-pub(crate) fn parse_source(body: &[u8], id_near: u64) -> Result<Packet<Symbol>, Malformed> {
+pub(crate) fn parse_source(body: &[u8], kind: SymbolKind, id_near: u64) -> Result<Packet<Symbol>, Malformed> {
     let mut r = Reader::new(body);
     let word = r.uint::<3>("id")?;
     let id = expand(word >> 4, ID_BITS, id_near);
-    let inner = r.rest();
-    if inner.is_empty() {
-        return Err(Malformed::Short("inner packet"));
+    let content = r.rest();
+    if content.is_empty() {
+        return Err(Malformed::Short("symbol"));
     }
-    let gap = Gap::read(word as u8, inner.last_chunk().copied()).ok_or(Malformed::Value("gap"))?;
-    Ok(Packet::Source { id, gap, payload: Symbol::from_parts(&[&[gap.nibble()], inner]) })
+    Ok(Packet::Source { id, kind, payload: Symbol::from_parts(&[&[kind.first_byte(word as u8)], content]) })
 }
 
 pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<Packet<Symbol>, Malformed> {

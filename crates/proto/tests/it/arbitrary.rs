@@ -21,9 +21,9 @@ pub(crate) fn packets() -> impl Strategy<Value = Packet<Symbol>> {
 }
 
 fn sources() -> impl Strategy<Value = Packet<Symbol>> {
-    (ids(), 0u8..16, bytes()).prop_map(|(id, nibble, payload)| {
-        let gap = Gap::read(nibble, payload.last_chunk().copied()).unwrap_or(Gap::NONE);
-        Packet::Source { id, gap, payload: Symbol::from_parts(&[&[gap.nibble()], &payload]) }
+    (ids(), 0u8..32, bytes()).prop_map(|(id, first, payload)| {
+        let kind = SymbolKind::of(first).unwrap_or(SymbolKind::Packet);
+        Packet::Source { id, kind, payload: Symbol::from_parts(&[&[first], &payload]) }
     })
 }
 

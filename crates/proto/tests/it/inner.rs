@@ -3,7 +3,7 @@
 use etherparse::{IpFragOffset, Ipv4Header, PacketBuilder, SlicedPacket};
 use proptest::prelude::*;
 use ripstop_proto::inner::{Inner, NotIp, clamp_mss, packet_len};
-use ripstop_proto::wire::symbol;
+use ripstop_proto::packets::symbol;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const V4: ([u8; 4], [u8; 4]) = ([10, 0, 0, 1], [192, 168, 7, 9]);

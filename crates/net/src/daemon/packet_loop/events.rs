@@ -4,7 +4,7 @@ use super::{PacketLoop, PeerState};
 use crate::log::{Admitted, LineLimit};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::EndpointEvent;
-use ripstop_proto::inner::early_acks::Connection;
+use ripstop_proto::packets::early_acks::Connection;
 use ripstop_proto::secure::{PeerId, PresharedMismatch};
 
 /// A kind of line that a peer can cause. Each kind has a limit of its own for each peer.

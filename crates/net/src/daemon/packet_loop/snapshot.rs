@@ -6,7 +6,7 @@ use super::meter::sent_bytes;
 use super::{PacketLoop, PeerState};
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
-use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::packets::early_acks::EarlyAckCounts;
 use std::time::Duration;
 
 impl PacketLoop {

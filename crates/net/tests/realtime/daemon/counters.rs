@@ -7,7 +7,7 @@ use ripstop_net::daemon::{
 use ripstop_net::os::udp::UdpCounters;
 use ripstop_proto::coding::ReceiveCounts;
 use ripstop_proto::endpoint::EndpointCounters;
-use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::packets::early_acks::EarlyAckCounts;
 use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
 use ripstop_proto::secure::SecureCounters;

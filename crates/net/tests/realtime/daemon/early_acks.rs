@@ -7,7 +7,7 @@ use ripstop_base::{Fraction, Rate};
 use ripstop_link::LinkConfig;
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::tcp::unacknowledged;
-use ripstop_proto::inner::early_acks::EarlyAckCounts;
+use ripstop_proto::packets::early_acks::EarlyAckCounts;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -138,8 +138,9 @@ mod tests {
     use super::super::TunnelConfig;
     use super::*;
     use crate::control::rate::RateMode;
+    use crate::packets::Piece;
     use crate::session::{Received, Session};
-    use crate::wire::{Datagram, Gap, Piece};
+    use crate::wire::{Datagram, SymbolKind};
     use ripstop_base::Rate;
     use ripstop_codes::Symbol;
     use std::time::Duration;
@@ -261,8 +262,8 @@ mod tests {
         for flow in 0..20 {
             for index in 0..14 {
                 let header = Piece { flow, index, count: 15, total: 15 }.header();
-                let payload = Symbol::from_parts(&[&[0], &header, &[7]]);
-                let packet = Packet::Source { id: number, gap: Gap::ADJACENT, payload };
+                let payload = Symbol::from_parts(&[&[SymbolKind::Piece.first_byte(0)], &header, &[7]]);
+                let packet = Packet::Source { id: number, kind: SymbolKind::Piece, payload };
                 let packet = Datagram { number, packet };
                 tunnel.handle_datagram(now, Received { packet, bytes: 80, reception: Default::default() });
                 number += 1;

@@ -18,7 +18,7 @@
 //! * An *inner packet* is an IP packet that the tunnel carries. The *user* of the session sends and
 //!   receives inner packets.
 //! * A *source symbol*, or source, is one inner packet in the form that the coder uses: one byte
-//!   (the [`Gap`](crate::wire::Gap)), then the packet. Source symbols are numbered.
+//!   (the kind, and the [`Gap`](crate::packets::Gap)), then the packet. Source symbols are numbered.
 //! * A *repair* is a linear combination of source symbols. These symbols are the *members* of the
 //!   repair. The repair *spans* its members.
 //! * The *coding window* holds the source symbols that repairs may still span. These symbols are

@@ -6,8 +6,8 @@
 //! well.
 
 use crate::packets::ingress::{BUCKETS, Queued, bucket_of};
-use crate::packets::{Class, InnerPacket, Order};
-use crate::wire::{Gap, SymbolReport};
+use crate::packets::{Class, Gap, InnerPacket, Order};
+use crate::wire::{SymbolKind, SymbolReport};
 use ripstop_base::Time;
 use ripstop_codes::window::{Encoder, IdRanges};
 use std::collections::VecDeque;
@@ -90,9 +90,9 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
-    /// Adds a packet that leaves at `now`. Returns the symbol's number, its gap, and the symbol. The
+    /// Adds a packet that leaves at `now`. Returns the symbol's number, its kind, and the symbol. The
     /// symbol gets an exact gap if it then has at most `longest` bytes.
-    pub(super) fn push(&mut self, now: Time, queued: Queued<P>, longest: usize) -> (u64, Gap, P) {
+    pub(super) fn push(&mut self, now: Time, queued: Queued<P>, longest: usize) -> (u64, SymbolKind, P) {
         let id = self.next();
         let mut payload = queued.payload;
         let in_order = queued.meta.order == Order::InOrder;
@@ -116,7 +116,7 @@ impl<P: InnerPacket> Sources<P> {
         if interactive {
             self.interactive.push_back(id);
         }
-        (id, gap, payload)
+        (id, payload.kind(), payload)
     }
 
     /// The number that the next symbol will have.
@@ -409,9 +409,8 @@ mod tests {
             let payload =
                 Symbol::build(len, |bytes| (bytes[1], bytes[3], bytes[4]) = (0x45, (len >> 8) as u8, len as u8 - 1));
             let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
-            let (_, gap, payload) = sources.push(Time::ZERO, queued, 1437);
-            assert_eq!(payload.gap(), gap);
-            (gap, payload.len())
+            let (_, _, payload) = sources.push(Time::ZERO, queued, 1437);
+            (payload.gap(), payload.len())
         };
         assert_eq!(
             [push(1, 101), push(2, 1437), push(3, 1437)],
@@ -427,9 +426,9 @@ mod tests {
         let mut sources = Sources::new();
         let push = |sources: &mut Sources<Symbol>, flow| {
             let meta = Meta { flow, order: Order::InOrder, len: 40, ack: None };
-            let payload = Symbol::from_slice(&[0; 41]);
+            let payload = Symbol::build(41, |bytes| (bytes[1], bytes[4]) = (0x45, 40));
             let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
-            sources.push(Time::ZERO, queued, 1437).1
+            sources.push(Time::ZERO, queued, 1437).2.gap()
         };
         assert_eq!([push(&mut sources, 1), push(&mut sources, 2)], [Gap::NONE; 2]);
         sources.received(0);

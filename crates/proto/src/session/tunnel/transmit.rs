@@ -5,10 +5,10 @@ use super::Tunnel;
 use super::repair::{PlannedRepair, Purpose};
 use super::sent::Sent;
 use crate::packets::ingress::Queued;
+use crate::packets::symbol::PREFIX;
 use crate::packets::{Class, InnerPacket, class};
 use crate::path::{Content, ProbeSize};
 use crate::session::Transmit;
-use crate::wire::symbol::PREFIX;
 use crate::wire::{Datagram, Packet};
 use ripstop_base::Time;
 use ripstop_codes::window::Coding;
@@ -83,7 +83,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let queued_class = queued.class;
         let interactive = queued_class == Class::Interactive;
         let longest = PREFIX + self.inner_mtu() as usize;
-        let (id, gap, payload) = self.sources.push(now, queued, longest);
+        let (id, kind, payload) = self.sources.push(now, queued, longest);
         match &mut self.blocks {
             Some(blocks) => blocks.on_source(now, id),
             None => self.repairs.on_source(now, interactive, payload.len() as u32),
@@ -93,7 +93,7 @@ impl<P: InnerPacket> Tunnel<P> {
         class.bytes += payload.len() as u64;
         self.counts.sources += 1;
         self.counts.source_bytes += payload.len() as u64;
-        Some(self.send(now, Content::Carried(Sent::Source(id)), Packet::Source { id, gap, payload }))
+        Some(self.send(now, Content::Carried(Sent::Source(id)), Packet::Source { id, kind, payload }))
     }
 
     /// The next packet of the ingress queue, or the next piece of a packet that is longer than the tunnel's MTU. The path's MTU

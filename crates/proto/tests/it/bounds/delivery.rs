@@ -4,9 +4,10 @@ use super::world::{address, inside, private, udp};
 use ripstop_base::{Seed, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, TURN_BYTES, TURN_PACKETS, inner_packet};
+use ripstop_proto::packets::Gap;
 use ripstop_proto::secure::{PeerId, Peers, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::wire::{Gap, HEADER_LEN, Kind, Packet, TAG_LEN, Window, emit_body};
+use ripstop_proto::wire::{HEADER_LEN, Kind, Packet, SymbolKind, TAG_LEN, Window, emit_body};
 use std::time::Duration;
 
 const HOSTILE: PeerId = PeerId::from_index(0);
@@ -106,7 +107,7 @@ impl World {
         packet[28..36].copy_from_slice(&serial.to_be_bytes());
         let gap = if id == 0 { Gap::NONE } else { Gap::ADJACENT };
         let payload = Symbol::from_parts(&[&[gap.nibble()], &packet]);
-        self.send(client, &Packet::Source { id, gap, payload });
+        self.send(client, &Packet::Source { id, kind: SymbolKind::Packet, payload });
     }
 
     /// Takes all outputs, as a caller does once in a turn. Returns the numbers of packets of the two peers.

@@ -11,8 +11,9 @@ use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::packets::{Gap, Piece};
 use ripstop_proto::secure::Rejected;
-use ripstop_proto::wire::{Feedback, Gap, Packet, PathReport, Piece, SymbolReport, Window};
+use ripstop_proto::wire::{Feedback, Packet, PathReport, SymbolKind, SymbolReport, Window};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -27,7 +28,7 @@ fn symbol(len: usize) -> Symbol {
 }
 
 fn source(id: u64, len: usize) -> Packet<Symbol> {
-    Packet::Source { id, gap: Gap::ADJACENT, payload: symbol(len) }
+    Packet::Source { id, kind: SymbolKind::Packet, payload: symbol(len) }
 }
 
 fn repair(members: Members, seed: u16, len: usize) -> Packet<Symbol> {
@@ -266,8 +267,8 @@ fn packets_whose_last_piece_never_comes() {
         sent += 1;
         let id = sent - 1;
         let piece = Piece { flow: (id / 14) as u16, index: (id % 14) as u8, count: 15, total: 15 };
-        let payload = Symbol::from_parts(&[&[Gap::ADJACENT.nibble()], &piece.header(), &[7; 1], &[0; 1_400]]);
-        Packet::Source { id, gap: Gap::ADJACENT, payload }
+        let payload = Symbol::from_parts(&[&[SymbolKind::Piece.first_byte(0)], &piece.header(), &[7; 1], &[0; 1_400]]);
+        Packet::Source { id, kind: SymbolKind::Piece, payload }
     };
     let outcome = attacked(&Setting::default(), Box::new(attack));
     let pieces = outcome.attacker.tunnel.unwrap().pieces;

@@ -3,7 +3,7 @@
 pub(crate) use crate::network::{Flying, InFlight, ms, private, secs};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::secure::*;
-use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
+use ripstop_proto::wire::{HEADER_LEN, Kind, SymbolKind, TAG_LEN};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -131,7 +131,14 @@ impl World {
         let mut datagram = vec![0; HEADER_LEN];
         datagram.extend_from_slice(&body);
         datagram.extend_from_slice(&[0; TAG_LEN]);
-        let to = end.peers.seal(now, peer, epoch, *number, kind.unwrap_or(Kind::Source), &mut datagram)?;
+        let to = end.peers.seal(
+            now,
+            peer,
+            epoch,
+            *number,
+            kind.unwrap_or(Kind::Source(SymbolKind::Packet)),
+            &mut datagram,
+        )?;
         let to = to.expect("the peer's address is proven");
         *number += 1;
         let number = *number - 1;

@@ -6,7 +6,7 @@ use super::label::Label;
 use crate::world::packet::Ecn;
 use ripstop_base::Seed;
 use ripstop_codes::Symbol;
-use ripstop_proto::wire::symbol::unframe;
+use ripstop_proto::packets::symbol::unframe;
 use std::net::Ipv4Addr;
 
 /// The length of the shortest packet, bytes: IPv4 header (20), UDP header (8), and the label (12).

@@ -3,8 +3,7 @@
 
 use crate::world::packet::Ecn;
 use ripstop_codes::{Matrix, Payload, Sketch};
-use ripstop_proto::packets::{InnerPacket, Meta, Order};
-use ripstop_proto::wire::Gap;
+use ripstop_proto::packets::{Gap, InnerPacket, Meta, Order};
 
 /// The identity of an inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

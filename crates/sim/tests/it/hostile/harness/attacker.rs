@@ -10,9 +10,10 @@ use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::endpoint::PeerConfig;
+use ripstop_proto::packets::Gap;
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::wire::{
-    Feedback, Gap, HEADER_LEN, Kind, Packet, PathReport, SymbolReport, TAG_LEN, Window, emit_body,
+    Feedback, HEADER_LEN, Kind, Packet, PathReport, SymbolKind, SymbolReport, TAG_LEN, Window, emit_body,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -215,7 +216,7 @@ impl Attacker {
             packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
             packet[12..16].copy_from_slice(&INSIDE.octets());
             let payload = Symbol::from_parts(&[&[Gap::ADJACENT.nibble()], &packet]);
-            Packet::Source { id, gap: Gap::ADJACENT, payload }
+            Packet::Source { id, kind: SymbolKind::Packet, payload }
         };
         let seed = self.random.below(1 << 16) as u16;
         let repair = |members| {

@@ -6,9 +6,6 @@
 
 use super::symbol::NotASymbol;
 
-/// The upper four bits of a piece's first byte, where an IP packet has its version. IANA has assigned no IP version 1, and a
-/// receiver that does not know pieces counts them as malformed symbols.
-const VERSION: u8 = 1;
 /// The length of the header in front of a piece, bytes.
 pub const PIECE_HEADER: usize = 6;
 /// The largest number of pieces of one packet. The number has four bits; 9000 bytes over a path of 1280 bytes are 8 pieces.
@@ -50,12 +47,7 @@ impl Piece {
     /// The bytes of the header.
     pub fn header(&self) -> [u8; PIECE_HEADER] {
         let ([flow_high, flow_low], [high, low]) = (self.flow.to_be_bytes(), self.total.to_be_bytes());
-        [VERSION << 4 | self.index & 15, self.count, flow_high, flow_low, high, low]
-    }
-
-    /// Whether bytes, of which `first` is the first, are a piece and no IP packet.
-    pub(crate) fn is_piece(first: u8) -> bool {
-        first >> 4 == VERSION
+        [self.index & 15, self.count, flow_high, flow_low, high, low]
     }
 
     /// Reads the header at the front of a piece.
@@ -65,8 +57,8 @@ impl Piece {
     pub fn read(bytes: &[u8]) -> Result<Piece, NotASymbol> {
         let [first, count, flow_high, flow_low, high, low] = *bytes.first_chunk().ok_or(NotASymbol::Piece)?;
         let (flow, total) = (u16::from_be_bytes([flow_high, flow_low]), u16::from_be_bytes([high, low]));
-        let piece = Piece { flow, index: first & 15, count, total };
-        let is_valid = Piece::is_piece(first) && (2..=MOST_PIECES).contains(&count) && piece.index < count;
+        let piece = Piece { flow, index: first, count, total };
+        let is_valid = (2..=MOST_PIECES).contains(&count) && piece.index < count;
         // The last piece has at least one byte.
         let last = Piece { index: count.wrapping_sub(1), ..piece };
         if is_valid && !last.range().is_empty() { Ok(piece) } else { Err(NotASymbol::Piece) }

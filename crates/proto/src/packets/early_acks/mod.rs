@@ -29,8 +29,9 @@ mod tests;
 
 pub use flow::Connection;
 
-use crate::wire::symbol::unframe;
-use crate::wire::{Gap, SymbolReport};
+use crate::packets::Gap;
+use crate::packets::symbol::unframe;
+use crate::wire::SymbolReport;
 use flow::{Flow, FromLocal, FromRemote, State};
 use orphans::Orphans;
 use ripstop_base::Time;

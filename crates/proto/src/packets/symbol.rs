@@ -1,7 +1,8 @@
-//! Symbols, the units that repairs combine. A symbol is one byte with a [`Gap`] (the distance to
-//! the previous symbol of the same flow), then the inner packet. If the gap is exact, the distance
-//! follows in two bytes. A packet that is longer than the tunnel's MTU travels in several symbols; in
-//! each of them a [`Piece`] takes the place of the inner packet.
+//! Inner packets in symbols, the units that repairs combine. A symbol is one byte with its
+//! [`SymbolKind`] and a [`Gap`] (the distance to the previous symbol of the same flow), then the
+//! inner packet. If the gap is exact, the distance follows in two bytes. A packet that is longer than
+//! the tunnel's MTU travels in several symbols; in each of them a [`Piece`] takes the place of the
+//! inner packet.
 //!
 //! When symbols of different lengths are combined, the shorter symbols are padded with zeros. A
 //! symbol needs no length field, because the IP header of the inner packet, or the header of the
@@ -10,9 +11,10 @@
 use super::gap::Gap;
 use super::piece::{PIECE_HEADER, Piece};
 use crate::inner::{NotIp, packet_len};
+use crate::wire::SymbolKind;
 use thiserror::Error;
 
-/// The number of bytes in front of the inner packet in a symbol: one, the gap byte.
+/// The number of bytes in front of the inner packet in a symbol: one, with the kind and the gap.
 pub const PREFIX: usize = 1;
 
 /// Why a decoded symbol is not an inner packet.
@@ -21,13 +23,13 @@ pub enum NotASymbol {
     /// The symbol has no bytes.
     #[error("empty symbol")]
     Empty,
-    /// The upper four bits of the first byte are not zero.
-    #[error("the gap byte is {0:#04x}; its upper four bits must be zero")]
-    Gap(u8),
+    /// The upper half of the first byte names no kind that holds packets.
+    #[error("the first byte is {0:#04x}; its upper half must be 0 (a packet) or 1 (a piece of a packet)")]
+    Kind(u8),
     /// The gap is exact, and the distance after the inner packet is missing or 0.
     #[error("an exact gap without a distance after the inner packet")]
     Distance,
-    /// The bytes after the gap have the form of a piece, and its header is impossible.
+    /// The header of a piece is impossible.
     #[error("the header of a piece of a packet is impossible")]
     Piece,
     /// The bytes after the gap are not an IP packet.
@@ -38,31 +40,31 @@ pub enum NotASymbol {
     Padding(usize),
 }
 
-/// Writes the symbol of the inner packet `inner` to `symbol`, and returns the symbol's length. None
-/// when `symbol` is too short.
-pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
+/// Writes the symbol of the inner packet `inner`, or of a piece with its header, to `symbol`. Returns the symbol's length.
+/// None when `symbol` is too short.
+pub fn frame(kind: SymbolKind, gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     let trailer = gap.trailer();
     let trailer = trailer.as_ref().map_or(&[][..], |bytes| bytes);
     let end = PREFIX + inner.len();
     let len = end + trailer.len();
     let symbol = symbol.get_mut(..len)?;
-    symbol[0] = gap.nibble();
+    symbol[0] = kind.first_byte(gap.nibble());
     symbol[PREFIX..end].copy_from_slice(inner);
     symbol[end..].copy_from_slice(trailer);
     Some(len)
 }
 
 /// Splits a symbol, which may be padded, into the gap and the inner packet, or the piece with its header. Wrongly decoded bytes
-/// hardly ever pass for a symbol: gap, IP version, lengths and zero padding must all be right.
+/// hardly ever pass for a symbol: kind, gap, IP version, lengths and zero padding must all be right.
 ///
 /// # Errors
 /// The bytes are not a symbol.
 pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
     let (&first, rest) = symbol.split_first().ok_or(NotASymbol::Empty)?;
-    if first > 15 {
-        return Err(NotASymbol::Gap(first));
-    }
-    let len = content_len(rest)?;
+    let len = match SymbolKind::of(first).ok_or(NotASymbol::Kind(first))? {
+        SymbolKind::Packet => packet_len(rest)?,
+        SymbolKind::Piece => PIECE_HEADER + Piece::read(rest)?.range().len(),
+    };
     let (inner, rest) =
         rest.split_at_checked(len).ok_or(NotASymbol::Packet(NotIp::Length { announced: len, present: rest.len() }))?;
     let trailer = rest.first_chunk().copied();
@@ -72,14 +74,6 @@ pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
         return Err(NotASymbol::Padding(len));
     }
     Ok((gap, inner))
-}
-
-/// The length of the inner packet, or of the piece with its header, at the front of `bytes`.
-fn content_len(bytes: &[u8]) -> Result<usize, NotASymbol> {
-    match bytes.first() {
-        Some(first) if Piece::is_piece(*first) => Ok(PIECE_HEADER + Piece::read(bytes)?.range().len()),
-        _ => Ok(packet_len(bytes)?),
-    }
 }
 
 #[cfg(test)]
@@ -92,7 +86,7 @@ mod tests {
         (inner[0], inner[3]) = (0x45, 33);
         inner[32] = 9;
         let mut symbol = [0; 64];
-        let n = frame(Gap::ADJACENT, &inner, &mut symbol).unwrap();
+        let n = frame(SymbolKind::Packet, Gap::ADJACENT, &inner, &mut symbol).unwrap();
         assert_eq!(n, 34);
         for end in n..=64 {
             assert_eq!(unframe(&symbol[..end]), Ok((Gap::ADJACENT, &inner[..])));
@@ -101,10 +95,12 @@ mod tests {
         symbol[60] = 1;
         assert_eq!(unframe(&symbol), Err(NotASymbol::Padding(33)));
         symbol[0] = 0x10;
-        assert_eq!(unframe(&symbol), Err(NotASymbol::Gap(0x10)));
+        assert_eq!(unframe(&symbol), Err(NotASymbol::Piece));
+        symbol[0] = 0x20;
+        assert_eq!(unframe(&symbol), Err(NotASymbol::Kind(0x20)));
         assert_eq!(unframe(&[]), Err(NotASymbol::Empty));
         assert_eq!(unframe(&[3]), Err(NotASymbol::Packet(NotIp::Empty)));
-        assert_eq!(frame(Gap::NONE, &inner, &mut symbol[..33]), None);
+        assert_eq!(frame(SymbolKind::Packet, Gap::NONE, &inner, &mut symbol[..33]), None);
     }
 
     #[test]
@@ -112,7 +108,7 @@ mod tests {
         let mut inner = [0u8; 20];
         (inner[0], inner[3]) = (0x45, 20);
         let mut symbol = [0; 64];
-        let n = frame(Gap::exact(300), &inner, &mut symbol).unwrap();
+        let n = frame(SymbolKind::Packet, Gap::exact(300), &inner, &mut symbol).unwrap();
         assert_eq!((n, &symbol[..1], &symbol[21..23]), (23, &[14][..], &[1, 44][..]));
         for end in n..=64 {
             assert_eq!(unframe(&symbol[..end]), Ok((Gap::exact(300), &inner[..])));
@@ -129,7 +125,7 @@ mod tests {
         let mut symbol = [0; 32];
         for gap in [Gap::ADJACENT, Gap::exact(300)] {
             symbol.fill(0);
-            let n = frame(gap, &content, &mut symbol).unwrap();
+            let n = frame(SymbolKind::Piece, gap, &content, &mut symbol).unwrap();
             for end in n..=32 {
                 assert_eq!(unframe(&symbol[..end]), Ok((gap, &content[..])));
             }
@@ -137,5 +133,7 @@ mod tests {
         }
         symbol[2] = 1;
         assert_eq!(unframe(&symbol), Err(NotASymbol::Piece));
+        symbol[0] = 0;
+        assert!(matches!(unframe(&symbol), Err(NotASymbol::Packet(_))));
     }
 }

@@ -2,8 +2,8 @@
 //! and losses behind the peer. All bytes must arrive, or both TCPs must get a RST.
 
 use super::{SCALE, Seg, byte_at, read};
-use crate::inner::early_acks::EarlyAcks;
-use crate::inner::early_acks::flow::GIVE_UP;
+use crate::packets::early_acks::EarlyAcks;
+use crate::packets::early_acks::flow::GIVE_UP;
 use crate::wire::SymbolReport;
 use etherparse::TcpOptionElement;
 use ripstop_base::{Seed, Stream, Time};
