@@ -15,7 +15,8 @@
 
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Tunnel, TunnelConfig};
+use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
+use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use ripstop_proto::session::{Received, Reception, Session, Transmit};
 use ripstop_proto::wire::{Datagram, Kind, emit_body, parse_body};
 use std::collections::VecDeque;

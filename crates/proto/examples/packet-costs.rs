@@ -13,12 +13,12 @@
 use ripstop_base::{Rate, Seed, Time};
 use ripstop_codes::Symbol;
 use ripstop_codes::window::{Coding, Members};
+use ripstop_proto::coding::{BlockSettings, Code};
 use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig};
 use ripstop_proto::packets::Gap;
 use ripstop_proto::secure::{Incoming, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
-use ripstop_proto::session::tunnel::{BlockSettings, Code};
 use ripstop_proto::wire::{
     Feedback, HEADER_LEN, Kind, Packet, PathReport, SymbolKind, SymbolReport, TAG_LEN, Window, emit_body,
 };

@@ -69,7 +69,7 @@ fn main() {
                 world.world.link(side as usize).refused_queue,
                 s.backlog,
                 s.outstanding,
-                s.given_up,
+                s.taken.given_up,
                 s.path.sent.silences,
                 peer.receiving,
                 peer.path.received.reports,

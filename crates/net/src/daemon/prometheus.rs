@@ -108,6 +108,7 @@ impl Page {
         self.counters("peer_", &part(&sessions, |session| &session.control));
         self.counters("peer_", &part(&sessions, |session| &session.path));
         self.counters("peer_", &part(&sessions, |session| &session.arrived));
+        self.counters("peer_", &part(&sessions, |session| &session.taken));
         self.counters("peer_", &part(&sessions, |session| &session.sent));
         self.counters("peer_", &part(&sessions, |session| &session.queue));
         self.counters("peer_", &part(&sessions, |session| &session.repairs));
@@ -122,6 +123,7 @@ impl Page {
         });
         let classes: Vec<Labelled<'_, _>> = classes.collect();
         self.counters("peer_class_", &part(&classes, |class| &class.counts));
+        self.counters("peer_class_", &part(&classes, |class| &class.hints));
         self.counters("peer_class_", &part(&classes, |class| &class.budget));
         self.gauges("peer_class_", &CLASS_GAUGES, &classes);
         self.head("peer_repairs_total", "Repairs sent, by purpose");

@@ -3,9 +3,11 @@
 
 use super::status::Name;
 use ripstop_base::counters;
+use ripstop_proto::coding::ClassCounts;
 use ripstop_proto::control::loss::PRESUMED_PACKETS;
 use ripstop_proto::control::redundancy::{Explanation, Limit};
-use ripstop_proto::session::tunnel::{ClassCounts, ClassStatus, Status};
+use ripstop_proto::packets::HintCounts;
+use ripstop_proto::session::tunnel::{ClassStatus, Status};
 use serde::{Deserialize, Serialize};
 
 /// The redundancy of a session, by direction.
@@ -41,6 +43,9 @@ pub struct ClassRedundancy {
     /// Packets and their repairs.
     #[serde(flatten)]
     pub counts: ClassCounts,
+    /// Hints of the class, and how often packets followed them.
+    #[serde(flatten)]
+    pub hints: HintCounts,
     /// Repairs that were left out.
     #[serde(flatten)]
     pub budget: BudgetCounts,
@@ -95,9 +100,10 @@ impl RedundancyStatus {
 impl ClassRedundancy {
     /// `aim` continues the sentence "at most x %". `known` is the number of datagrams to the peer whose fate is known.
     fn of(class: &ClassStatus, aim: &str, known: u64) -> ClassRedundancy {
-        let ClassStatus { counts, explanation, .. } = class;
+        let ClassStatus { counts, hints, explanation, .. } = class;
         ClassRedundancy {
             counts: *counts,
+            hints: *hints,
             budget: BudgetCounts { over_budget: class.over_budget },
             r: explanation.ratio,
             expected_loss: explanation.losses.share,

@@ -10,13 +10,12 @@ pub use super::resolve::LookupCounters;
 use crate::os::udp::{Udp, UdpCounters};
 use crate::os::zoned::ZonedAddress;
 use ripstop_base::counters;
-use ripstop_proto::coding::ReceiveCounts;
+use ripstop_proto::coding::{CodingCounts, ReceiveCounts, RepairCounts};
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::packets::early_acks::EarlyAckCounts;
-use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops};
+use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops, SupplyCounts};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
 use ripstop_proto::secure::{Rejected, SecureCounters};
-use ripstop_proto::session::tunnel::{RepairCounts, SendCounts};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -284,9 +283,12 @@ pub struct SessionStatus {
     /// Counts of the datagrams received.
     #[serde(flatten)]
     pub arrived: ReceivedCounts,
+    /// Counts of the packets that the user has sent.
+    #[serde(flatten)]
+    pub taken: SupplyCounts,
     /// Counts of the sending half.
     #[serde(flatten)]
-    pub sent: SendCounts,
+    pub sent: CodingCounts,
     /// Counts of the send queue.
     #[serde(flatten)]
     pub queue: QueueDrops,
@@ -363,13 +365,13 @@ impl SessionStatus {
                 ("aqm".into(), status.drops.aqm),
                 ("thinned".into(), status.drops.thinned),
                 ("expired".into(), status.drops.expired),
-                ("too_long".into(), sent.too_long),
+                ("too_long".into(), status.taken.too_long),
             ]),
             control: ControlCounts {
                 lost: status.path.lost,
                 too_large: status.path.too_large,
                 late: status.path.spurious,
-                given_up_sending: status.given_up,
+                given_up_sending: status.taken.given_up,
                 delays_accepted: status.path.view.delays_accepted,
                 clock_jumps: status.path.view.clock_jumps,
                 competitions: status.path.view.competitions,
@@ -378,6 +380,7 @@ impl SessionStatus {
             },
             path: status.path.sent,
             arrived: status.path.received,
+            taken: status.taken,
             sent: *sent,
             queue: status.drops,
             repairs: status.repairs,

@@ -1,6 +1,7 @@
 //! The packets that wait for the next session with a peer. They count in the budget of memory, and they expire.
 
-use crate::packets::{PACKET, SendQueue};
+use crate::coding::PACKET;
+use crate::packets::SendQueue;
 use crate::session::Session;
 use crate::session::tunnel::Tunnel;
 use ripstop_base::Time;

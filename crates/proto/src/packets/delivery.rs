@@ -5,7 +5,7 @@ use super::inner_packet::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
 use super::pieces::{Joiner, PieceCounts};
 use super::undelivered::{self, DeliveryRoom, Undelivered};
-use crate::coding::Recipient;
+use crate::coding::{Recipient, SLOT};
 use ripstop_base::Time;
 use ripstop_codes::window::IdRanges;
 use std::time::Duration;
@@ -97,13 +97,8 @@ impl<P: InnerPacket> Delivery<P> {
 
     /// Memory of packets that wait to be delivered, and of pieces of packets, bytes. Most packets that wait share their
     /// bytes with the decoder's history.
-    pub(crate) fn bytes(&self) -> usize {
-        self.order.bytes() + self.joiner.bytes()
-    }
-
-    /// Number of payloads of pieces.
-    pub(crate) fn payloads(&self) -> usize {
-        self.joiner.payloads()
+    pub(crate) fn memory(&self) -> usize {
+        self.order.bytes() + self.joiner.bytes() + self.joiner.payloads() * SLOT
     }
 }
 

@@ -4,9 +4,9 @@
 //! session. So the user of a tunnel may take a part of them, and the rest later.
 
 use super::inner_packet::{InnerPacket, Order};
-use super::memory::SLOT;
 use super::order::{Delivered, InOrder};
 use super::pieces::Joiner;
+use crate::coding::SLOT;
 use ripstop_base::Time;
 
 /// How much of what may be delivered is taken now. A piece of a packet counts like a packet.

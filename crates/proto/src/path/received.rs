@@ -2,10 +2,10 @@
 
 use super::peer_losses::PeerLosses;
 use super::received_numbers::ReceivedNumbers;
+use super::reception::Reception;
 use super::report_timer::{ReportTimer, Wanted};
 use super::too_large::PeersTooLarge;
 use crate::control::loss::Losses;
-use crate::session::Reception;
 use crate::wire::PathReport;
 use ripstop_base::Time;
 use ripstop_base::counters;

@@ -20,8 +20,8 @@
 pub mod block;
 pub mod tunnel;
 
+pub use crate::path::Reception;
 use ripstop_base::Time;
-use std::time::Duration;
 
 /// One end of a session.
 ///
@@ -107,16 +107,6 @@ pub struct Received<T> {
     pub bytes: u32,
     /// How the packet arrived.
     pub reception: Reception,
-}
-
-/// What the receiving host knows about the arrival of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reception {
-    /// Whether the packet was marked Congestion Experienced (RFC 3168).
-    pub ce: bool,
-    /// How long the packet has waited in this host until the session took it. The estimates of delays and rates
-    /// do not count this time as a delay of the path.
-    pub waited: Duration,
 }
 
 /// A packet that leaves for the peer.

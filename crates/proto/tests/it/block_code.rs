@@ -3,9 +3,10 @@
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;
+use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::control::loss::Losses;
 use ripstop_proto::control::redundancy::Redundancy;
-use ripstop_proto::session::tunnel::*;
+use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig, TunnelEvent};
 use ripstop_proto::session::{Received, Reception, Session, Transmit};
 use ripstop_proto::wire::{Datagram, Packet};
 use std::collections::BTreeMap;

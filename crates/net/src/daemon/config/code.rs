@@ -1,8 +1,8 @@
 //! The setting `code`: `"window"`, `"block"`, or a table with the block code's settings.
 
 use ripstop_base::{Fraction, Word};
+use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::control::loss::Losses;
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code};
 use ripstop_proto::wire::{MAX_BLOCK_REPAIRS, MAX_BLOCK_SOURCES};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;

@@ -3,12 +3,12 @@
 
 use super::*;
 use ripstop_base::Seed;
+use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::control::loss::Losses;
 use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::endpoint::Acks;
 use ripstop_proto::packets::{Hint, Traffic};
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code};
 
 fn key(seed: u64) -> PrivateKey {
     PrivateKey::generate(&mut Seed::new(seed).stream("key"))

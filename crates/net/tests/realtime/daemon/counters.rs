@@ -5,13 +5,12 @@ use ripstop_net::daemon::{
     BudgetCounts, ControlCounts, DeviceCounters, KeeperCounters, LookupCounters, LoopCounters, PeerCounters,
 };
 use ripstop_net::os::udp::UdpCounters;
-use ripstop_proto::coding::ReceiveCounts;
+use ripstop_proto::coding::{ClassCounts, CodingCounts, ReceiveCounts, RepairCounts};
 use ripstop_proto::endpoint::EndpointCounters;
 use ripstop_proto::packets::early_acks::EarlyAckCounts;
-use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops};
+use ripstop_proto::packets::{HintCounts, OrderCounts, PieceCounts, QueueDrops, SupplyCounts};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
 use ripstop_proto::secure::SecureCounters;
-use ripstop_proto::session::tunnel::{ClassCounts, RepairCounts, SendCounts};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -32,14 +31,15 @@ fn all() -> impl Iterator<Item = (&'static str, &'static Counter)> {
         ControlCounts::COUNTERS,
         PathCounts::COUNTERS,
         ReceivedCounts::COUNTERS,
-        SendCounts::COUNTERS,
+        SupplyCounts::COUNTERS,
+        CodingCounts::COUNTERS,
         QueueDrops::COUNTERS,
         RepairCounts::COUNTERS,
         ReceiveCounts::COUNTERS,
         OrderCounts::COUNTERS,
         PieceCounts::COUNTERS,
     ];
-    let class = [ClassCounts::COUNTERS, BudgetCounts::COUNTERS];
+    let class = [ClassCounts::COUNTERS, HintCounts::COUNTERS, BudgetCounts::COUNTERS];
     let with =
         |prefix, groups: Vec<&'static [Counter]>| groups.into_iter().flatten().map(move |counter| (prefix, counter));
     with("", host.into()).chain(with("peer_", peer.into())).chain(with("peer_class_", class.into()))
@@ -93,14 +93,15 @@ fn no_name_is_used_twice() {
             ControlCounts::COUNTERS,
             PathCounts::COUNTERS,
             ReceivedCounts::COUNTERS,
-            SendCounts::COUNTERS,
+            SupplyCounts::COUNTERS,
+            CodingCounts::COUNTERS,
             QueueDrops::COUNTERS,
             RepairCounts::COUNTERS,
             ReceiveCounts::COUNTERS,
             OrderCounts::COUNTERS,
             PieceCounts::COUNTERS,
         ],
-        &[ClassCounts::COUNTERS, BudgetCounts::COUNTERS],
+        &[ClassCounts::COUNTERS, HintCounts::COUNTERS, BudgetCounts::COUNTERS],
     ];
     for object in objects {
         let mut keys = BTreeSet::new();

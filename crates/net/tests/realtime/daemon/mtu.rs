@@ -122,13 +122,13 @@ fn a_small_mtu_serves_ipv6_in_pieces() {
             ping(left, address, 800);
             tcp_both_ways(left, right, address, 200_000);
         }
-        assert!(pair.left.status().totals.endpoint.mss_clamped > 0 && pair.left.session().sent.cut == 0);
+        assert!(pair.left.status().totals.endpoint.mss_clamped > 0 && pair.left.session().taken.cut == 0);
         let echo = Echo::at(right, right.v6());
         let socket = udp_uncut(left, SocketAddr::new(left.v6(), 0));
         exchange(&socket, &echo, 1280 - 48);
         for end in pair.ends() {
             let session = end.session();
-            assert_eq!((session.sent.cut, session.pieces.joined, session.pieces.dropped), (1, 1, 0));
+            assert_eq!((session.taken.cut, session.pieces.joined, session.pieces.dropped), (1, 1, 0));
             assert_eq!(session.queue_drops["too_long"], 0, "{session:?}");
         }
         // The sender of a larger packet over IPv4 learns the MTU.

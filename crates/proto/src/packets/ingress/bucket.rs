@@ -1,8 +1,8 @@
 //! The sub-queues of the ingress queue. All flows with the same hash share one bucket.
 
 use super::Queued;
+use crate::coding::PACKET;
 use crate::packets::Meta;
-use crate::packets::PACKET;
 use ripstop_base::{Codel, Time};
 use std::collections::VecDeque;
 

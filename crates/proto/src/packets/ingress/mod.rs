@@ -21,7 +21,7 @@ pub(crate) use bucket::{BUCKETS, bucket_of};
 
 use super::class::Class;
 use super::inner_packet::Meta;
-use super::memory::PACKET;
+use crate::coding::PACKET;
 use bucket::Bucket;
 use longest::Longest;
 use ripstop_base::Time;

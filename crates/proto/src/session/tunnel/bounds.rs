@@ -2,10 +2,9 @@
 //! tunnels with these figures. `docs/security.md` lists all bounds.
 
 use super::Tunnel;
-use crate::packets::{InnerPacket, PACKET, SLOT};
-use crate::path::RECORD_BYTES;
+use crate::packets::InnerPacket;
 use crate::session::Reception;
-use crate::wire::Packet;
+use crate::wire::{Feedback, Packet};
 use ripstop_base::Time;
 
 /// Work for each lost symbol that a report is compared with, in units of [`Tunnel::work`]. One unit
@@ -19,43 +18,41 @@ pub(crate) const REPORT_WORK: u64 = 200;
 pub(crate) const RANGE_WORK: u64 = 640;
 /// The ranges that cost as much as a report without any: 1.7 us (the same command, line "report, 1 range"). Half and double
 /// the value act like those of [`RANGE_WORK`], for short reports.
-pub(super) const REPORT_RANGES: u64 = 55;
-/// The part of a session's share of the memory that the sending half may take although the session is above its share.
-/// Otherwise packets that wait at the receiving half could stop the sending half. Half the value sends less in this case.
-/// With double the value, a session exceeds its share by up to a half.
-const LEAST_SENDING: f64 = 0.25;
+const REPORT_RANGES: u64 = 55;
+/// The ranges that `feedback` lists, and those that a report costs without any.
+pub(super) fn ranges(feedback: &Feedback) -> u64 {
+    let acked = feedback.path.as_ref().map_or(0, |path| path.acked.len());
+    let unseen = feedback.symbols.as_ref().map_or(0, |symbols| symbols.unseen.len());
+    REPORT_RANGES + (acked + unseen) as u64
+}
 
 impl<P: InnerPacket> Tunnel<P> {
     /// Memory that the tunnel holds because of packets, bytes. The figure is approximate. Tables of
     /// fixed size, about 250 kB, do not count.
     pub fn memory(&self) -> usize {
-        let (queued, queued_bytes) = self.ingress.backlog();
-        let sources = self.sources.held_bytes() + self.sources.len() * PACKET;
-        let sent = self.path.bytes();
-        self.receiving() + sources + sent + queued_bytes + queued * PACKET
+        self.receiving() + self.coding.sending_bytes() + self.path.bytes() + self.supply.bytes()
     }
 
     /// The base of the coding window: symbols before it are decoded or given up.
     pub fn window_base(&self) -> u64 {
-        self.sources.first()
+        self.coding.base()
     }
 
     /// The computing work that the peer's packets have caused so far, in bytes of payloads and rows
     /// that were combined. The work depends only on the packets, not on the machine. Work in
     /// proportion to a packet's own length does not count.
     pub fn work(&self) -> u64 {
-        self.receiver.work() + REPORT_WORK * self.sources.compared() + RANGE_WORK * self.ranges_listed
+        self.coding.received().work() + REPORT_WORK * self.coding.compared() + RANGE_WORK * self.ranges_listed
     }
 
     /// Frees memory. The stored repairs and the history of known symbols are discarded, packets
     /// that wait for earlier packets are delivered, half of the ingress queue is dropped, and datagrams
     /// whose fate is known are forgotten. From now on the coding window of this end grows only while the session holds less than `share` bytes.
     pub fn shrink(&mut self, share: usize) {
-        self.receiver.shrink();
+        self.coding.shrink(share);
         self.delivery.shrink();
-        self.ingress.shrink_to(self.ingress.backlog().1 / 2);
+        self.supply.shrink();
         self.path.shrink();
-        self.memory_limit = Some(share);
     }
 
     /// During a silence, gives up the oldest symbols of the coding window until the session holds at most `most` bytes.
@@ -64,15 +61,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if self.silent_since().is_none() {
             return;
         }
-        let (mut above, before) = (self.memory().saturating_sub(most), self.sources.given_up());
-        while above > 0
-            && let Some(bytes) = self.sources.give_up_oldest()
-        {
-            above = above.saturating_sub(bytes + PACKET);
-        }
-        let given_up = self.sources.given_up() - before;
-        self.counts.given_up_for_memory += given_up;
-        self.announce |= given_up > 0;
+        self.coding.cut_window(self.memory().saturating_sub(most), &mut self.supply);
     }
 
     /// Whether a report that arrives at `now` is taken: this end may have asked for it (`report_limit.rs`).
@@ -94,7 +83,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let now = self.tick(now);
         self.path.received.arrive(now, number, bytes, reception, packet.is_some_and(Packet::is_eliciting));
         if let Some(Packet::Repair { members, .. }) = packet {
-            self.receiver.refuse(members);
+            self.coding.refuse(members);
         }
     }
 
@@ -102,34 +91,17 @@ impl<P: InnerPacket> Tunnel<P> {
     /// earlier step waits. So does the elimination of sources that arrive before `at`. These are delivered all the
     /// same.
     pub fn defer(&mut self, at: Time) {
-        self.receiver.defer(at);
+        self.coding.receiver().defer(at);
     }
 
     /// Ends the limit that [`Tunnel::shrink`] has set on the coding window.
     pub fn lift_limit(&mut self) {
-        self.memory_limit = None;
-    }
-
-    /// Whether the coding window may grow under the limit that [`Tunnel::shrink`] has set.
-    pub(super) fn has_memory(&self) -> bool {
-        self.memory_limit.is_none_or(|limit| {
-            // The queue does not count: a packet that leaves it takes no more memory than before. Datagrams whose fate is
-            // known do not count: they are forgotten only when further reports come.
-            let receiving = self.receiving();
-            let sending = self.window_bytes();
-            sending + receiving < limit || (sending as f64) < LEAST_SENDING * limit as f64
-        })
+        self.coding.lift_limit();
     }
 
     /// Memory of the receiving half, bytes.
     fn receiving(&self) -> usize {
-        let payloads = self.receiver.payloads() + self.delivery.payloads();
-        self.receiver.bytes() + self.delivery.bytes() + payloads * SLOT
-    }
-
-    /// Memory of the coding window and of the datagrams that carry it, bytes.
-    fn window_bytes(&self) -> usize {
-        self.sources.held_bytes() + self.sources.len() * (PACKET + RECORD_BYTES)
+        self.coding.receiving_bytes() + self.delivery.memory()
     }
 }
 
@@ -137,6 +109,7 @@ impl<P: InnerPacket> Tunnel<P> {
 mod tests {
     use super::super::TunnelConfig;
     use super::*;
+    use crate::coding::SLOT;
     use crate::control::rate::RateMode;
     use crate::packets::Piece;
     use crate::session::{Received, Session};
@@ -179,7 +152,7 @@ mod tests {
                 tunnel.handle_inner(now, packet.clone());
             }
             while tunnel.poll_transmit(now).is_some() {}
-            most = most.max(tunnel.window_bytes());
+            most = most.max(tunnel.coding.window_bytes());
         }
         assert!((SHARE / 2..SHARE + 20_000).contains(&most), "{most} of {SHARE}");
         tunnel.lift_limit();
@@ -226,7 +199,7 @@ mod tests {
             }
         }
         let status = ends[0].status();
-        assert_eq!((status.outstanding.0, status.given_up), (0, 0));
+        assert_eq!((status.outstanding.0, status.taken.given_up), (0, 0));
         assert_eq!(ends[0].status().path.lost, 1);
     }
 
@@ -251,7 +224,7 @@ mod tests {
         }
         let status = ends[0].status();
         assert!(status.repairs.listed > 0, "{:?}", status.repairs);
-        assert_eq!((status.outstanding.0, status.given_up), (0, 0), "{:?}", status.repairs);
+        assert_eq!((status.outstanding.0, status.taken.given_up), (0, 0), "{:?}", status.repairs);
     }
 
     /// A session that is otherwise idle gives the memory of pieces back whose rest never comes.

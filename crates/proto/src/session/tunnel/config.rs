@@ -1,49 +1,12 @@
 //! The settings of a tunnel: sizes, limits, rate mode and redundancy.
 
-use crate::control::loss::Losses;
+use crate::coding::{Code, CodingConfig};
 use crate::control::rate::{Mode, RateMode, Tuning};
 use crate::control::redundancy::Redundancy;
 use crate::packets::ClassHints;
+use crate::path::PathConfig;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
 use std::time::Duration;
-
-/// The code that protects the packets that this end sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Code {
-    /// A sliding window: repairs span any outstanding packets, and answer the peer's reports.
-    #[default]
-    Window,
-    /// Blocks without feedback (paper 003): K packets, then N - K repairs. Nothing is sent again.
-    Block(BlockSettings),
-}
-
-/// The settings of [`Code::Block`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlockSettings {
-    /// K: source packets of a block, 1 to [`MAX_BLOCK_SOURCES`](crate::wire::MAX_BLOCK_SOURCES).
-    pub k: u8,
-    /// How N is chosen.
-    pub n: BlockLength,
-}
-
-/// How N, the number of packets sent for a block, is chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BlockLength {
-    /// This N: K to K + [`MAX_BLOCK_REPAIRS`](crate::wire::MAX_BLOCK_REPAIRS).
-    Fixed(u8),
-    /// The best N for these losses ([`best_n`](crate::control::block::best_n)).
-    For(Losses),
-    /// The best N for the losses that the peer's reports show.
-    Measured,
-}
-
-impl Default for BlockSettings {
-    /// K = 16: a block of full packets lasts 10 ms at 20 Mbit/s. Half the value needs more repairs for the same residual
-    /// loss. With double the value, packets wait twice as long for their repairs.
-    fn default() -> BlockSettings {
-        BlockSettings { k: 16, n: BlockLength::Measured }
-    }
-}
 
 /// The settings of one end of a tunnel.
 ///
@@ -158,8 +121,33 @@ impl TunnelConfig {
         self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
     }
 
+    /// The settings of the path.
+    pub(super) fn path(&self) -> PathConfig {
+        PathConfig {
+            mtu: self.path_mtu,
+            header: self.header,
+            rate: self.rate,
+            tuning: self.tuning,
+            ecn: self.ecn,
+            first_rtt: self.first_rtt(),
+        }
+    }
+
+    /// The settings of the coder.
+    pub(super) fn coding(&self) -> CodingConfig {
+        CodingConfig {
+            code: self.code,
+            redundancy: self.redundancy,
+            max_overhead_bulk: self.max_overhead_bulk,
+            max_overhead_interactive: self.max_overhead_interactive,
+            path_mtu: self.path_mtu,
+            window_symbols: self.window_symbols,
+            matrix_bytes: self.matrix_bytes,
+        }
+    }
+
     /// The first round-trip time: measured by the handshake, or assumed.
-    pub(super) fn first_rtt(&self) -> Duration {
+    fn first_rtt(&self) -> Duration {
         self.initial_rtt.unwrap_or(ASSUMED_RTT)
     }
 

@@ -62,8 +62,8 @@ impl Deadline {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BlockLength, BlockSettings, Code};
     use super::*;
+    use crate::coding::{BlockLength, BlockSettings, Code};
 
     #[test]
     fn the_deadline_rises_at_once_and_falls_slowly() {

@@ -2,16 +2,16 @@
 //! peer, and delivers inner packets to its user.
 //!
 //! ```text
-//!  handle_inner -> ingress (FQ-CoDel) -> sources (coding window) -+-> path -> poll_transmit
-//!                                        repairs -----------------+
-//!  handle_datagram -> path: report -> what became of datagrams -> sources, repairs
-//!                     source, repair -> receive (decoder) -> order -> poll_deliver
-//!                                               +-> reports -> path -> poll_transmit
+//!  handle_inner -> packets::Supply -> coding -> path -> poll_transmit
+//!  handle_datagram -> path -> coding -> packets::Delivery -> poll_deliver
 //! ```
 //!
 //! Both ends run the same state machine. Each direction has its own rate control, loss estimate and
-//! repairs. The [`path`](crate::path) numbers the datagrams, decides when one may leave, and learns what became of it. The
-//! tunnel decides what the datagrams carry.
+//! repairs. Three layers do the work, and the tunnel passes on what one of them has to tell another:
+//!
+//! * The [`path`](crate::path) numbers the datagrams, decides when one may leave, and learns what became of it.
+//! * The coder ([`coding`](crate::coding)) decides what the datagrams carry: source symbols, and repairs of lost ones.
+//! * The [`packets`](crate::packets) fill symbols, and deliver what arrives in the order of each flow.
 //!
 //! Terms of this module and its files:
 //!
@@ -19,55 +19,30 @@
 //!   receives inner packets.
 //! * A *source symbol*, or source, is one inner packet in the form that the coder uses: one byte
 //!   (the kind, and the [`Gap`](crate::packets::Gap)), then the packet. Source symbols are numbered.
-//! * A *repair* is a linear combination of source symbols. These symbols are the *members* of the
-//!   repair. The repair *spans* its members.
-//! * The *coding window* holds the source symbols that repairs may still span. These symbols are
-//!   *outstanding*.
-//! * A *datagram* carries one source symbol, one repair, one report, one window announcement (see
-//!   `announcement.rs`), one probe, or the end of the session. Datagrams are numbered separately
-//!   from symbols.
+//! * A *datagram* carries one source symbol, one repair, one report, one window announcement, one probe, or the end of the
+//!   session. Datagrams are numbered separately from symbols.
 //! * A *report* (`Feedback`) tells the sender which datagrams arrived and which symbols are
 //!   missing.
-//! * An *exact repair* answers a report. A *proactive repair* is sent before a loss is known.
 //! * The *deadline* is how long the ends wait for a symbol before they give up the symbol.
 //! * A *probe* is a datagram that is sent to obtain a report. Most probes carry only padding.
 
-mod announcement;
-mod blocks;
 mod bounds;
 mod config;
 mod deadline;
-mod event;
-mod feedback;
-mod recovery_wait;
-mod repair;
-mod sent;
-mod sources;
-mod state;
 mod status;
 mod transmit;
 
-pub use blocks::BlockCounts;
 pub(crate) use bounds::{RANGE_WORK, REPORT_WORK};
-pub use config::{BlockLength, BlockSettings, Code, TunnelConfig};
-pub use event::TunnelEvent;
-pub use repair::RepairCounts;
-pub use status::{ClassCounts, ClassStatus, SendCounts, Status};
+pub use config::TunnelConfig;
+pub use status::{ClassStatus, Status};
 
-use crate::coding::Receiver;
-use crate::packets::ingress::{Ingress, Queued};
-use crate::packets::{Delivered, Delivery, DeliveryRoom, InnerPacket, SendQueue};
-use crate::path::{Arrivals, Content, Path, PathConfig};
+use crate::coding::{Coding, Sent, Turns};
+use crate::packets::{Delivered, Delivery, DeliveryRoom, InnerPacket, SendQueue, Supply, Undelivered};
+use crate::path::{Arrivals, Path, PathEvent, PathPacket};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Feedback, IPV4_UDP_LEN, MTU_OVERHEAD, Packet, Window, WireContext};
-use blocks::Blocks;
+use crate::wire::{Datagram, Feedback, IPV4_UDP_LEN, MTU_OVERHEAD, Packet, SymbolReport, WireContext};
 use deadline::Deadline;
-use recovery_wait::RecoveryWait;
-use repair::Repairs;
 use ripstop_base::{Seed, Time};
-use sent::{Sent, apply_outcome};
-use sources::Sources;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// When a time-out is handled this late, this end was suspended. Then the round trips under way are not measured. With half
@@ -84,37 +59,26 @@ pub struct Tunnel<P: InnerPacket> {
     config: TunnelConfig,
     now: Time,
     path: Path<Sent>,
-    ingress: Ingress<P>,
-    /// The rest of a packet that was cut, in pieces. They leave before the next packet of the ingress queue.
-    pieces: VecDeque<Queued<P>>,
-    sources: Sources<P>,
-    repairs: Repairs,
-    /// None: the code is not a block code.
-    blocks: Option<Blocks<P>>,
-    receiver: Receiver<P>,
+    coding: Coding<P>,
+    supply: Supply<P>,
+    /// The turns of what fills symbols: the packets alone.
+    turns: Turns<1>,
     delivery: Delivery<P>,
-    /// The last window announcement that was sent to the peer (see `announcement.rs`).
-    announced: Window,
-    /// Whether the window must be announced again.
-    announce: bool,
-    /// Set when the report interval or the deadline may differ from the last window announcement.
-    /// Cleared by `announcement_due`.
-    window_outdated: bool,
     /// How long to wait for a symbol before the symbol is given up.
     deadline: Deadline,
     /// The ranges that the peer's reports have listed.
     ranges_listed: u64,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
-    /// The largest number of redundant repairs in the peer's reports.
-    redundant: u64,
-    recovery_wait: RecoveryWait,
-    /// The bytes from which the coding window no longer grows, while the process is short of memory.
-    memory_limit: Option<usize>,
-    /// The seed of the last repair's coefficients. Each repair takes the next seed.
-    seed: u16,
-    events: VecDeque<TunnelEvent>,
-    counts: SendCounts,
+}
+
+/// An event that the tunnel reports to its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelEvent {
+    /// An event of the path.
+    Path(PathEvent),
+    /// The peer receives datagrams, but no block repairs: it is too old for [`Code::Block`](crate::coding::Code::Block).
+    BlocksIgnored,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -124,49 +88,20 @@ impl<P: InnerPacket> Tunnel<P> {
     /// repairs, and which coefficients the repairs have. In the daemon, `entropy` must differ at every start.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
         let seed = Seed::new(entropy);
-        let path = PathConfig {
-            mtu: config.path_mtu,
-            header: config.header,
-            rate: config.rate,
-            tuning: config.tuning,
-            ecn: config.ecn,
-            first_rtt: config.first_rtt(),
-        };
-        let repairs = Repairs::new(
-            config.redundancy,
-            config.max_overhead_bulk,
-            config.max_overhead_interactive,
-            config.path_mtu,
-            seed.stream("repairs"),
-        );
+        let supply = Supply::new(config.queue_bytes, config.classes.clone(), config.path_mtu, config.inner_mtu());
         let mut tunnel = Tunnel {
             now,
-            path: Path::new(now, path, entropy, seed.stream("rate")),
-            ingress: Ingress::new(config.queue_bytes, config.path_mtu),
-            pieces: VecDeque::new(),
-            sources: Sources::new(),
-            repairs,
-            blocks: match config.code {
-                Code::Window => None,
-                Code::Block(settings) => Some(Blocks::new(settings)),
-            },
-            receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
+            path: Path::new(now, config.path(), entropy, seed.stream("rate")),
+            coding: Coding::new(config.coding(), seed),
+            supply,
+            turns: Turns::new(config.path_mtu),
             delivery: Delivery::new(config.inner_mtu()),
-            announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, deadline: Duration::ZERO },
-            announce: true,
-            window_outdated: true,
             deadline: Deadline::new(now),
             ranges_listed: 0,
             newest_report: None,
-            redundant: 0,
-            recovery_wait: RecoveryWait::default(),
-            memory_limit: None,
-            seed: seed.stream("coefficients").next_u64() as u16,
-            events: VecDeque::new(),
-            counts: SendCounts::default(),
             config,
         };
-        tunnel.ingress.set_rtt(tunnel.path.srtt(), Duration::ZERO);
+        tunnel.supply.set_rtt(tunnel.path.srtt());
         tunnel.update_deadline();
         tunnel
     }
@@ -185,12 +120,9 @@ impl<P: InnerPacket> Tunnel<P> {
     /// pieces when their turn comes.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.path.set_mtu(self.now, path_mtu);
-        self.ingress.set_quantum(path_mtu);
-        self.repairs.set_packet(path_mtu);
-        self.drop_long_pieces();
-        if self.sources.give_up_longer(self.inner_mtu() + 1) {
-            self.announce = true;
-        }
+        self.turns.set_quantum(path_mtu);
+        self.supply.set_mtu(path_mtu, self.inner_mtu());
+        self.coding.set_mtu(path_mtu, self.inner_mtu() + 1, &mut self.supply);
         self.update_deadline();
     }
 
@@ -227,34 +159,29 @@ impl<P: InnerPacket> Tunnel<P> {
     /// wire, packets carry only the low bits of their numbers.
     pub fn expand(&self) -> WireContext {
         WireContext {
-            id_near: self.receiver.end(),
-            sent_id: self.sources.next(),
+            id_near: self.coding.received().end(),
+            sent_id: self.coding.next(),
             sent_number: self.path.next_number(),
             reported: self.path.reported(),
-            redundant: self.redundant,
+            redundant: self.coding.redundant(),
         }
     }
 
     /// Number of symbols from the window's base to the newest symbol sent. The base is the oldest
     /// symbol that is not given up and not known to be decoded.
     pub fn outstanding(&self) -> usize {
-        self.sources.len()
+        self.coding.outstanding().0
     }
 
     /// Removes the ingress queue as a whole, for the next session with the peer.
     pub fn take_queue(&mut self) -> SendQueue<P> {
-        let empty = Ingress::new(self.config.queue_bytes, self.path.mtu());
-        let longest_wait = self.ingress.longest_wait(self.deadline.in_queue());
-        SendQueue { ingress: std::mem::replace(&mut self.ingress, empty), longest_wait }
+        self.supply.take_queue(self.config.queue_bytes, self.path.mtu())
     }
 
     /// Takes over the queue of an earlier session. The packets keep the times at which they entered the queue, so they
     /// expire as if there had been no new session. The work does not depend on the number of packets.
     pub fn put_queue(&mut self, queue: SendQueue<P>) {
-        self.ingress = queue.ingress;
-        self.ingress.restart();
-        self.ingress.set_quantum(self.path.mtu());
-        self.ingress.set_rtt(self.path.srtt(), Duration::ZERO);
+        self.supply.put_queue(queue, self.path.mtu(), self.path.srtt());
     }
 
     /// Takes inner packets that this end sends again, because their senders were told that they have arrived. They leave
@@ -262,15 +189,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// [`Tunnel::inner_mtu`] travels in pieces.
     pub fn handle_again(&mut self, now: Time, payloads: Vec<P>) {
         let now = self.tick(now);
-        for payload in payloads.into_iter().rev() {
-            match payload.meta() {
-                None => self.counts.malformed += 1,
-                Some(meta) => {
-                    self.counts.taken += 1;
-                    self.ingress.push_front(now, payload, meta);
-                }
-            }
-        }
+        self.supply.take_again(now, payloads);
     }
 
     /// Length of the largest inner packet that the tunnel takes, bytes.
@@ -280,17 +199,17 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Number of packets in the ingress queue.
     pub fn backlog_packets(&self) -> usize {
-        self.ingress.backlog().0
+        self.supply.backlog().0
     }
 
     /// Bytes of source symbols sent.
     pub fn sent_source_bytes(&self) -> u64 {
-        self.counts.source_bytes
+        self.coding.counts().source_bytes
     }
 
     /// Whether the ingress queue is empty and all symbols sent are decoded or given up.
     pub fn is_idle(&self) -> bool {
-        self.ingress.is_empty() && self.pieces.is_empty() && self.sources.len() == 0
+        self.supply.is_empty() && !self.coding.is_outstanding()
     }
 
     /// The state of the session, for people and metrics.
@@ -298,14 +217,97 @@ impl<P: InnerPacket> Tunnel<P> {
         status::of(self)
     }
 
-    /// Makes a report if one is due.
-    fn report(&mut self, now: Time) -> Option<Feedback> {
-        let path = self.path.received.report(now)?;
-        let (report, is_cut) = Feedback { path: Some(path), symbols: Some(self.receiver.report()) }.cut();
-        if is_cut {
-            self.path.received.note_cut();
+    /// Requests a packet about the path: a challenge, or the answer to one. The packet leaves before
+    /// all other packets. At most four packets wait; a further one is dropped.
+    pub fn request_path_packet(&mut self, packet: PathPacket) {
+        self.path.requests.request_packet(packet);
+    }
+
+    /// Whether a requested packet about the path waits to be sent.
+    pub fn has_path_packet(&self) -> bool {
+        self.path.requests.has_packet()
+    }
+
+    /// Ends the session. When the ingress queue is empty, [`Session::poll_transmit`] returns the
+    /// packets that tell the peer about the end.
+    pub fn close(&mut self) {
+        self.path.requests.close();
+    }
+
+    /// Ends the session like [`Tunnel::close`], but does not wait for the ingress queue. Does nothing if the peer was told.
+    pub fn close_now(&mut self) {
+        self.path.requests.close_now();
+    }
+
+    /// Gives up all symbols that packets wait for, because the peer sends nothing more in this session.
+    /// [`Session::poll_deliver`] then returns these packets.
+    pub fn release_held(&mut self, now: Time) {
+        self.coding.receiver().finish(now, &mut self.delivery);
+        self.delivery.release();
+    }
+
+    /// Removes and returns the next packet for the user, like [`Session::poll_deliver`], if there is `room`.
+    pub fn poll_deliver_within(&mut self, room: &mut DeliveryRoom) -> Option<Delivered<P>> {
+        self.delivery.poll(self.now, room)
+    }
+
+    /// The memory of the packets that may be delivered now, bytes. They leave soon. None: there are no such packets.
+    pub fn deliverable(&self) -> Option<usize> {
+        let (packets, bytes) = self.delivery.ready();
+        (packets > 0).then_some(bytes)
+    }
+
+    /// Removes the packets that may be delivered now, because the session is over. None: there are none.
+    pub fn take_undelivered(&mut self) -> Option<Undelivered<P>> {
+        self.deliverable().map(|_| self.delivery.take_undelivered())
+    }
+
+    /// Takes `feedback`, which datagram `number` of the peer carried. The datagram has `waited` in this host.
+    ///
+    /// The path's part of a report updates the path, which passes on what became of symbols. The symbols' part updates the
+    /// coding window, and decides which exact repairs are due.
+    fn on_feedback(&mut self, now: Time, waited: Duration, number: u64, feedback: &Feedback) {
+        self.ranges_listed += bounds::ranges(feedback);
+        if let Some(report) = &feedback.path {
+            let (coding, supply) = (&mut self.coding, &mut self.supply);
+            if !self.path.on_report(now, waited, report, |outcome| coding.settle(outcome, supply)) {
+                return;
+            }
         }
-        Some(report)
+        // Reports may arrive out of order. Only the newest report says which symbols are missing
+        // now.
+        if self.newest_report.is_none_or(|newest| number > newest) {
+            self.newest_report = Some(number);
+            if let Some(report) = &feedback.symbols {
+                self.on_symbol_report(now, report);
+            }
+            if let Some(report) = &feedback.path {
+                self.path.note_newest(now, report.ce);
+            }
+        }
+    }
+
+    /// Takes the symbols' part of the newest report.
+    fn on_symbol_report(&mut self, now: Time, report: &SymbolReport) {
+        let holes = self.coding.take_report(report, &mut self.supply);
+        self.update_deadline();
+        let srtt = self.path.srtt();
+        self.supply.note_recovery(now, srtt, self.coding.oldest(now).saturating_sub(srtt));
+        let view = self.path_view(now);
+        self.coding.repair_holes(now, &holes, report, &view);
+        self.path.rest_unless_waiting(self.coding.is_outstanding());
+    }
+
+    /// Computes the deadline and marks the window announcement as outdated. The deadline and the
+    /// announcement depend on the path's MTU, the round-trip time, the rate and the lost packets. So
+    /// the tunnel calls this function after each report and each new MTU.
+    fn update_deadline(&mut self) {
+        let lost = self.coding.outstanding().1 as f64 * f64::from(self.path.mtu());
+        let repairs = lost / self.path.pacing_rate(self.supply.backlog().1).max(1.0);
+        let rtt = (self.path.srtt(), self.path.has_rtt() || self.config.initial_rtt.is_some());
+        self.deadline.update(self.now, (&self.config, self.path.mtu()), rtt, (self.path.view().bandwidth, repairs));
+        self.supply.set_expiry(self.deadline.in_queue());
+        self.coding.outdate_announcement();
     }
 
     /// Takes the time of an input. Notices that this end was suspended, for example with its host.
@@ -345,18 +347,14 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             return;
         }
         match packet {
-            Packet::Source { id, payload, .. } => self.receiver.source(now, id, payload, &mut self.delivery),
-            Packet::Repair { members, coding, payload } => {
-                self.receiver.repair(now, &members, &coding, payload, &mut self.delivery);
-            }
-            Packet::BlockRepair { first, k, number, payload } => {
-                self.on_block_repair(now, first, k, number, payload);
+            Packet::Source { .. } | Packet::Repair { .. } | Packet::BlockRepair { .. } => {
+                self.coding.take(now, packet, &mut self.delivery);
             }
             Packet::Feedback(feedback) => self.on_feedback(now, reception.waited, number, &feedback),
             Packet::Window(window) => {
                 self.path.received.set_interval(window.report_every);
                 self.delivery.set_deadline(window.deadline);
-                self.receiver.window(now, &window, &mut self.delivery);
+                self.coding.take_window(now, &window, &mut self.delivery);
             }
             Packet::Probe { padding } => self.path.received.note_probe(padding),
             Packet::Challenge { .. } | Packet::Answer { .. } => {}
@@ -366,63 +364,18 @@ impl<P: InnerPacket> Session for Tunnel<P> {
 
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
-        let deadline = self.deadline();
-        self.delivery.expire(now, deadline, self.receiver.missing());
-        self.receiver.go_on(now, &mut self.delivery);
-        if self.sources.expire(now, deadline) {
-            self.announce = true;
-        }
-        let outstanding = self.is_outstanding();
-        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let (events, blocks) = (&mut self.events, &mut self.blocks);
-        self.path.handle_silence(now, outstanding, |outcome| {
-            apply_outcome(outcome, sources, repairs, announce, events, blocks);
-        });
+        let deadline = self.deadline.get();
+        self.delivery.expire(now, deadline, self.coding.received().missing());
+        self.coding.receiver().go_on(now, &mut self.delivery);
+        self.coding.expire(now, deadline, &mut self.supply);
+        let outstanding = self.coding.is_outstanding();
+        let (coding, supply) = (&mut self.coding, &mut self.supply);
+        self.path.handle_silence(now, outstanding, |outcome| coding.settle(outcome, supply));
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         let now = self.tick(now);
-        if let Some((content, packet)) = self.path.own_packet() {
-            return Some(self.send(now, content, packet));
-        }
-        if let Some(report) = self.report(now) {
-            return Some(self.send(now, Content::Unasking, Packet::Feedback(Box::new(report))));
-        }
-        if self.path.requests.take_close(self.ingress.is_empty()) {
-            return Some(self.send(now, Content::Unasking, Packet::Close));
-        }
-        if self.announcement_due() {
-            return Some(self.send_announcement(now));
-        }
-        if self.path.silent_since().is_some() {
-            return self.send_probe(now);
-        }
-        if !self.path.is_open(now) {
-            let held = self.path.has_room() && self.has_waiting();
-            self.path.hold(held);
-            return None;
-        }
-        if self.path.is_tail_probe_due() {
-            return Some(self.send_tail_probe(now));
-        }
-        if self.blocks.is_some() {
-            let sent = self.send_block_repair(now).or_else(|| self.send_source(now));
-            if sent.is_none() {
-                self.path.hold(false);
-            }
-            return sent;
-        }
-        let path = self.path_view(now);
-        if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
-            && let Some(sent) = self.send_repair(now, &plan)
-        {
-            return Some(sent);
-        }
-        let sent = self.send_source(now);
-        if sent.is_none() {
-            self.path.hold(false);
-        }
-        sent
+        self.transmit(now)
     }
 
     fn poll_deliver(&mut self) -> Option<Delivered<P>> {
@@ -430,25 +383,24 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     }
 
     fn poll_event(&mut self) -> Option<TunnelEvent> {
-        self.path.poll_event().map(TunnelEvent::Path).or_else(|| self.events.pop_front())
+        let ignored = || self.coding.take_blocks_ignored().then_some(TunnelEvent::BlocksIgnored);
+        self.path.poll_event().map(TunnelEvent::Path).or_else(ignored)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let deadline = self.deadline();
-        let path = self.path_view(self.now);
+        let deadline = self.deadline.get();
+        let view = self.path_view(self.now);
         let sending = if self.path.silent_since().is_none() && self.path.has_room() {
             let now = self.has_waiting().then_some(self.now);
-            let due = match &self.blocks {
-                Some(blocks) => blocks.next_due(self.block_flush()),
-                None => self.repairs.next_due(&self.sources, &path),
-            };
+            let due = self.coding.next_due(&self.path, &view);
             [now, due].into_iter().flatten().min().map(|at| at.max(self.path.opens()))
         } else {
             None
         };
-        let [silence, tail] = self.path.silence_timers(self.is_outstanding());
-        let (decoding, report) = (self.receiver.next_due(), self.path.received.report_due());
+        let [silence, tail] = self.path.silence_timers(self.coding.is_outstanding());
+        let (decoding, report) = (self.coding.received().next_due(), self.path.received.report_due());
         let delivery = self.delivery.expires(deadline);
-        [sending, decoding, delivery, report, self.sources.expires(deadline), silence, tail].into_iter().flatten().min()
+        let symbols = self.coding.expires(deadline);
+        [sending, decoding, delivery, report, symbols, silence, tail].into_iter().flatten().min()
     }
 }

@@ -78,7 +78,7 @@ fn one_peer_does_not_shrink_the_packets_of_another() {
     assert_eq!(told[0][26..28], 512u16.to_be_bytes());
     let (status, counters) = (server.peer_status(PeerId::from_index(1)).unwrap(), server.counters());
     assert_eq!((counters.inner_too_long, counters.too_big_sent), (1, 1));
-    assert_eq!(status.tunnel.unwrap().sent.too_long, 1);
+    assert_eq!(status.tunnel.unwrap().taken.too_long, 1);
     // A packet of the reported length passes.
     server.handle_inner(Time::ZERO, &udp(inside(9), inside(3), 512));
     assert_eq!((answers(&mut server).len(), server.counters().inner_too_long), (0, 1));

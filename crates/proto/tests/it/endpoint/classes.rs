@@ -43,20 +43,20 @@ fn a_hint_changes_the_treatment_of_the_first_packet() {
     // The path is new, so losses are presumed, and each interactive packet has repairs of its own.
     for (dscp, protocol, port) in [(46, UDP, 40_000), (34, UDP, 40_000), (0, UDP, 5060), (0, UDP, 53), (0, TCP, 22)] {
         let status = after_one(&packet(dscp, protocol, port, 1000));
-        let counts = status.interactive.counts;
-        assert_eq!((counts.packets, counts.hinted, counts.followed), (1, 1, 1), "{dscp} {protocol} {port}");
+        let (counts, hints) = (status.interactive.counts, status.interactive.hints);
+        assert_eq!((counts.packets, hints.hinted, hints.followed), (1, 1, 1), "{dscp} {protocol} {port}");
         assert!(counts.repairs > 0 && counts.repair_bytes >= 1000 * counts.repairs, "{counts:?}");
         assert_eq!(status.bulk.counts.packets, 0);
     }
     for (dscp, protocol, port) in [(1, UDP, 40_000), (8, TCP, 22), (0, TCP, 873)] {
         let status = after_one(&packet(dscp, protocol, port, 1000));
-        let counts = status.bulk.counts;
-        assert_eq!((counts.packets, counts.hinted, counts.followed), (1, 1, 1), "{dscp} {protocol} {port}");
+        let (counts, hints) = (status.bulk.counts, status.bulk.hints);
+        assert_eq!((counts.packets, hints.hinted, hints.followed), (1, 1, 1), "{dscp} {protocol} {port}");
         assert_eq!((status.interactive.counts.packets, status.interactive.counts.repairs), (0, 0));
     }
     // Without a hint, the behaviour of the flow alone decides: the first packets are interactive.
     let status = after_one(&packet(0, TCP, 443, 1000));
-    assert_eq!((status.interactive.counts.packets, status.interactive.counts.hinted), (1, 0));
+    assert_eq!((status.interactive.counts.packets, status.interactive.hints.hinted), (1, 0));
 }
 
 #[test]
@@ -67,16 +67,17 @@ fn a_flow_that_sends_much_becomes_bulk_in_spite_of_its_hint() {
             send(&mut world, &packet(0, TCP, port, 1000));
             world.run(ms(every), None);
         }
-        (status(&world).interactive.counts, status(&world).bulk.counts)
+        (status(&world).interactive, status(&world).bulk.counts)
     };
     // 20 kB/s: more than a flow without a hint may have on a path whose rate is not known yet.
     let ((ssh, _), (none, other)) = (of(22, 50), of(443, 50));
-    assert!(ssh.packets > 2 * none.packets && other.packets > 100, "{ssh:?} {none:?}");
+    assert!(ssh.counts.packets > 2 * none.counts.packets && other.packets > 100, "{ssh:?} {none:?}");
     // 500 kB/s: a file copy over SSH.
     let (copy, bulk) = of(22, 2);
     println!("{copy:?} {bulk:?}");
-    assert!(copy.followed > 0 && copy.hinted == 200 && copy.followed < 60, "{copy:?}");
-    assert_eq!((copy.packets, bulk.packets), (copy.followed, 200 - copy.followed));
+    let (copy, hints) = (copy.counts, copy.hints);
+    assert!(hints.followed > 0 && hints.hinted == 200 && hints.followed < 60, "{hints:?}");
+    assert_eq!((copy.packets, bulk.packets), (hints.followed, 200 - hints.followed));
     assert!(bulk.bytes > 140_000 && copy.bytes > 0);
 }
 

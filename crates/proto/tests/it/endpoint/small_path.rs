@@ -34,10 +34,10 @@ fn ipv6_packets_of_1280_bytes_cross_any_path() {
         world.run(secs(5), None);
         for (n, (delivered, then)) in before.into_iter().enumerate() {
             let (now, counters) = (status(&world, n), world.ends[n].endpoint.counters());
-            assert_eq!((world.ends[n].delivered - delivered, now.sent.cut - then.sent.cut), (500, 500), "{loss}");
+            assert_eq!((world.ends[n].delivered - delivered, now.taken.cut - then.taken.cut), (500, 500), "{loss}");
             assert_eq!(now.pieces.joined - then.pieces.joined, 500);
             assert!(world.ends[n].last == udp(1 - n, 499), "the last packet differs");
-            assert_eq!((counters.too_big_sent, counters.inner_too_long, now.sent.too_long), (0, 0, 0));
+            assert_eq!((counters.too_big_sent, counters.inner_too_long, now.taken.too_long), (0, 0, 0));
         }
         // A longer packet is refused. Its sender learns that 1280 bytes pass: kernels ignore a smaller value.
         let before = world.ends[0].delivered;

@@ -55,7 +55,7 @@ fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
         let why = format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?} {:?}", world.mechanisms(0), left.drops);
         assert!(tcp.packets > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
-        assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
+        assert_eq!((left.taken.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
         // TCP may retransmit only packets that the queue dropped to slow TCP down, and packets that a time-out declared
         // lost.
         assert!(tcp.retransmits <= left.drops.aqm + 300 * tcp.timeouts, "{why}");
@@ -150,7 +150,7 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
         let why = format!("seed 15, {matrix_bytes} bytes: {refused} refused, {left:?}, {right:?}");
         assert!(refused > 10_000 && right.received.wide > 0, "{why}");
         assert_eq!((right.received.full > 0, right.received.discarded > 0), (is_full, is_full), "{why}");
-        assert_eq!((left.given_up, right.received.given_up, world.strays()), (0, 0, 0), "{why}");
+        assert_eq!((left.taken.given_up, right.received.given_up, world.strays()), (0, 0, 0), "{why}");
         assert!(right.order.delivered > 120_000, "{why}");
     }
 }

@@ -6,9 +6,10 @@
 use crate::common::{LINKS, TUNNEL, tunnel};
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Duplicate, LinkConfig, Loss, Reorder};
+use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::control::loss::Losses;
 use ripstop_proto::control::rate::RateMode;
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code, Status, TunnelConfig};
+use ripstop_proto::session::tunnel::{Status, TunnelConfig};
 use ripstop_sim::tcp::{Pattern, SenderConfig, Variant};
 use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, World};
 use std::time::Duration;

@@ -7,11 +7,11 @@ use super::attacker::AttackPlan;
 use super::scenario::{HostileScenario, Mishap, Side};
 use ripstop_base::{Bytes, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Change, Discipline, Fec, LinkConfig, Mark};
+use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::control::rate::Mode;
 use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::secure::SecureConfig;
-use ripstop_proto::session::tunnel::{BlockLength, BlockSettings, Code};
 use std::time::Duration;
 
 /// The wall clock of all ends at the start, since 1970: the year 2026.

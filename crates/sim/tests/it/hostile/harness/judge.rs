@@ -279,7 +279,7 @@ impl HostileScenario {
         outcome.delivered += out;
         outcome.queue_drops += drops + earlier;
         outcome.excused += theirs.order.superseded;
-        outcome.too_long += mine.sent.too_long;
+        outcome.too_long += mine.taken.too_long;
         outcome.given_up += theirs.received.given_up;
         outcome.late += theirs.order.late;
         outcome.recovered += theirs.received.recovered;
@@ -422,7 +422,7 @@ const TRIES: u64 = 10;
 /// Packets that a session dropped at its entrance.
 fn dropped(status: &Status) -> u64 {
     // Packets that were made before path MTU discovery ended can be too long.
-    status.drops.full + status.drops.aqm + status.drops.expired + status.sent.too_long + status.sent.malformed
+    status.drops.full + status.drops.aqm + status.drops.expired + status.taken.too_long + status.taken.malformed
 }
 
 /// The last event of `side` that is `wanted`.

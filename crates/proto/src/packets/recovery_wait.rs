@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The longest recent time for which the oldest outstanding symbol has been outstanding, beyond the
 /// round-trip time. At the receiver, all later packets of this symbol's flow wait for the symbol.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RecoveryWait {
+pub(crate) struct RecoveryWait {
     /// The estimate at the time `last`, s. The estimate decays from one sample to the next.
     worst: f64,
     last: Time,
@@ -23,7 +23,7 @@ impl RecoveryWait {
 
     /// Takes a sample: at `now` the oldest outstanding symbol has been outstanding for the
     /// round-trip time plus `held`.
-    pub(super) fn offer(&mut self, now: Time, held: Duration) {
+    pub(crate) fn offer(&mut self, now: Time, held: Duration) {
         let keep = (-now.since(self.last).as_secs_f64() / RecoveryWait::TIME_CONSTANT).exp();
         self.last = now;
         self.worst = (keep * self.worst).max(held.as_secs_f64());
@@ -31,7 +31,7 @@ impl RecoveryWait {
 
     /// The estimate, at most two round trips. A longer wait says nothing about the usual state of
     /// the path.
-    pub(super) fn get(&self, srtt: Duration) -> Duration {
+    pub(crate) fn get(&self, srtt: Duration) -> Duration {
         Duration::from_secs_f64(self.worst).min(2 * srtt)
     }
 }

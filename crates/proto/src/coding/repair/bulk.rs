@@ -1,14 +1,15 @@
 //! Proactive repairs for bulk packets.
 
-use super::{PathView, PlannedRepair, Purpose, Repairs, longest};
+use super::{PlannedRepair, Purpose, Repairs, longest};
+use crate::coding::sources::Sources;
+use crate::coding::view::PathView;
 use crate::control::redundancy::{Backlog, Flight, Redundancy, SPAN, Spread, tail_wait};
-use crate::packets::InnerPacket;
-use crate::session::tunnel::sources::Sources;
 use ripstop_base::Time;
+use ripstop_codes::Payload;
 use ripstop_codes::window::Members;
 
 impl Repairs {
-    pub(super) fn plan_bulk<P: InnerPacket>(
+    pub(super) fn plan_bulk<P: Payload>(
         &mut self,
         now: Time,
         sources: &Sources<P>,
@@ -26,15 +27,15 @@ impl Repairs {
                 let mut all = Flight {
                     deficit: 0,
                     sources: sources.in_flight().min((end - start) as u32),
-                    repairs: self.ahead_beyond(start),
+                    repairs: self.ahead.beyond(start),
                 };
                 if start == sources.tail() {
                     // The repair spans all symbols in flight. So the holes of all groups and the
                     // exact repairs in flight count as well.
-                    all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
-                    all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
+                    all.deficit = self.exact.holes();
+                    all.repairs += self.exact.in_flight();
                 }
-                let (recent, left) = (self.recent_flight(), self.ahead(now, path));
+                let (recent, left) = (self.recent_flight(), self.waiting(now, path));
                 // The dither moves a repair by at most half the mean distance between two losses,
                 // and by at most 50 packets.
                 let dither = self.dither / path.proactive.share.max(0.01);
@@ -71,21 +72,7 @@ impl Repairs {
     }
 
     /// The backlog of the ingress queue.
-    pub(super) fn ahead(&self, now: Time, path: &PathView) -> Backlog {
+    pub(super) fn waiting(&self, now: Time, path: &PathView) -> Backlog {
         if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) }
-    }
-
-    /// Number of proactive repairs in flight that span `start` or a later symbol.
-    fn ahead_beyond(&self, start: u64) -> u32 {
-        let mut count = 0;
-        for ahead in self.proactive.iter().rev().flatten() {
-            if ahead.span.1 > start {
-                count += 1;
-            } else if ahead.bulk {
-                // Bulk repairs that left before this one end no later.
-                break;
-            }
-        }
-        count
     }
 }

@@ -1,18 +1,16 @@
-//! The block code of the sending half ([`Code::Block`](super::Code), paper 003): after K source symbols leave the N - K
+//! The block code of the sending half ([`Code::Block`](super::Code::Block), paper 003): after K source symbols leave the N - K
 //! repairs of their block. Nothing is sent again, and no report causes a repair. Reports serve the rate control, and the
 //! choice of N.
 
-use super::config::{BlockLength, BlockSettings};
 use super::sent::Sent;
+use super::settings::{BlockLength, BlockSettings};
 use super::sources::Sources;
-use super::{Tunnel, TunnelEvent};
 use crate::control::block::best_n;
 use crate::control::loss::Losses;
-use crate::packets::InnerPacket;
-use crate::path::Content;
-use crate::session::Transmit;
-use crate::wire::{Datagram, MAX_BLOCK_REPAIRS, Packet, block_coding};
+use crate::path::Path;
+use crate::wire::{MAX_BLOCK_REPAIRS, Packet, block_coding};
 use ripstop_base::Time;
+use ripstop_codes::Payload;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -82,10 +80,12 @@ pub(super) struct Blocks<P> {
     ready: VecDeque<Ready<P>>,
     /// Block repairs that were received, and lost.
     fates: (u64, u64),
+    /// Set once, when it is clear that the peer ignores block repairs.
+    ignored: bool,
     counts: BlockCounts,
 }
 
-impl<P: InnerPacket> Blocks<P> {
+impl<P: Payload> Blocks<P> {
     pub(super) fn new(settings: BlockSettings) -> Blocks<P> {
         let n = match settings.n {
             BlockLength::Fixed(n) => n.max(settings.k),
@@ -94,7 +94,7 @@ impl<P: InnerPacket> Blocks<P> {
         let (first, count, last) = (0, 0, Time::ZERO);
         let counts = BlockCounts { shape: (settings.k, n), ..BlockCounts::default() };
         let (ended, ready) = (VecDeque::new(), VecDeque::new());
-        Blocks { settings, n, chosen: None, first, count, last, ended, ready, fates: (0, 0), counts }
+        Blocks { settings, n, chosen: None, first, count, last, ended, ready, fates: (0, 0), ignored: false, counts }
     }
 
     /// Records that source symbol `id` leaves.
@@ -109,19 +109,48 @@ impl<P: InnerPacket> Blocks<P> {
         }
     }
 
-    /// Records the fate of a block repair. Returns true once, when it is clear that the peer ignores block repairs.
-    pub(super) fn settled(&mut self, received: bool) -> bool {
+    /// Records the fate of a block repair.
+    pub(super) fn settled(&mut self, received: bool) {
         let (arrived, lost) = &mut self.fates;
         *(if received { &mut *arrived } else { &mut *lost }) += 1;
-        *arrived == 0 && *lost == IGNORED && !received
+        self.ignored |= *arrived == 0 && *lost == IGNORED && !received;
     }
 
-    /// When a repair is due, if blocks end after a pause of `flush`. None: no block is open.
-    pub(super) fn next_due(&self, flush: Duration) -> Option<Time> {
+    /// Whether it has become clear that the peer ignores block repairs. True once.
+    pub(super) fn take_ignored(&mut self) -> bool {
+        std::mem::take(&mut self.ignored)
+    }
+
+    /// How long a block waits for its next packet: the time of a block on the path, within limits.
+    fn flush(&self, path: &Path<Sent>) -> Duration {
+        let bytes = f64::from(self.n) * f64::from(path.mtu());
+        let time = Duration::from_secs_f64((bytes / path.view().bandwidth.max(1.0)).min(10.0));
+        time.clamp(LEAST_FLUSH, MOST_FLUSH)
+    }
+
+    /// How long the peer shall wait for a missing symbol: until the repairs of its block have arrived.
+    pub(super) fn wait(&self, path: &Path<Sent>) -> Duration {
+        2 * self.flush(path) + LATE
+    }
+
+    /// When a repair is due. None: no block is open.
+    pub(super) fn next_due(&self, path: &Path<Sent>) -> Option<Time> {
         if !self.ended.is_empty() || !self.ready.is_empty() {
             return Some(self.last);
         }
-        (self.count > 0).then(|| self.last + flush)
+        (self.count > 0).then(|| self.last + self.flush(path))
+    }
+
+    /// The next repair of a block, if one is due.
+    pub(super) fn repair(&mut self, now: Time, path: &Path<Sent>, sources: &Sources<P>) -> Option<Packet<P>> {
+        let flush = self.flush(path);
+        let losses = Losses { share: path.losses().proactive(now), ..path.losses().losses() };
+        let packets = HEADROOM * path.view().bandwidth / f64::from(path.mtu());
+        self.choose(now, losses, packets, path.srtt());
+        self.prepare(now, flush, sources);
+        let Ready { first, k, number, payload } = self.ready.pop_front()?;
+        self.counts.repairs += 1;
+        Some(Packet::BlockRepair { first, k, number, payload })
     }
 
     pub(super) fn counts(&self) -> BlockCounts {
@@ -168,48 +197,5 @@ impl<P: InnerPacket> Blocks<P> {
             self.n = best_n(self.settings.k, losses, packets, rtt);
             self.counts.shape.1 = self.n;
         }
-    }
-}
-
-impl<P: InnerPacket> Tunnel<P> {
-    /// How long a block waits for its next packet: the time of a block on the path, within limits.
-    pub(super) fn block_flush(&self) -> Duration {
-        let n = self.blocks.as_ref().map_or(0, |blocks| blocks.n);
-        let bytes = f64::from(n) * f64::from(self.path.mtu());
-        let time = Duration::from_secs_f64((bytes / self.path.view().bandwidth.max(1.0)).min(10.0));
-        time.clamp(LEAST_FLUSH, MOST_FLUSH)
-    }
-
-    /// How long the peer shall wait for a missing symbol: until the repairs of its block have arrived. None: the code is
-    /// not a block code.
-    pub(super) fn block_wait(&self) -> Option<Duration> {
-        self.blocks.as_ref().map(|_| 2 * self.block_flush() + LATE)
-    }
-
-    /// The next repair of a block, if one is due and the code is a block code.
-    pub(super) fn send_block_repair(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
-        let flush = self.block_flush();
-        let losses = Losses { share: self.path.losses().proactive(now), ..self.path.losses().losses() };
-        let packets = HEADROOM * self.path.view().bandwidth / f64::from(self.path.mtu());
-        let rtt = self.path.srtt();
-        let blocks = self.blocks.as_mut()?;
-        blocks.choose(now, losses, packets, rtt);
-        blocks.prepare(now, flush, &self.sources);
-        let Ready { first, k, number, payload } = blocks.ready.pop_front()?;
-        blocks.counts.repairs += 1;
-        self.counts.repair_bytes += payload.len() as u64;
-        Some(self.send(now, Content::Carried(Sent::BlockRepair), Packet::BlockRepair { first, k, number, payload }))
-    }
-
-    /// Takes a block repair of the peer.
-    pub(super) fn on_block_repair(&mut self, now: Time, first: u64, k: u8, number: u8, payload: P) {
-        if let Some((members, coding)) = block_coding(first, k, number) {
-            self.receiver.repair(now, &members, &coding, payload, &mut self.delivery);
-        }
-    }
-
-    /// Reports that the peer ignores block repairs.
-    pub(super) fn note_block_fate(blocks: &mut Option<Blocks<P>>, received: bool) -> Option<TunnelEvent> {
-        blocks.as_mut()?.settled(received).then_some(TunnelEvent::BlocksIgnored)
     }
 }

@@ -5,10 +5,10 @@
 //! symbols stay in the window. A repair for many missing symbols spans these received symbols as
 //! well.
 
-use crate::packets::ingress::{BUCKETS, Queued, bucket_of};
-use crate::packets::{Class, Gap, InnerPacket, Order};
-use crate::wire::{SymbolKind, SymbolReport};
+use super::supplier::{Fate, Supplied, Supplier, Tag};
+use crate::wire::SymbolReport;
 use ripstop_base::Time;
+use ripstop_codes::Payload;
 use ripstop_codes::window::{Encoder, IdRanges};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -31,17 +31,27 @@ struct Source {
     state: State,
     /// Length of the symbol, bytes.
     bytes: u32,
-    /// When the symbol was sent. The symbol's deadline runs from this time. The wait in the ingress
-    /// queue has a deadline of its own.
+    /// When the symbol was sent. The symbol's deadline runs from this time. The wait at the supplier has a
+    /// deadline of its own.
     sent: Time,
-    /// The flow bucket whose later packets must wait for this symbol. `None`: no packet must wait,
-    /// because the symbol has arrived or need not be delivered in order.
-    awaited: Option<u16>,
+    /// The supplier's name for the symbol.
+    tag: Tag,
+    /// Whether the supplier knows that later symbols need not wait for this one.
+    released: bool,
     /// Whether the symbol is of an interactive flow.
     interactive: bool,
     /// Number of interactive repairs (proactive repairs for packets of interactive flows) that span
     /// the symbol.
     covered: u8,
+}
+
+/// A symbol that was given up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GivenUp {
+    /// Length of the symbol, bytes.
+    pub(super) bytes: usize,
+    /// Whether the symbol was not known to be received.
+    pub(super) unknown: bool,
 }
 
 /// The coding window at the sender.
@@ -59,20 +69,13 @@ pub(super) struct Sources<P> {
     lost: IdRanges,
     /// Symbols of interactive flows, ascending. All symbols before `tail` have been removed.
     interactive: VecDeque<u64>,
-    /// For each flow bucket (see `ingress/`), the number of the bucket's last symbol that must be
-    /// delivered in order.
-    last_of_flow: Vec<Option<u64>>,
-    /// For each flow bucket, the number of its symbols that may not have arrived.
-    not_arrived: Vec<u32>,
-    /// Number of symbols given up.
-    given_up: u64,
     /// Bytes of the symbols in the window.
     held_bytes: usize,
     /// Number of lost symbols that reports were compared with.
     compared: u64,
 }
 
-impl<P: InnerPacket> Sources<P> {
+impl<P: Payload> Sources<P> {
     pub(super) fn new() -> Sources<P> {
         Sources {
             encoder: Encoder::new(0),
@@ -82,41 +85,30 @@ impl<P: InnerPacket> Sources<P> {
             in_flight: 0,
             lost: IdRanges::new(),
             interactive: VecDeque::new(),
-            last_of_flow: vec![None; BUCKETS],
-            not_arrived: vec![0; BUCKETS],
-            given_up: 0,
             held_bytes: 0,
             compared: 0,
         }
     }
 
-    /// Adds a packet that leaves at `now`. Returns the symbol's number, its kind, and the symbol. The
-    /// symbol gets an exact gap if it then has at most `longest` bytes.
-    pub(super) fn push(&mut self, now: Time, queued: Queued<P>, longest: usize) -> (u64, SymbolKind, P) {
-        let id = self.next();
-        let mut payload = queued.payload;
-        let in_order = queued.meta.order == Order::InOrder;
-        let awaited = in_order.then(|| bucket_of(queued.meta.flow));
-        let gap = awaited.map_or(Gap::NONE, |bucket| {
-            let last = self.last_of_flow[usize::from(bucket)].replace(id);
-            let waiting = &mut self.not_arrived[usize::from(bucket)];
-            *waiting += 1;
-            // If all earlier symbols of the bucket have arrived, the packet need not wait. With a
-            // rounded gap, the receiver would wait for every symbol of other flows in its range.
-            let distance = last.filter(|_| *waiting > 1).map_or(0, |last| id - last);
-            if payload.len() + Gap::TRAILER <= longest { Gap::exact(distance) } else { Gap::rounded(distance) }
+    /// Adds a symbol that leaves at `now`. The symbol has the number [`Sources::next`].
+    pub(super) fn push(&mut self, now: Time, supplied: &Supplied<P>) {
+        let (id, bytes) = (self.next(), supplied.payload.len());
+        let Supplied { interactive, tag, .. } = *supplied;
+        self.encoder.push(supplied.payload.clone());
+        self.sources.push_back(Source {
+            state: State::InFlight,
+            bytes: bytes as u32,
+            sent: now,
+            tag,
+            released: false,
+            interactive,
+            covered: 0,
         });
-        payload.set_gap(gap);
-        self.encoder.push(payload.clone());
-        let interactive = queued.class == Class::Interactive;
-        let bytes = payload.len() as u32;
-        self.sources.push_back(Source { state: State::InFlight, bytes, sent: now, awaited, interactive, covered: 0 });
         self.in_flight += 1;
-        self.held_bytes += payload.len();
+        self.held_bytes += bytes;
         if interactive {
             self.interactive.push_back(id);
         }
-        (id, payload.kind(), payload)
     }
 
     /// The number that the next symbol will have.
@@ -190,10 +182,15 @@ impl<P: InnerPacket> Sources<P> {
     }
 
     /// Records that the datagram of symbol `id` was received, perhaps after it was declared lost.
-    pub(super) fn received(&mut self, id: u64) {
+    pub(super) fn received(&mut self, id: u64, supplier: &mut impl Supplier<P>) {
+        let Some(source) = self.get(id) else { return };
+        let (tag, was) = (source.tag, source.state);
         self.settle(id, State::Known);
         self.lost.remove(id);
-        self.arrived(id);
+        self.release(id, supplier);
+        if was != State::Known {
+            supplier.settle(id, tag, Fate::Arrived);
+        }
     }
 
     /// Records that the datagram of symbol `id` is lost.
@@ -209,10 +206,10 @@ impl<P: InnerPacket> Sources<P> {
     /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A *seen* symbol is not
     /// a hole: the receiver holds a repair for the symbol, and decodes the symbol when the holes
     /// are repaired.
-    pub(super) fn take(&mut self, report: &SymbolReport) -> Vec<u64> {
+    pub(super) fn take(&mut self, report: &SymbolReport, supplier: &mut impl Supplier<P>) -> Vec<u64> {
         let decoded_to = report.next_undecoded.min(self.next());
         while self.first < decoded_to {
-            self.drop_first();
+            self.drop_first(Fate::Arrived, supplier);
         }
         let listed: u64 = report.unseen.iter().map(|range| range.end - range.start).sum();
         // The deficit is the number of degrees of freedom still missing. If the list of unseen
@@ -245,7 +242,7 @@ impl<P: InnerPacket> Sources<P> {
         // for rare exceptions. The flow's next packet then overtakes this packet.
         for id in seen {
             if self.get(id).is_some_and(|source| source.interactive) {
-                self.arrived(id);
+                self.release(id, supplier);
             }
         }
         holes
@@ -253,42 +250,36 @@ impl<P: InnerPacket> Sources<P> {
 
     /// Gives up the symbols that were sent longer than `deadline` ago. Returns true if at least one
     /// of these symbols was not known to be received.
-    pub(super) fn expire(&mut self, now: Time, deadline: Duration) -> bool {
-        let before = self.given_up;
+    pub(super) fn expire(&mut self, now: Time, deadline: Duration, supplier: &mut impl Supplier<P>) -> bool {
+        let mut unknown = false;
         while self.sources.front().is_some_and(|source| now.since(source.sent) > deadline) {
-            self.give_up_oldest();
+            unknown |= self.give_up_oldest(supplier).is_some_and(|given_up| given_up.unknown);
         }
-        self.given_up != before
+        unknown
     }
 
     /// Gives up the symbols longer than `most` bytes, and all symbols before the last of them. Returns
     /// true if at least one of these symbols was not known to be received.
-    pub(super) fn give_up_longer(&mut self, most: u32) -> bool {
-        let before = self.given_up;
+    pub(super) fn give_up_longer(&mut self, most: u32, supplier: &mut impl Supplier<P>) -> bool {
         let Some(last) = self.sources.iter().rposition(|source| source.bytes > most) else { return false };
+        let mut unknown = false;
         for _ in 0..=last {
-            self.give_up_oldest();
+            unknown |= self.give_up_oldest(supplier).is_some_and(|given_up| given_up.unknown);
         }
-        self.given_up != before
+        unknown
     }
 
-    /// Gives up the oldest symbol. Returns its length in bytes. `None`: the window is empty.
-    pub(super) fn give_up_oldest(&mut self) -> Option<usize> {
+    /// Gives up the oldest symbol. `None`: the window is empty.
+    pub(super) fn give_up_oldest(&mut self, supplier: &mut impl Supplier<P>) -> Option<GivenUp> {
         let source = self.sources.front()?;
-        let bytes = source.bytes as usize;
-        self.given_up += u64::from(source.state != State::Known);
-        self.drop_first();
-        Some(bytes)
+        let given_up = GivenUp { bytes: source.bytes as usize, unknown: source.state != State::Known };
+        self.drop_first(Fate::GivenUp, supplier);
+        Some(given_up)
     }
 
     /// When the deadline of the oldest symbol ends. `None`: the window is empty.
     pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
         self.sources.front().map(|source| source.sent + deadline + Duration::from_nanos(1))
-    }
-
-    /// Number of symbols given up so far that were not known to be received.
-    pub(super) fn given_up(&self) -> u64 {
-        self.given_up
     }
 
     /// Number of symbols whose datagram is lost and that are not known to be decoded.
@@ -306,16 +297,11 @@ impl<P: InnerPacket> Sources<P> {
         self.compared
     }
 
-    /// Records that later packets of the flow need not wait for symbol `id`.
-    fn arrived(&mut self, id: u64) {
-        let bucket = self.get_mut(id).and_then(|source| source.awaited.take());
-        self.stop_waiting(bucket);
-    }
-
-    fn stop_waiting(&mut self, bucket: Option<u16>) {
-        let Some(bucket) = bucket else { return };
-        if let Some(waiting) = self.not_arrived.get_mut(usize::from(bucket)) {
-            *waiting = waiting.saturating_sub(1);
+    /// Tells the supplier that later symbols need not wait for symbol `id`.
+    fn release(&mut self, id: u64, supplier: &mut impl Supplier<P>) {
+        if let Some(source) = self.get_mut(id).filter(|source| !source.released) {
+            source.released = true;
+            supplier.release(source.tag);
         }
     }
 
@@ -347,14 +333,19 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
-    /// Removes the first symbol, which is decoded or given up.
-    fn drop_first(&mut self) {
+    /// Removes the first symbol, which is decoded or given up. If its datagram has arrived, its fate is known already.
+    fn drop_first(&mut self, fate: Fate, supplier: &mut impl Supplier<P>) {
         let Some(source) = self.sources.pop_front() else { return };
         self.held_bytes -= source.bytes as usize;
         if source.state == State::InFlight {
             self.in_flight -= 1;
         }
-        self.stop_waiting(source.awaited);
+        if !source.released {
+            supplier.release(source.tag);
+        }
+        if source.state != State::Known {
+            supplier.settle(self.first, source.tag, fate);
+        }
         self.lost.remove(self.first);
         self.first += 1;
         self.encoder.forget_to(self.first);
@@ -364,110 +355,5 @@ impl<P: InnerPacket> Sources<P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packets::Meta;
-    use ripstop_codes::Symbol;
-
-    /// A window of `n` symbols. The symbols in `lost` are lost.
-    fn window(n: u64, lost: impl Iterator<Item = u64>) -> Sources<Symbol> {
-        let mut sources = Sources::new();
-        for _ in 0..n {
-            let meta = Meta { flow: 1, order: Order::InOrder, len: 40, ack: None };
-            let payload = Symbol::from_slice(&[0; 41]);
-            let (class, since, repeated) = (Class::Bulk, Time::ZERO, false);
-            sources.push(Time::ZERO, Queued { payload, meta, class, since, repeated }, 1437);
-        }
-        lost.for_each(|id| sources.lost(id));
-        sources
-    }
-
-    fn report(unseen: &[u64], deficit: u32, end: u64) -> SymbolReport {
-        let unseen = unseen.iter().map(|id| *id..*id + 1).collect();
-        SymbolReport { next_undecoded: 10, end, unseen, deficit, ..SymbolReport::default() }
-    }
-
-    #[test]
-    fn the_longest_of_a_range_is_found() {
-        let mut sources = Sources::new();
-        for len in [40, 90, 30, 60, 50] {
-            let meta = Meta { flow: 1, order: Order::InOrder, len, ack: None };
-            let payload = Symbol::from_slice(&vec![0; len as usize]);
-            let (class, since, repeated) = (Class::Bulk, Time::ZERO, false);
-            sources.push(Time::ZERO, Queued { payload, meta, class, since, repeated }, 0);
-        }
-        assert_eq!([0..5, 2..5, 2..3, 4..99, 7..99, 3..3].map(|ids| sources.longest(ids)), [90, 60, 30, 50, 0, 0]);
-        sources.drop_first();
-        assert_eq!([0..2, 0..1, 2..3].map(|ids| sources.longest(ids)), [90, 0, 30]);
-    }
-
-    #[test]
-    fn a_packet_with_room_says_exactly_where_its_predecessor_is() {
-        let mut sources = Sources::new();
-        let mut push = |flow, len: usize| {
-            let meta = Meta { flow, order: Order::InOrder, len: len as u32 - 1, ack: None };
-            let payload =
-                Symbol::build(len, |bytes| (bytes[1], bytes[3], bytes[4]) = (0x45, (len >> 8) as u8, len as u8 - 1));
-            let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
-            let (_, _, payload) = sources.push(Time::ZERO, queued, 1437);
-            (payload.gap(), payload.len())
-        };
-        assert_eq!(
-            [push(1, 101), push(2, 1437), push(3, 1437)],
-            [(Gap::NONE, 101), (Gap::NONE, 1437), (Gap::NONE, 1437)]
-        );
-        assert_eq!(push(1, 101), (Gap::exact(3), 103));
-        assert_eq!(push(2, 1437), (Gap::rounded(3), 1437), "the path's MTU leaves no room");
-        assert_eq!(push(2, 1436), (Gap::ADJACENT, 1436), "a rounded gap is as exact");
-    }
-
-    #[test]
-    fn a_packet_waits_only_for_symbols_that_may_be_missing() {
-        let mut sources = Sources::new();
-        let push = |sources: &mut Sources<Symbol>, flow| {
-            let meta = Meta { flow, order: Order::InOrder, len: 40, ack: None };
-            let payload = Symbol::build(41, |bytes| (bytes[1], bytes[4]) = (0x45, 40));
-            let queued = Queued { payload, meta, class: Class::Interactive, since: Time::ZERO, repeated: false };
-            sources.push(Time::ZERO, queued, 1437).2.gap()
-        };
-        assert_eq!([push(&mut sources, 1), push(&mut sources, 2)], [Gap::NONE; 2]);
-        sources.received(0);
-        assert_eq!(push(&mut sources, 1), Gap::NONE, "the flow's only symbol has arrived");
-        assert_eq!(push(&mut sources, 2), Gap::exact(2), "symbol 1 may be missing");
-        sources.lost(1);
-        sources.received(3);
-        assert_eq!(push(&mut sources, 2), Gap::rounded(1), "symbol 1 may be missing");
-        sources.received(4);
-        // The receiver holds a repair for symbol 1.
-        assert!(sources.take(&SymbolReport { next_undecoded: 1, end: 5, ..report(&[], 0, 5) }).is_empty());
-        assert_eq!(push(&mut sources, 2), Gap::NONE);
-        assert!(sources.not_arrived.iter().all(|waiting| *waiting <= 1));
-    }
-
-    #[test]
-    fn a_complete_list_names_the_holes() {
-        let mut sources = window(100, (10..100).step_by(10));
-        // Symbols 30 and 50 are seen: the receiver holds repairs for these symbols, and the repairs
-        // wait for the other symbols.
-        assert_eq!(sources.take(&report(&[10, 20, 40, 60], 4, 70)), [10, 20, 40, 60, 70, 80, 90]);
-        assert_eq!(sources.first(), 10);
-    }
-
-    #[test]
-    fn the_deficit_adds_holes_after_the_end_of_a_cut_list() {
-        let lost: Vec<u64> = (10..100).step_by(10).collect();
-        let mut sources = window(100, lost.iter().copied());
-        // The deficit is larger than the list by three. So the three oldest lost symbols after the
-        // list count as holes.
-        assert_eq!(sources.take(&report(&[10, 20], 5, 100)), [10, 20, 30, 40, 50]);
-        // The list is complete up to its last symbol, so symbols 20 and 30 are not holes.
-        assert_eq!(sources.take(&report(&[10, 40], 3, 100)), [10, 40, 50]);
-        // The deficit exceeds the number of known losses. The other missing symbols are in flight,
-        // or their loss will be noticed later.
-        assert_eq!(sources.take(&report(&[10, 20], 1_000, 100)), lost);
-        // Symbols that the receiver does not know to exist are not part of its deficit.
-        assert_eq!(sources.take(&report(&[10], 2, 50)), [10, 20, 50, 60, 70, 80, 90]);
-        // A deficit smaller than the list means that the list was not cut.
-        assert_eq!(sources.take(&report(&[10, 20], 0, 100)), [10, 20]);
-    }
-}
+#[path = "sources/tests.rs"]
+mod tests;

@@ -1,10 +1,10 @@
 //! Groups of holes: lost symbols that are repaired together.
 
-use super::PathView;
+use crate::coding::sources::Sources;
+use crate::coding::view::PathView;
 use crate::control::redundancy::INTERLEAVED;
-use crate::packets::InnerPacket;
-use crate::session::tunnel::sources::Sources;
 use ripstop_base::Time;
+use ripstop_codes::Payload;
 use std::collections::VecDeque;
 
 /// Limit on the number of holes that one exact repair lists one by one.
@@ -63,7 +63,7 @@ impl Group {
     /// Number of holes for which [`ExactRule`](crate::control::redundancy::ExactRule) plans repairs. This is the group's number of holes,
     /// plus one for each failure (`failed`) after the first one, at most 4. Two more are added if
     /// the first hole's deadline is less than two round trips away.
-    pub(super) fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
+    pub(super) fn wanted<P: Payload>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
         let late = self
             .holes
             .first()

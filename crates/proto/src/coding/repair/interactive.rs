@@ -1,10 +1,11 @@
 //! Proactive repairs for interactive packets.
 
-use super::{PathView, PlannedRepair, Purpose, Repairs, longest};
+use super::{PlannedRepair, Purpose, Repairs, fit, longest};
+use crate::coding::sources::Sources;
+use crate::coding::view::PathView;
 use crate::control::redundancy::{INTERACTIVE_STEP, Redundancy, interactive_repairs};
-use crate::packets::InnerPacket;
-use crate::session::tunnel::sources::Sources;
 use ripstop_base::Time;
+use ripstop_codes::Payload;
 use ripstop_codes::window::Members;
 
 /// Limit on the number of interactive symbols that one repair spans.
@@ -14,7 +15,7 @@ use ripstop_codes::window::Members;
 const MAX_INTERACTIVE: usize = 8;
 
 impl Repairs {
-    pub(super) fn plan_interactive<P: InnerPacket>(
+    pub(super) fn plan_interactive<P: Payload>(
         &mut self,
         now: Time,
         sources: &mut Sources<P>,
@@ -32,7 +33,7 @@ impl Repairs {
             .map(|(id, _, _)| id)
             .take(MAX_INTERACTIVE)
             .collect();
-        ids.truncate(Self::fit(&ids, MAX_INTERACTIVE, sources, path.room));
+        ids.truncate(fit(&ids, MAX_INTERACTIVE, sources, path.room));
         let members = Members::new(ids, 0..0)?;
         let bytes = longest(&members, sources);
         let again = sources.interactive().any(|(id, _, covered)| covered > 0 && members.first() == Some(id));
