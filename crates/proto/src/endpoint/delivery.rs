@@ -11,7 +11,7 @@
 //! the budget of work, and a peer in debt gets them too.
 
 use super::{Endpoint, get};
-use crate::inner::{Inner, clamp_mss};
+use crate::inner::{self, clamp_mss};
 use crate::packets::{Delivered, DeliveryRoom, InnerPacket};
 use crate::secure::PeerId;
 use ripstop_base::Time;
@@ -105,8 +105,7 @@ impl Endpoint {
         }
         let routes = &self.routes;
         let is_allowed = |delivered: &Delivered<Symbol>| {
-            let source = Inner::parse(inner_packet(delivered)).map(|inner| inner.source);
-            source.is_ok_and(|source| routes.find(source) == Some(peer))
+            inner::source(inner_packet(delivered)).is_some_and(|source| routes.find(source) == Some(peer))
         };
         let counters = &mut self.counters;
         let (packets, bytes) = path.handed_over;
@@ -159,11 +158,8 @@ pub(super) fn answer(message: &[u8]) -> Option<Delivered<Symbol>> {
 /// Reduces the MSS of the TCP SYN in `symbol`, so that segments fit inner packets of `mtu` bytes. Returns whether the packet
 /// was changed.
 pub(super) fn clamp_symbol(symbol: &mut Symbol, mtu: u32) -> bool {
-    let is_syn = |packet| Inner::parse(packet).is_ok_and(|inner| inner.is_syn());
     let mut changed = false;
-    if symbol.as_slice().get(1..).is_some_and(is_syn) {
-        symbol.edit(|bytes| changed = clamp_mss(&mut bytes[1..], mtu.min(65_535) as u16));
-    }
+    symbol.edit(|bytes| changed = bytes.get_mut(1..).is_some_and(|packet| clamp_mss(packet, mtu.min(65_535) as u16)));
     changed
 }
 

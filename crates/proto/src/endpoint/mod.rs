@@ -45,7 +45,7 @@ pub use delivery::{ActivePaths, TURN_BYTES, TURN_PACKETS, inner_packet};
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{IPV6_LEAST_MTU, Inner, clamp_mss, too_big};
-use crate::packets::{Delivered, InnerPacket};
+use crate::packets::{Delivered, InnerPacket, Meta};
 use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PresharedKey, PrivateKey, PublicKey};
 use crate::session::Reception;
 use crate::wire::{IPV4_UDP_LEN, IPV6_UDP_LEN};
@@ -269,8 +269,8 @@ impl Endpoint {
         let part = |index: usize| parts.get(index).copied().unwrap_or_default();
         // The packet is copied one time, into the symbol that travels.
         let mut symbol = Symbol::from_parts(&[&[0], part(0), part(1)]);
-        let (destination, len, is_syn) = match Inner::parse(&symbol.as_slice()[1..]) {
-            Ok(inner) => (inner.destination, inner.bytes.len(), inner.is_syn()),
+        let (destination, head) = match Inner::parse(&symbol.as_slice()[1..]) {
+            Ok(inner) => (inner.destination, Meta::of(&inner)),
             Err(_) => {
                 self.counters.inner_malformed += 1;
                 return;
@@ -281,15 +281,16 @@ impl Endpoint {
             return;
         };
         let Some(path) = get(&mut self.paths, peer) else { return };
+        let len = head.0.len as usize;
         if symbol.as_slice().len() > 1 + len {
             // Bytes after the packet do not travel.
             symbol = Symbol::from_slice(&symbol.as_slice()[..1 + len]);
         }
         let mtu = path.inner_mtu(&self.config).min(65_535) as u16;
-        if self.config.clamp_mss && is_syn {
+        if self.config.clamp_mss && head.0.is_syn {
             symbol.edit(|bytes| self.counters.mss_clamped += u64::from(clamp_mss(&mut bytes[1..], mtu)));
         }
-        if len > usize::from(mtu) && !symbol.must_be_carried() {
+        if len > usize::from(mtu) && !symbol.must_be_carried(head.0.len) {
             self.counters.inner_too_long += 1;
             let most = if destination.is_ipv6() { mtu.max(IPV6_LEAST_MTU) } else { mtu };
             if path.may_answer(now)
@@ -300,7 +301,7 @@ impl Endpoint {
                 self.delivered.push_back((peer, answer));
             }
         }
-        if !path.handle_inner(now, symbol, &self.config) {
+        if !path.handle_inner(now, symbol, head, &self.config) {
             // There is no session. The packet waits, and a handshake starts.
             self.connect(now, peer);
         }

@@ -10,7 +10,7 @@ use super::mtu::MtuSearch;
 use super::path_packets::PathLimits;
 use super::waiting::Waiting;
 use crate::packets::early_acks::EarlyAcks;
-use crate::packets::{Delivered, DeliveryRoom, InnerPacket, Undelivered};
+use crate::packets::{Delivered, DeliveryRoom, InnerPacket, Meta, Traffic, Undelivered};
 use crate::path::{PathEvent, silence_limit};
 use crate::secure::PeerId;
 use crate::session::tunnel::{REPORT_WORK, Tunnel, TunnelConfig, TunnelEvent};
@@ -237,16 +237,22 @@ impl PeerPath {
         self.mtu = Some(MtuSearch::new(now, path_mtu));
     }
 
-    /// Processes an inner packet. Returns false if there is no session yet: the packet then waits
+    /// Processes an inner packet, whose header says `head`. Returns false if there is no session yet: the packet then waits
     /// for a session.
-    pub(super) fn handle_inner(&mut self, now: Time, symbol: Symbol, config: &EndpointConfig) -> bool {
+    pub(super) fn handle_inner(
+        &mut self,
+        now: Time,
+        symbol: Symbol,
+        head: (Meta, Traffic),
+        config: &EndpointConfig,
+    ) -> bool {
         if let Some(early) = &mut self.early_acks
             && !early.take_local(&symbol.as_slice()[1..])
         {
             return true;
         }
         if let (Some(tunnel), None) = (&mut self.tunnel, self.closed) {
-            tunnel.handle_inner(now, symbol);
+            tunnel.handle_parsed(now, symbol, head);
             return true;
         }
         self.waiting.push(now, symbol, config.waiting_packets);
@@ -331,7 +337,7 @@ impl PeerPath {
                 *refused += 1;
                 continue;
             }
-            if let (Some(clamped), Some(tunnel)) = (&mut clamped, &self.tunnel) {
+            if let (Some(clamped), Some(tunnel), true) = (&mut clamped, &self.tunnel, delivered.meta.is_syn) {
                 **clamped += u64::from(delivery::clamp_symbol(&mut delivered.payload, tunnel.inner_mtu()));
             }
             let Some(early) = &mut self.early_acks else { return Some(delivered) };

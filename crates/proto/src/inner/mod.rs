@@ -154,6 +154,17 @@ impl<'a> Inner<'a> {
     }
 }
 
+/// The source address of an IP packet. None: the bytes are not the start of one. Nothing but the version is checked: the
+/// packet was parsed before.
+#[inline]
+pub fn source(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.first()? >> 4 {
+        4 => Some(Ipv4Addr::from(*bytes.get(12..)?.first_chunk::<4>()?).into()),
+        6 => Some(Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?).into()),
+        _ => None,
+    }
+}
+
 /// The packet length in the IP header at the front of `bytes`. `bytes` may be longer or shorter
 /// than the packet. The first 6 bytes of the packet suffice.
 ///

@@ -138,7 +138,7 @@ mod tests {
             Gap::rounded(2)
         }
         fn meta(&self) -> Option<Meta> {
-            Some(Meta { flow: 1, order: Order::InOrder, len: self.0 as u32 - 1, ack: None })
+            Some(Meta { flow: 1, order: Order::InOrder, len: self.0 as u32 - 1, ack: None, is_syn: false })
         }
     }
 

@@ -25,6 +25,24 @@ pub struct Meta {
     /// The number that the packet acknowledges, if a later acknowledgement of the flow makes the packet needless. None
     /// for all packets but plain TCP acknowledgements.
     pub ack: Option<u32>,
+    /// Whether the packet is a TCP segment with the flag SYN.
+    pub is_syn: bool,
+}
+
+impl Meta {
+    /// What the tunnel knows about an IP packet, and the fields from which a hint of its class follows.
+    pub(crate) fn of(inner: &Inner) -> (Meta, Traffic) {
+        let (len, is_syn) = (inner.bytes.len() as u32, inner.is_syn());
+        if inner.is_bare_ack() {
+            let flow = inner.flow() ^ ACKNOWLEDGEMENTS;
+            // The next acknowledgement makes up for a lost one, whatever the connection carries. So
+            // an acknowledgement gets no hint.
+            return (Meta { flow, order: Order::Immediate, len, ack: inner.plain_ack(), is_syn }, Traffic::default());
+        }
+        let order = if inner.dscp() == EXPEDITED { Order::Immediate } else { Order::InOrder };
+        let traffic = Traffic { dscp: inner.dscp(), protocol: inner.protocol, ports: inner.ports };
+        (Meta { flow: inner.flow(), order, len, ack: None, is_syn }, traffic)
+    }
 }
 
 /// How a packet is delivered.
@@ -64,9 +82,9 @@ pub trait InnerPacket: Payload {
     fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
         Some((self.meta()?, Traffic::default()))
     }
-    /// Whether the tunnel must carry the packet although it is longer than the tunnel's MTU: its sender makes no shorter
-    /// packets. The default is no.
-    fn must_be_carried(&self) -> bool {
+    /// Whether the tunnel must carry the packet, which has `len` bytes, although it is longer than the tunnel's MTU: its sender
+    /// makes no shorter packets. The default is no.
+    fn must_be_carried(&self, _len: u32) -> bool {
         false
     }
     /// The packet, of the flow `flow`, in pieces that fit symbols with at most `most` bytes after the gap. Empty: the
@@ -130,28 +148,17 @@ impl InnerPacket for Symbol {
 
     fn meta_and_traffic(&self) -> Option<(Meta, Traffic)> {
         let (_, bytes) = unframe(self.as_slice()).ok()?;
-        let len = bytes.len() as u32;
         if self.kind() == SymbolKind::Piece {
             let piece = Piece::read(bytes).ok()?;
-            let meta = Meta { flow: u64::from(piece.flow), order: Order::InOrder, len, ack: None };
+            let (flow, len) = (u64::from(piece.flow), bytes.len() as u32);
+            let meta = Meta { flow, order: Order::InOrder, len, ack: None, is_syn: false };
             return Some((meta, Traffic::default()));
         }
-        let inner = Inner::parse(bytes).ok()?;
-        Some(if inner.is_bare_ack() {
-            let flow = inner.flow() ^ ACKNOWLEDGEMENTS;
-            // The next acknowledgement makes up for a lost one, whatever the connection carries. So
-            // an acknowledgement gets no hint.
-            (Meta { flow, order: Order::Immediate, len, ack: inner.plain_ack() }, Traffic::default())
-        } else {
-            let order = if inner.dscp() == EXPEDITED { Order::Immediate } else { Order::InOrder };
-            let traffic = Traffic { dscp: inner.dscp(), protocol: inner.protocol, ports: inner.ports };
-            (Meta { flow: inner.flow(), order, len, ack: None }, traffic)
-        })
+        Inner::parse(bytes).ok().map(|inner| Meta::of(&inner))
     }
 
-    fn must_be_carried(&self) -> bool {
-        let is_v6 = self.as_slice().get(1).is_some_and(|first| first >> 4 == 6);
-        is_v6 && unframe(self.as_slice()).is_ok_and(|(_, bytes)| bytes.len() <= usize::from(IPV6_LEAST_MTU))
+    fn must_be_carried(&self, len: u32) -> bool {
+        len <= u32::from(IPV6_LEAST_MTU) && self.as_slice().get(1).is_some_and(|first| first >> 4 == 6)
     }
 
     fn cut(&self, flow: u64, most: u32) -> Vec<Symbol> {

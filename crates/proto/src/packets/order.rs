@@ -344,7 +344,7 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(1);
 
     fn packet(id: u64, flow: u64, order: Order) -> Delivered<u64> {
-        Delivered { payload: id, meta: Meta { flow, order, len: 100, ack: None } }
+        Delivered { payload: id, meta: Meta { flow, order, len: 100, ack: None, is_syn: false } }
     }
 
     fn ids(ids: &[u64]) -> IdRanges {

@@ -1,10 +1,10 @@
 //! The sending half: takes inner packets, keeps them in the ingress queue, and puts them into symbols when the coder asks.
 
-use super::class::{self, Class, ClassHints, Hint};
+use super::class::{self, Class, ClassHints, Hint, Traffic};
 use super::gap::Gap;
 use super::gaps::{Gaps, gap_for};
 use super::ingress::{Ingress, QueueDrops, Queued, SendQueue, bucket_of};
-use super::inner_packet::{InnerPacket, Order};
+use super::inner_packet::{InnerPacket, Meta, Order};
 use super::recovery_wait::RecoveryWait;
 use super::symbol::PREFIX;
 use crate::coding::{Fate, PACKET, Supplied, Supplier, Tag};
@@ -78,11 +78,18 @@ impl<P: InnerPacket> Supply<P> {
         }
     }
 
-    /// Takes an inner packet from the user, while the path carries `bandwidth` byte/s. `promised`: the packet is carried
-    /// although it is longer than the tunnel's MTU.
-    pub(crate) fn take(&mut self, now: Time, payload: P, promised: bool, bandwidth: f64) {
-        match payload.meta_and_traffic() {
-            Some((meta, traffic)) if meta.len <= self.inner_mtu || promised || payload.must_be_carried() => {
+    /// Takes an inner packet from the user, while the path carries `bandwidth` byte/s. `head` is what its header says; None:
+    /// the packet is malformed. `promised`: the packet is carried although it is longer than the tunnel's MTU.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        payload: P,
+        head: Option<(Meta, Traffic)>,
+        promised: bool,
+        bandwidth: f64,
+    ) {
+        match head {
+            Some((meta, traffic)) if meta.len <= self.inner_mtu || promised || payload.must_be_carried(meta.len) => {
                 self.counts.taken += 1;
                 let hint = self.classes.of(traffic);
                 let below = class::interactive_below(bandwidth, hint, meta.order);
@@ -280,7 +287,8 @@ mod tests {
 
     /// Sends the packet as symbol `id`. Returns its tag, its gap, and its length.
     fn send(supply: &mut Supply<Symbol>, id: u64, packet: Symbol) -> (Tag, Gap, usize) {
-        supply.take(Time::ZERO, packet, false, BANDWIDTH);
+        let head = packet.meta_and_traffic();
+        supply.take(Time::ZERO, packet, head, false, BANDWIDTH);
         let supplied = supply.supply(Time::ZERO, id).expect("a packet waits");
         (supplied.tag, supplied.payload.gap(), supplied.payload.len())
     }

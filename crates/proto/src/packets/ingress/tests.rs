@@ -4,7 +4,7 @@ use crate::packets::Order;
 const DEADLINE: Duration = Duration::from_secs(10);
 
 fn meta(flow: u64, len: u32) -> Meta {
-    Meta { flow, order: Order::InOrder, len, ack: None }
+    Meta { flow, order: Order::InOrder, len, ack: None, is_syn: false }
 }
 
 fn ms(n: u64) -> Time {
@@ -49,7 +49,7 @@ fn order_within_a_flow_is_kept() {
 #[test]
 fn waiting_acknowledgements_are_thinned_but_not_duplicates() {
     let mut q = Ingress::new(1 << 20, 1500);
-    let ack = |flow, number| Meta { flow, order: Order::Immediate, len: 52, ack: number };
+    let ack = |flow, number| Meta { flow, order: Order::Immediate, len: 52, ack: number, is_syn: false };
     let same_bucket = 1 + BUCKETS as u64;
     let numbers = [
         (1, Some(u32::MAX - 5)), // replaced, although the next number has wrapped around

@@ -331,7 +331,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     /// Takes an inner packet from the user. A malformed packet is counted and dropped. So is a packet longer than
     /// [`Tunnel::inner_mtu`], unless its sender makes no shorter packets: then it travels in pieces.
     fn handle_inner(&mut self, now: Time, payload: P) {
-        self.take_inner(now, payload, false);
+        let head = payload.meta_and_traffic();
+        self.take_inner(now, payload, head, false);
     }
 
     /// Takes an authenticated datagram of the peer. A duplicate is counted and dropped.

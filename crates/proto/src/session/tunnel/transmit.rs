@@ -4,7 +4,7 @@ use super::Tunnel;
 use crate::coding::{Carried, PathView, Sent};
 use crate::control::loss::Losses;
 use crate::control::rate::View;
-use crate::packets::InnerPacket;
+use crate::packets::{InnerPacket, Meta, Traffic};
 use crate::path::{Content, ProbeSize};
 use crate::session::Transmit;
 use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN};
@@ -37,13 +37,21 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Takes a packet that was acknowledged already, so its sender will not send it in shorter packets. If it is longer than
     /// [`Tunnel::inner_mtu`], it travels in pieces.
     pub fn handle_acknowledged(&mut self, now: Time, payload: P) {
-        self.take_inner(now, payload, true);
+        let head = payload.meta_and_traffic();
+        self.take_inner(now, payload, head, true);
     }
 
-    /// Takes an inner packet from the user. `promised`: the packet is carried although it is longer than the tunnel's MTU.
-    pub(super) fn take_inner(&mut self, now: Time, payload: P, promised: bool) {
+    /// Takes an inner packet whose header was parsed already ([`Meta::of`]), like
+    /// [`Session::handle_inner`](crate::session::Session::handle_inner).
+    pub(crate) fn handle_parsed(&mut self, now: Time, payload: P, head: (Meta, Traffic)) {
+        self.take_inner(now, payload, Some(head), false);
+    }
+
+    /// Takes an inner packet from the user. `head` is what its header says. `promised`: the packet is carried although it is
+    /// longer than the tunnel's MTU.
+    pub(super) fn take_inner(&mut self, now: Time, payload: P, head: Option<(Meta, Traffic)>, promised: bool) {
         let now = self.tick(now);
-        self.supply.take(now, payload, promised, self.path.view().bandwidth);
+        self.supply.take(now, payload, head, promised, self.path.view().bandwidth);
     }
 
     /// The next datagram. None: nothing is to be sent, or nothing may leave yet.

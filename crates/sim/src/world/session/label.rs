@@ -77,7 +77,7 @@ impl InnerPacket for LabelledPacket {
     fn meta(&self) -> Option<Meta> {
         let label = self.label()?;
         let order = if label.immediate { Order::Immediate } else { Order::InOrder };
-        Some(Meta { flow: u64::from(label.flow), order, len: label.len, ack: None })
+        Some(Meta { flow: u64::from(label.flow), order, len: label.len, ack: None, is_syn: false })
     }
 
     fn mark_congestion(&mut self) -> bool {
