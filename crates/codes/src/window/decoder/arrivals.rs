@@ -11,8 +11,8 @@ use crate::window::{Coding, Members};
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
-    /// Handles source symbol `id`. A new symbol is stored, and the rows that contain the symbol
-    /// lose one unknown symbol, during a pause in a later step.
+    /// Handles source symbol `id`. A new symbol is stored and eliminated from the rows that contain it.
+    /// During a pause ([`Decoder::pause`]), the elimination is put off.
     pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
         if id >= self.horizon() && self.lags() {
             self.catch_up_without_rows();
@@ -124,9 +124,9 @@ impl<P: Payload> Decoder<P> {
         self.eliminate(members, coding, payload, unknown)
     }
 
-    /// Handles a repair that has only one unknown member, `id`, if no row contains this member and
-    /// payloads have no content ([`Payload::CONTENT`]). The repair then determines the member,
-    /// which is decoded without a row.
+    /// A short way for a repair with a single unknown member, `id`, that no row contains. The repair
+    /// determines this member, so no row is needed. Only for payloads without content
+    /// ([`Payload::CONTENT`]).
     fn take_alone(&mut self, id: u64, payload: P) {
         self.unknown.remove(id);
         self.free.remove(id);
@@ -179,8 +179,7 @@ impl<P: Payload> Decoder<P> {
         for id in members.singles() {
             self.claim_column(*id);
         }
-        // The symbols without a column are mostly the highest symbols. At most `missing` symbols
-        // have no column.
+        // `missing` symbols have no column, mostly the highest ones. So the search begins at the end.
         let missing = unseen - self.current.space.columns_used();
         let mut without = std::mem::take(&mut self.ids);
         without.clear();
@@ -245,8 +244,8 @@ impl<P: Payload> Decoder<P> {
         place_coefficient(&mut self.current.space, cell, c);
     }
 
-    /// The number of unseen symbols in `ids`. Symbols above the highest heard of count as unseen. A
-    /// result above `most` may be too low, but is still above `most`.
+    /// The number of unseen symbols in `ids`. Symbols that were never heard of count as unseen. The
+    /// count stops when it exceeds `most`.
     fn unseen_in(&self, ids: &Range<u64>, most: u64) -> u64 {
         self.free.count_in(ids, most) + ids.end.saturating_sub(self.next().max(ids.start))
     }
