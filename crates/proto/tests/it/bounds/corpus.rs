@@ -1,10 +1,18 @@
-//! The committed inputs of the fuzz targets `decoder`, `tunnel` and `endpoint`, through the same
-//! bodies. This test needs no fuzzer.
+//! The bodies of the fuzz targets, with random inputs, and with committed inputs where there are some. These tests need no
+//! fuzzer, and keep the targets compiling.
 
+#[path = "../../../../../fuzz/bodies/body.rs"]
+mod body;
 #[path = "../../../../../fuzz/bodies/decoder.rs"]
 mod decoder;
 #[path = "../../../../../fuzz/bodies/endpoint.rs"]
 mod endpoint;
+#[path = "../../../../../fuzz/bodies/feedback.rs"]
+mod feedback;
+#[path = "../../../../../fuzz/bodies/handshake.rs"]
+mod handshake;
+#[path = "../../../../../fuzz/bodies/inner.rs"]
+mod inner;
 #[path = "../../../../../fuzz/bodies/tunnel.rs"]
 mod tunnel;
 
@@ -53,4 +61,9 @@ fn the_tunnel_keeps_all_properties() {
 fn the_endpoint_keeps_all_properties() {
     random(endpoint::run);
     replay("endpoint", endpoint::run);
+}
+
+#[test]
+fn the_parsers_keep_all_properties() {
+    [body::run, feedback::run, handshake::run, inner::run].into_iter().for_each(random);
 }
