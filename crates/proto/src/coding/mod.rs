@@ -32,6 +32,7 @@ mod settings;
 mod sources;
 mod supplier;
 mod view;
+pub mod written;
 
 pub use blocks::BlockCounts;
 pub use counts::{ClassCounts, CodingCounts};

@@ -1,7 +1,7 @@
 //! The sections and settings of the configuration file, with their places in the text.
 
-use super::code::CodeSetting;
 use ripstop_base::Word;
+use ripstop_proto::coding::written::CodeSetting;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use std::fmt;

@@ -1,7 +1,6 @@
 //! The daemon's configuration ([`DaemonConfig`]), and how the configuration is read from a file.
 
 mod addresses;
-mod code;
 mod file;
 mod host;
 mod peers;

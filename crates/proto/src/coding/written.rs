@@ -1,16 +1,45 @@
-//! The setting `code`: `"window"`, `"block"`, or a table with the block code's settings.
+//! The setting `code` in the files of a daemon and of a scenario: `"window"`, `"block"`, or a table with the block code's
+//! settings.
 
+use super::{BlockLength, BlockSettings, Code};
+use crate::control::loss::Losses;
+use crate::wire::{MAX_BLOCK_REPAIRS, MAX_BLOCK_SOURCES};
 use ripstop_base::{Fraction, Word};
-use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
-use ripstop_proto::control::loss::Losses;
-use ripstop_proto::wire::{MAX_BLOCK_REPAIRS, MAX_BLOCK_SOURCES};
-use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The value as it is written.
-pub(super) enum CodeSetting {
+/// The value as it is written. [`CodeSetting::code`] checks it.
+#[derive(Clone, Debug)]
+pub struct CodeSetting(Written);
+
+/// Writes a code as [`deserialize`] reads it. The attribute `#[serde(with = "ripstop_proto::coding::written")]` uses both.
+///
+/// # Errors
+/// The serializer's error.
+pub fn serialize<S: Serializer>(code: &Code, to: S) -> Result<S::Ok, S::Error> {
+    match code {
+        Code::Window => to.serialize_str("window"),
+        Code::Block(settings) => {
+            let mut table = to.serialize_map(Some(1))?;
+            table.serialize_entry("block", &BlockNumbers::of(settings))?;
+            table.end()
+        }
+    }
+}
+
+/// Reads a code: `"window"`, `"block"`, or for example `{ block = { k = 16, n = 20 } }`.
+///
+/// # Errors
+/// The value is not a code. The message says what would be right.
+pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Code, D::Error> {
+    CodeSetting::deserialize(from)?.code().map_err(D::Error::custom)
+}
+
+#[derive(Clone, Debug)]
+enum Written {
     Name(String),
     Block(BlockTable),
 }
@@ -22,13 +51,41 @@ struct CodeTable {
 }
 
 /// The settings of a block code as they are written.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BlockTable {
+struct BlockTable {
     k: Option<Word>,
     n: Option<Word>,
     loss: Option<Word>,
     burst: Option<Word>,
+}
+
+/// The settings of a block code as a program writes them.
+#[derive(Serialize)]
+struct BlockNumbers {
+    k: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    burst: Option<f64>,
+}
+
+impl BlockNumbers {
+    fn of(settings: &BlockSettings) -> BlockNumbers {
+        let (n, losses) = match settings.n {
+            BlockLength::Fixed(n) => (Some(n), None),
+            BlockLength::For(losses) => (None, Some(losses)),
+            BlockLength::Measured => (None, None),
+        };
+        BlockNumbers {
+            k: settings.k,
+            n,
+            loss: losses.map(|losses| losses.share),
+            burst: losses.map(|losses| losses.burst),
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for CodeSetting {
@@ -47,26 +104,29 @@ impl<'de> Visitor<'de> for CodeVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<CodeSetting, E> {
-        Ok(CodeSetting::Name(text.to_owned()))
+        Ok(CodeSetting(Written::Name(text.to_owned())))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CodeSetting, A::Error> {
-        CodeTable::deserialize(MapAccessDeserializer::new(map)).map(|table| CodeSetting::Block(table.block))
+        CodeTable::deserialize(MapAccessDeserializer::new(map)).map(|table| CodeSetting(Written::Block(table.block)))
     }
 }
 
 impl CodeSetting {
-    /// The code. An error says what would be right.
-    pub(super) fn code(&self) -> Result<Code, String> {
-        match self {
-            CodeSetting::Name(name) => match name.as_str() {
+    /// The code.
+    ///
+    /// # Errors
+    /// The value is not a code. The message says what would be right.
+    pub fn code(&self) -> Result<Code, String> {
+        match &self.0 {
+            Written::Name(name) => match name.as_str() {
                 "window" => Ok(Code::Window),
                 "block" => Ok(Code::Block(BlockSettings::default())),
                 other => Err(format!(
                     "`{other}` is not a code; write \"window\", \"block\", or for example {{ block = {{ k = 16, n = 20 }} }}"
                 )),
             },
-            CodeSetting::Block(table) => table.settings().map(Code::Block),
+            Written::Block(table) => table.settings().map(Code::Block),
         }
     }
 }
