@@ -205,7 +205,8 @@ fn tunnels(tunnels: &[TunnelReport]) -> String {
         for way in &tunnel.directions {
             let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
             let share = |s: &Statistic| or_dash(s.mean, |share| format!("{:.2} %", 100.0 * share));
-            let repairs = way.repairs_exact.mean.zip(way.repairs_ahead.mean).map(|(a, b)| a + b);
+            let of_blocks = way.block.as_ref().and_then(|block| block.repairs.mean).unwrap_or(0.0);
+            let repairs = way.repairs_exact.mean.zip(way.repairs_ahead.mean).map(|(a, b)| a + b + of_blocks);
             table.row([
                 format!("{} {}>{}", tunnel.name, way.from, way.to),
                 or_dash(way.sent_per_useful.mean, |ratio| format!("{ratio:.3}")),

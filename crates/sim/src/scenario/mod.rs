@@ -28,15 +28,16 @@ pub use file::FileError;
 pub use parts::Part;
 pub use preset::{FecPath, Tandem};
 pub use report::{
-    CadenceReport, DirectionReport, FlowReport, FlowSeries, IdealLinkReport, IdealReport, IntervalReport, LinkReport,
-    LinkSeries, LossReport, LtReport, MediaSummary, MediumReport, MeshSummary, NcReport, NcSeries, RoutingReport,
-    ScenarioReport, Series, StationReport, StationSeries, TunnelReport, delay_statistic,
+    BlockReport, CadenceReport, DirectionReport, FlowReport, FlowSeries, IdealLinkReport, IdealReport, IntervalReport,
+    LinkReport, LinkSeries, LossReport, LtReport, MediaSummary, MediumReport, MeshSummary, NcReport, NcSeries,
+    RoutingReport, ScenarioReport, Series, StationReport, StationSeries, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    AccessName, AdaptiveSpec, BackoffName, BlockSize, BlockSpec, BlockWord, CadenceSpec, CodeName, ExpectSpec,
-    FlowSpec, GatewaySpec, IdealLinkSpec, IdealSpec, KSpec, LearnedWord, LinkSpec, LtMode, MediumPreset, MediumSpec,
-    NcRedundancy, NcSpec, Recode, RedundancyWord, RunSpec, Scenario, SourceSpec, StationSpec, TunnelSpec, UdpSpec,
+    AccessName, AdaptiveSpec, BackoffName, BlockLength, BlockSettings, BlockSize, BlockSpec, BlockWord, CadenceSpec, Code,
+    CodeName, ExpectSpec, FlowSpec, GatewaySpec, IdealLinkSpec, IdealSpec, KSpec, LearnedWord, LinkSpec, LtMode,
+    MediumPreset, MediumSpec, NcRedundancy, NcSpec, Recode, RedundancyWord, RunSpec, Scenario, SourceSpec, StationSpec,
+    TunnelSpec, UdpSpec,
 };
 pub use timeline::{AirTimeline, Timeline, TimelineKind, TimelineRow, TimelineSpan};
 pub use totals::RunTotals;

@@ -14,7 +14,7 @@ pub use link::LinkReport;
 pub use medium::{CadenceReport, LossReport, MediaSummary, MediumReport, RoutingReport, StationReport};
 pub use mesh::MeshSummary;
 pub use series::{FlowSeries, LinkSeries, NcSeries, Series, StationSeries};
-pub use tunnel::{DirectionReport, TunnelReport};
+pub use tunnel::{BlockReport, DirectionReport, TunnelReport};
 
 use super::spec::{FlowSpec, MediumSpec, Scenario, TunnelSpec};
 use super::totals::{ActivitySpan, MediumSpan, ReadTimes, RunTotals, TunnelSpan};

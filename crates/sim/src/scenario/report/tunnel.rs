@@ -41,6 +41,8 @@ pub struct DirectionReport {
     pub repairs_exact: Statistic,
     /// Repairs sent before any report of a loss.
     pub repairs_ahead: Statistic,
+    /// What the block code sent; None without a block code. With a block code there are no other repairs.
+    pub block: Option<BlockReport>,
     /// Symbols recovered from repairs.
     pub recovered: Statistic,
     /// Repairs without new information.
@@ -97,6 +99,17 @@ pub struct DirectionReport {
     pub clock_jumps: Statistic,
 }
 
+/// The blocks that one direction of a tunnel sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BlockReport {
+    /// Blocks sent.
+    pub blocks: Statistic,
+    /// Blocks that ended early, because no packet came for a while.
+    pub flushed: Statistic,
+    /// Repairs sent.
+    pub repairs: Statistic,
+}
+
 impl TunnelReport {
     /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by direction.
     pub(super) fn new(scenario: &Scenario, k: usize, runs: &[&TunnelSpan], useful: &[[u64; 2]]) -> TunnelReport {
@@ -141,6 +154,11 @@ fn direction(from: String, to: String, side: usize, runs: &[&TunnelSpan], useful
         sources: sent(&|s| s.sent.sources),
         repairs_exact: sent(&|s| s.repairs.exact),
         repairs_ahead: sent(&|s| s.repairs.bulk + s.repairs.interactive),
+        block: runs.iter().all(|ends| ends[side].1.blocks.is_some()).then(|| BlockReport {
+            blocks: sent(&|s| s.blocks.map_or(0, |code| code.blocks)),
+            flushed: sent(&|s| s.blocks.map_or(0, |code| code.flushed)),
+            repairs: sent(&|s| s.blocks.map_or(0, |code| code.repairs)),
+        }),
         recovered: arrived(&|s| s.received.recovered),
         redundant: arrived(&|s| s.received.redundant),
         residual_loss: runs.iter().filter_map(residual).collect::<Sample>().statistic(),

@@ -13,6 +13,8 @@ pub use gateway::{BlockSize, BlockWord, CodeName, GatewaySpec, LtMode, Redundanc
 pub use ideal::{AccessName, IdealLinkSpec, IdealSpec};
 pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
 pub use nc::{NcRedundancy, NcSpec, Recode};
+/// The code of a tunnel and its settings, which [`TunnelSpec`] takes.
+pub use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 pub use source::SourceSpec;
 pub use udp::UdpSpec;
 
@@ -165,8 +167,13 @@ pub struct TunnelSpec {
     pub name: String,
     /// The nodes at the ends. Flows may use the tunnel in both directions.
     pub between: [String; 2],
+    /// The code of both ends: `window`, `block`, or a table such as `{ block = { k = 32, n = 40 } }`. With a block code,
+    /// K packets are followed by N - K repairs of them, and nothing is sent again. If N is left out, it follows the
+    /// measured losses.
+    #[serde(default, with = "ripstop_proto::coding::written", skip_serializing_if = "is_window")]
+    pub code: Code,
     /// How many repairs are sent before a loss is reported. The value is `adaptive`, `none`, or the number of packets
-    /// sent for each packet, such as `1.25`.
+    /// sent for each packet, such as `1.25`. A block code ignores it.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
     /// Rate control: `fair`, `strict`, `scavenge`, or a fixed rate.
@@ -188,12 +195,18 @@ pub struct TunnelSpec {
     pub ecn: bool,
 }
 
+/// Whether a code is the one that a file may leave out.
+fn is_window(code: &Code) -> bool {
+    *code == Code::Window
+}
+
 impl TunnelSpec {
     /// A tunnel between two nodes with default settings.
     pub fn new(name: &str, a: &str, b: &str) -> TunnelSpec {
         TunnelSpec {
             name: name.to_owned(),
             between: [a.to_owned(), b.to_owned()],
+            code: Code::Window,
             redundancy: Redundancy::default(),
             rate: defaults::rate(),
             deadline: None,
@@ -219,6 +232,7 @@ impl TunnelSpec {
     pub fn config(&self) -> TunnelConfig {
         TunnelConfig {
             path_mtu: self.mtu.get() as u32,
+            code: self.code,
             redundancy: self.redundancy,
             rate: self.rate,
             deadline: self.deadline.map(Span::duration),
