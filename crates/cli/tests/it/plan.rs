@@ -32,7 +32,7 @@ fn a_lossy_link_is_planned_with_the_settings_of_a_tunnel() {
     let cubic = scheme(&got, "cubic");
     let simulated = number(&cubic["simulated"], "goodput_bps");
     assert!(simulated < 0.05 * 16e6 && number(cubic, "goodput_bps") < 0.05 * 16e6, "{cubic}");
-    assert!(scheme(&got, "block")["error_median"].is_number() && scheme(&got, "block")["available"] == false);
+    assert!(scheme(&got, "block")["error_median"].is_number() && scheme(&got, "block")["available"] == true);
     for name in ["reno", "cubic", "bbr", "tunnel-cubic", "tunnel-bbr"] {
         let one = scheme(&got, name);
         assert!(one["error_median"].is_number() && number(one, "share") < 0.97, "{one}");
@@ -195,10 +195,11 @@ fn tcpnc_is_not_predicted_where_it_stalls() {
 #[test]
 fn tcp_lt_and_a_block_code_are_planned_but_not_recommended() {
     let got = plan("--rate 20Mbit/s --rtt 100ms --loss 15% --burst 15");
-    for (name, words) in [("lt", "K = 64, window = "), ("block", "K = 64, N = ")] {
+    // The block code is a code of the tunnel. Its prediction is below those of the schemes that are recommended.
+    for (name, words, available) in [("lt", "K = 64, window = ", false), ("block", "K = 64, N = ", true)] {
         let one = scheme(&got, name);
         assert!(one["settings"].as_str().unwrap().starts_with(words), "{one}");
-        assert_eq!((&one["available"], &one["allowed"]), (&Value::from(false), &Value::from(false)), "{one}");
+        assert_eq!((&one["available"], &one["allowed"]), (&Value::from(available), &Value::from(available)), "{one}");
     }
     let lt = scheme(&got, "lt");
     assert!(number(lt, "goodput_bps") > 1.1 * number(scheme(&got, "tunnel-cubic"), "goodput_bps"), "{got}");

@@ -27,8 +27,7 @@ impl Effort {
     /// The effort for an unfitted scheme.
     pub(super) fn of_unfitted(scheme: Unfitted) -> Effort {
         match scheme {
-            Unfitted::TcpNc => CODED,
-            Unfitted::Block => BLOCK,
+            Unfitted::TcpNc | Unfitted::Block => CODED,
             Unfitted::Lt => LT,
         }
     }
@@ -76,18 +75,12 @@ impl Effort {
 /// cheap: a simulated Gbit takes .05 s of CPU time. With half of the limits, the means on such
 /// links are less exact. With double the limits, such links take up to twice the CPU time.
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
-/// The effort for a block code.
-///
-/// As over plain TCP, single runs differ much: one block that fails at the start decides a run. A simulated Gbit takes .06 s
-/// of CPU time. With half of the limits, the means are less exact. With double the limits, links whose runs differ take up to
-/// twice the CPU time.
-const BLOCK: Effort = Effort { runs: (4, 64), bits: 32e9 };
 /// The effort for TCP/LT.
 ///
 /// A simulated Gbit takes about .1 s of CPU time, and the runs differ little except over bursts of losses. With half of the
 /// limits, the means over bursts are less exact. With double the limits, such links take up to twice the CPU time.
 const LT: Effort = Effort { runs: (4, 64), bits: 64e9 };
-/// The effort for the tunnel and TCP/NC.
+/// The effort for the tunnel, with each of its codes, and for TCP/NC.
 ///
 /// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes .16 s of CPU time. Some links
 /// reach the limits before the mean is known. With half of the limits, the means on such links are

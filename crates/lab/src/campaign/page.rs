@@ -154,14 +154,14 @@ fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// The table of errors of the schemes that are not available on real networks. Empty if none of these schemes was
+/// The table of errors of the schemes without fitted weights. Empty if none of these schemes was
 /// simulated on any link.
 fn errors_by_unfitted(judged: &[JudgedLink<'_>]) -> String {
     if Unfitted::ALL.into_iter().all(|scheme| unfitted_error(scheme, judged.iter()).is_none()) {
         return String::new();
     }
-    let mut text = "\nThe next table has the goodput errors of the schemes that exist only in the simulator. *tcpnc* is \
-                    TCP/NC, which puts a coding layer below TCP. *block* is CUBIC over a block code without feedback. \
+    let mut text = "\nThe next table has the goodput errors of the schemes without fitted weights. *tcpnc* is \
+                    TCP/NC, which puts a coding layer below TCP. *block* is CUBIC in the tunnel with a block code. \
                     *lt* is TCP/LT, a gateway that carries TCP in blocks. On some links, the goodput is not \
                     predicted, because the closed form is known to fail there. These links count as refused, and have \
                     no error.\n\n\

@@ -5,7 +5,7 @@
 use crate::preset::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::LinkConfig;
-use ripstop_model::plan::block::{BLOCK_HEADERS, BlockCode};
+use ripstop_model::plan::block::BlockCode;
 use ripstop_model::plan::lt::{LT_PAYLOAD, LtSettings};
 use ripstop_model::plan::nc::NcSettings;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
@@ -14,8 +14,8 @@ use ripstop_model::plan::{
     PATH_MTU, PlanScheme,
 };
 use ripstop_sim::scenario::{
-    BlockSize, BlockSpec, BlockWord, FlowSpec, GatewaySpec, LinkSpec, NcRedundancy, NcSpec, RunSpec, Scenario,
-    SourceSpec, Tandem, TunnelSpec,
+    BlockLength, BlockSettings, BlockSize, BlockWord, Code, FlowSpec, GatewaySpec, LinkSpec, NcRedundancy, NcSpec,
+    RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
 };
 use ripstop_sim::tcp::{Distribution, Variant};
 use std::time::Duration;
@@ -125,22 +125,12 @@ impl CampaignStage {
         scenario
     }
 
-    /// The scenario of CUBIC over the block code `code`, with `runs` runs. `seed` is the master seed of all runs.
-    ///
-    /// As in paper 003, the code stands behind the link's queue. So the first link has the queue, and the rate that the
-    /// repairs leave to data. The second link has the link's rate and losses, with the random streams of the only link of
-    /// the other schemes.
+    /// The scenario of CUBIC in a tunnel with the block code `code`, with `runs` runs. `seed` is the master seed of all
+    /// runs. The acknowledgements have the same code.
     pub fn block_scenario(&self, code: &BlockCode, runs: u32, seed: u64) -> Scenario {
-        let flush = self.forth.rate.time_for(code.n as usize * (PATH_MTU + BLOCK_HEADERS) as usize);
-        let block = BlockSpec { at: MIDDLE.to_owned(), k: code.k as u8, n: code.n as u8, flush: Span::from(flush) };
-        let flow =
-            FlowSpec { tcp: Variant::LinuxCubic, packet: payload(TCP_HEADERS), block: Some(block), ..self.flow() };
-        let mut scenario = self.behind(MIDDLE, flow, runs, seed);
-        let rate = Rate::from_bps(code.coded.rate as u64);
-        scenario.link[0].forth = LinkConfig { rate, queue: self.forth.queue, ..LinkConfig::default() };
-        scenario.link[0].back = Some(LinkConfig::default());
-        scenario.link[1].back = Some(self.back.clone());
-        scenario.link[1].forth.queue = None;
+        let mut scenario = self.scenario(PlanScheme::TunnelCubic, runs, seed);
+        let settings = BlockSettings { k: code.k as u8, n: BlockLength::Fixed(code.n as u8) };
+        scenario.tunnel.iter_mut().for_each(|tunnel| tunnel.code = Code::Block(settings));
         scenario
     }
 
@@ -213,7 +203,7 @@ const THINK: Duration = Duration::from_millis(50);
 /// percentile. Double the value makes runs twice as long.
 const REQUESTS: u32 = 500;
 
-/// The node between the two links of TCP/LT and of a block code.
+/// The node between the two links of TCP/LT.
 const MIDDLE: &str = "middle";
 /// The rate of the link between the host and the gateway of TCP/LT: ten times the fastest link of a campaign. With half
 /// or double the value, the results differ by less than their confidence intervals.

@@ -220,8 +220,10 @@ mod tests {
 
     #[test]
     fn the_report_has_what_the_unfitted_closed_forms_predict() {
+        // The data of these schemes are of another simulator, and `ripstop plan` says so.
+        let pending = data::refit_pending().unwrap();
         let (report, weights) = (data::report().unwrap(), data::weights().unwrap());
-        for scheme in Unfitted::ALL {
+        for scheme in Unfitted::ALL.into_iter().filter(|scheme| !pending.contains_key(scheme.name())) {
             for link in &report.link {
                 let predicted = scheme.plan(&link.path, &weights).unwrap().goodput_bps();
                 let kept = link.scheme.get(scheme.name()).map(|result| result.predicted_bps);

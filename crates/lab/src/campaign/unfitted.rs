@@ -1,5 +1,5 @@
-//! The schemes whose closed forms have no weights of their own: TCP/NC, a block code, and TCP/LT. None of them is
-//! available on real networks. `mod.rs` explains the terms of this folder.
+//! The schemes whose closed forms have no weights of their own: TCP/NC, a block code, and TCP/LT. TCP/NC and TCP/LT are
+//! not available on real networks. `mod.rs` explains the terms of this folder.
 
 use super::scenes::CampaignStage;
 use crate::error::{LabError, LabResult};
@@ -14,7 +14,7 @@ use ripstop_sim::scenario::Scenario;
 pub enum Unfitted {
     /// TCP/NC: a coding layer below TCP (paper 000).
     TcpNc,
-    /// A block code without feedback, below CUBIC (paper 003).
+    /// CUBIC in a tunnel with a block code (paper 003).
     Block,
     /// TCP/LT: a gateway that carries TCP in blocks (paper 004).
     Lt,
@@ -44,8 +44,8 @@ impl Unfitted {
         }
     }
 
-    /// Chooses the settings of the scheme for `path`, and predicts the result. `weights` are those of CUBIC, which runs
-    /// above the block code.
+    /// Chooses the settings of the scheme for `path`, and predicts the result. `weights` are those of the tunnel, which
+    /// carries the block code.
     ///
     /// # Errors
     /// A quantity of the path is outside the domain of the closed forms.

@@ -78,7 +78,7 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     let advised = advise(path, &candidates, wishes)?;
     let cubic = candidates.iter().find(|one| one.scheme == PlanScheme::Cubic).map_or(0.0, |one| one.goodput_bps);
     for scheme in Unfitted::ALL {
-        schemes.push(planner.unfitted(scheme)?);
+        schemes.push(planner.unfitted(scheme, wishes.hosts)?);
     }
     let mut cautions: Vec<String> = Vec::new();
     if !known {

@@ -11,6 +11,7 @@ use crate::campaign::errors::PlanErrors;
 use crate::campaign::unfitted::{Unfitted, UnfittedPlan};
 use crate::campaign::{self, CampaignStage, MeasuredScheme};
 use ripstop_base::readable;
+use ripstop_model::plan::advice::HostTcp;
 use ripstop_model::plan::block::{BlockCode, BlockUnpredictable};
 use ripstop_model::plan::lt::LtBound;
 use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, predict};
@@ -76,11 +77,11 @@ impl Planner<'_> {
         })
     }
 
-    /// The plan for a scheme that exists only in the simulator, with settings chosen for this link.
+    /// The plan for a scheme whose closed form has no weights of its own, with settings chosen for this link.
     ///
     /// # Errors
     /// Fails when the closed forms or the simulator refuse the link.
-    pub(super) fn unfitted(&self, scheme: Unfitted) -> Result<SchemePlan, PlanError> {
+    pub(super) fn unfitted(&self, scheme: Unfitted, hosts: HostTcp) -> Result<SchemePlan, PlanError> {
         let plan = scheme.plan(self.path, self.weights)?;
         let goodput = plan.goodput_bps();
         let error = self.errors.and_then(|errors| errors.of(scheme.name(), self.path));
@@ -106,7 +107,11 @@ impl Planner<'_> {
                 settings: Some(format!("R = {}, W = {} packets", settings.redundancy, settings.window)),
                 ..known
             },
-            UnfittedPlan::Block(code, goodput) => self.block(code, goodput, known),
+            UnfittedPlan::Block(code, goodput) => SchemePlan {
+                available: true,
+                allowed: hosts.allows(PlanScheme::TunnelCubic),
+                ..self.block(code, goodput, known)
+            },
             UnfittedPlan::Lt(settings, prediction) => SchemePlan {
                 bound: prediction.ok().map(|prediction| match prediction.bound {
                     LtBound::Link => "link",
@@ -127,9 +132,9 @@ impl Planner<'_> {
         })
     }
 
-    /// Completes the plan for CUBIC over the block code `code`. `known` has what all schemes share.
+    /// Completes the plan for CUBIC in a tunnel with the block code `code`. `known` has what all schemes share.
     fn block(&self, code: BlockCode, goodput: Result<f64, BlockUnpredictable>, known: SchemePlan) -> SchemePlan {
-        let delay = delay::bulk(&code.coded, PlanScheme::Cubic, self.weights);
+        let delay = delay::bulk(&code.coded, PlanScheme::TunnelCubic, self.weights);
         let is_known = goodput.is_ok();
         SchemePlan {
             bound: is_known.then_some(if code.bounds[0] < code.bounds[1] { "losses" } else { "link" }),

@@ -112,11 +112,11 @@ pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
     )
 }
 
-/// The name of the model that predicts the goodput of a scheme that exists only in the simulator.
+/// The name of the model that predicts the goodput of a scheme whose closed form has no weights of its own.
 pub(super) fn unfitted_model(scheme: Unfitted) -> &'static str {
     match scheme {
         Unfitted::TcpNc => "paper 000, (20) and VI-C",
-        Unfitted::Block => "plan: CUBIC's model on the link that the block code leaves (paper 003, section 3)",
+        Unfitted::Block => "plan: the tunnel's model on the link that the block code leaves (paper 003, section 3)",
         Unfitted::Lt => "plan: the lowest of the link's rate, the window, the LT-ACKs and the blocks in flight",
     }
 }
@@ -125,11 +125,15 @@ pub(super) fn unfitted_model(scheme: Unfitted) -> &'static str {
 pub(super) fn block_not_predicted(why: BlockUnpredictable) -> &'static str {
     match why {
         BlockUnpredictable::Queue => {
-            "bursts of restored packets overflow a queue of less than 8 packets in simulations"
+            "over a queue of less than 8 packets, or less than .4 of the bandwidth-delay product, the tunnel's rate control \
+             loses packets that the code does not send again"
+        }
+        BlockUnpredictable::Long => {
+            "on a lossy path of more than 1000 packets, CUBIC needs longer than a simulated run after a block has failed"
         }
         BlockUnpredictable::Losses => {
-            "no block code of up to 64 packets leaves so few losses that CUBIC fills the link, and time-outs decide the \
-             goodput"
+            "no block code of up to 64 packets and 64 repairs leaves so few losses that CUBIC fills the link, and time-outs \
+             decide the goodput"
         }
         BlockUnpredictable::Acks => {
             "bursts of losses take all acknowledgements of a window too often, and CUBIC then waits for time-outs"

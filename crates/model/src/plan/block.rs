@@ -1,24 +1,23 @@
-//! The planner's model of a block code below plain CUBIC (paper 003). Each block has K source
-//! packets and N - K repairs, of which any K suffice to decode. The code stands behind the link's
-//! queue and needs no feedback. [`best`] chooses K and N for a path, and predicts the goodput.
+//! The planner's model of CUBIC in a tunnel with a block code (paper 003). Each block has K source
+//! packets and N - K repairs, of which any K suffice to decode. Nothing is sent again. [`best`]
+//! chooses K and N for a path, and predicts the goodput.
 //!
 //! The method is that of paper 003, section 3: CUBIC uses a link of rate C K/N that loses only what
 //! the code does not restore. This link is the *coded link*. CUBIC halves its window one time for
 //! each block that is not restored. Three parts give the goodput:
 //!
-//! * What CUBIC carries over the coded link if no block fails: CUBIC's closed form, with its fitted
-//!   weights. A block that is restored releases up to K packets at once, so K packets of the queue
-//!   are taken by bursts.
+//! * What CUBIC carries over the coded link if no block fails: the closed form of CUBIC in the
+//!   tunnel, with its fitted weights.
 //! * What the blocks that fail leave to CUBIC: RFC 9438, section 5.1, in place of the paper's
 //!   square-root law.
 //! * The time in which CUBIC waits for time-outs, because a burst on the way back has taken all
-//!   acknowledgements of a window. The code does not protect acknowledgements.
+//!   acknowledgements of a window. A block that a burst takes as a whole cannot be restored.
 
 use super::efficiency::next_lost;
 use super::path::{NetworkPath, PATH_MTU};
 use super::plain::{RTO_MIN, cubic_by_losses};
 use super::predict;
-use super::scheme::PlanScheme;
+use super::scheme::{PlanScheme, SOURCE_HEADERS, TUNNEL_MTU_TAKES};
 use super::weights::Weights;
 use crate::codes::block;
 use crate::domain::DomainError;
@@ -47,8 +46,11 @@ pub struct BlockCode {
 /// The reason why the goodput of the block code is not predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockUnpredictable {
-    /// The queue holds fewer than [`FEWEST_QUEUE`] packets.
+    /// The queue holds fewer than [`FEWEST_QUEUE`] packets, or less than [`LEAST_QUEUE`] of the
+    /// bandwidth-delay product.
     Queue,
+    /// The path loses packets and holds more than [`MOST_PACKETS`] packets.
+    Long,
     /// The bounds by losses and by the link are too close ([`LEAST_MARGIN`]).
     Losses,
     /// Bursts of losses take all acknowledgements of a window too often ([`MOST_WAITING`]).
@@ -59,34 +61,37 @@ pub enum BlockUnpredictable {
 /// residual loss, but packets wait longer for the block's end. Larger blocks than 64 need more time
 /// than a plan should take. Without the block of 64, the goodput at losses in bursts is lower.
 const SIZES: [u32; 4] = [8, 16, 32, 64];
-/// The largest N of a block, as a multiple of K. A path with 30 % of loss in bursts of 20 packets
-/// needs more than twice K. A smaller value refuses such paths; a larger value takes more time.
-const MOST_REPAIRS: u32 = 4;
+/// The largest number of repairs of a block that the wire format has. A path with 30 % of loss in
+/// bursts of 20 packets would need more. Half the value refuses more of these paths.
+const MOST_REPAIRS: u32 = 64;
 /// [`best`] tries N in steps of K divided by this number. A larger value takes more time.
 const STEPS: u32 = 16;
 /// The largest part of the packets of the path and its queue that a block may have. A block that
 /// is longer than a window ends early each time, because the sender waits for acknowledgements. With
 /// half the value, short paths have smaller blocks than they need.
 const WINDOW_PART: f64 = 0.25;
-/// The largest part of the queue that a block may have. A block that is restored releases its packets
-/// at once, and the acknowledgements release as many new packets into the queue. With double the
-/// value, these overflow the queue.
-const QUEUE_PART: f64 = 0.5;
-/// The smallest queue for which a prediction is made, packets. A block that is restored releases up
-/// to K packets at once, and the acknowledgements release as many new packets. These overflow a
-/// short queue.
+/// The smallest queue for which a prediction is made, packets. With fewer packets, the tunnel's rate
+/// control loses packets whenever it tests a higher rate. With double the value, paths of a few
+/// packets are refused that are predicted well.
 pub const FEWEST_QUEUE: f64 = 8.0;
+/// The smallest queue for which a prediction is made, as a part of the bandwidth-delay product. Over
+/// a shorter queue, the tunnel's rate control loses packets in bursts at the start, and nothing
+/// sends them again: CUBIC leaves slow start early. With half the value, the predictions of some
+/// paths are three times too high. Double the value refuses paths that are predicted well.
+pub const LEAST_QUEUE: f64 = 0.4;
+/// The longest path with losses for which a prediction is made, packets. On a longer path, CUBIC
+/// does not reach the path's rate again within a run after a block has failed. With double the
+/// value, the predictions of some paths are two times too high. Half the value refuses paths that
+/// are predicted well.
+pub const MOST_PACKETS: f64 = 1000.0;
 /// The smallest ratio of the bound by losses to the bound by the link for which a prediction is
 /// made. Below it, CUBIC's windows are small, and time-outs decide the goodput. A larger value
 /// refuses paths that are predicted well.
-pub const LEAST_MARGIN: f64 = 1.0;
+pub const LEAST_MARGIN: f64 = 2.0;
 /// The largest share of time in which CUBIC waits for acknowledgements, for which a prediction is
-/// made. With double the value, 20 more of the 200 links of the report are admitted, and a few runs
-/// that stall decide the mean on them. Half the value refuses paths that are predicted well.
+/// made. With double the value, a few runs that stall decide the mean on the links that are
+/// admitted. Half the value refuses paths that are predicted well.
 pub const MOST_WAITING: f64 = 0.05;
-/// Bytes of the header before each packet (`BLOCK_HEADER` of the session), and one byte for the
-/// mark of a packet.
-pub const BLOCK_HEADERS: f64 = 8.0;
 
 /// Chooses K and N so that the predicted goodput is highest.
 ///
@@ -94,11 +99,11 @@ pub const BLOCK_HEADERS: f64 = 8.0;
 /// A quantity of the path is outside its domain (see [`NetworkPath::check`]).
 pub fn best(path: &NetworkPath, weights: &Weights) -> Result<BlockCode, DomainError> {
     path.check()?;
-    let room = (WINDOW_PART * (path.packets() + path.queue_packets())).min(QUEUE_PART * path.queue_packets());
+    let room = WINDOW_PART * (path.packets() + path.queue_packets());
     let mut found: Option<BlockCode> = None;
     for k in SIZES.into_iter().filter(|k| *k == SIZES[0] || f64::from(*k) <= room) {
         let step = (k / STEPS).max(1);
-        let all = (k..=(MOST_REPAIRS * k).min(block::LARGEST - 1)).step_by(step as usize);
+        let all = (k..=k + MOST_REPAIRS).step_by(step as usize);
         for n in all {
             let code = coded(path, k, n, weights)?;
             if found.is_none_or(|found| code.goodput_bps > found.goodput_bps) {
@@ -122,8 +127,11 @@ const NO_LOSS: f64 = 1e-9;
 /// # Errors
 /// The closed form is known to fail on this path. The error names the reason.
 pub fn goodput(path: &NetworkPath, code: &BlockCode) -> Result<f64, BlockUnpredictable> {
-    if path.queue_packets() < FEWEST_QUEUE {
+    if path.queue_packets() < FEWEST_QUEUE.max(LEAST_QUEUE * path.packets()) {
         return Err(BlockUnpredictable::Queue);
+    }
+    if path.loss > 0.0 && path.packets() > MOST_PACKETS {
+        return Err(BlockUnpredictable::Long);
     }
     let [by_losses, by_link] = code.bounds;
     if by_losses < LEAST_MARGIN * by_link {
@@ -138,8 +146,7 @@ pub fn goodput(path: &NetworkPath, code: &BlockCode) -> Result<f64, BlockUnpredi
 impl BlockCode {
     /// Bytes sent on the path for each byte of payload that arrives, if CUBIC fills the coded link.
     pub fn sent_per_useful(&self) -> f64 {
-        let packet = PlanScheme::Cubic.ceiling() * PATH_MTU / (PATH_MTU + BLOCK_HEADERS);
-        f64::from(self.n) / f64::from(self.k) / (packet * (1.0 - self.coded.loss))
+        1.0 / (source_share(self.k, self.n) * PlanScheme::TunnelCubic.ceiling() * (1.0 - self.coded.loss))
     }
 }
 
@@ -150,19 +157,16 @@ fn coded(path: &NetworkPath, k: u32, n: u32, weights: &Weights) -> Result<BlockC
     let mean_wait = residual.mean_delay() * path.packet_time();
     let loss = residual.loss.min(path.loss);
     let coded = NetworkPath {
-        rate: path.rate * f64::from(k) / f64::from(n) * PATH_MTU / (PATH_MTU + BLOCK_HEADERS),
+        rate: path.rate * source_share(k, n),
         rtt: path.rtt + mean_wait,
         loss,
         burst: if fails > 0.0 { (loss * f64::from(k) / fails).max(1.0) } else { 1.0 },
         ..*path
     };
-    // A block without losses releases its packets one by one.
-    let bursts = f64::from(k) * block::failure(k, k, path.losses())?;
-    let queue = (path.queue - bursts * PATH_MTU).max(PATH_MTU);
     // The coded link of a path at the edge of the domain may be outside it.
     let (rate, rtt) = (coded.rate.max(SLOWEST_BPS), coded.rtt.min(LONGEST_RTT));
-    let whole = NetworkPath { rate, rtt, loss: 0.0, loss_back: 0.0, burst: 1.0, queue, ..coded };
-    let by_link = predict(&whole, PlanScheme::Cubic, weights)?.goodput_bps * (1.0 - loss) * coded.rate / rate;
+    let whole = NetworkPath { rate, rtt, loss: 0.0, loss_back: 0.0, burst: 1.0, ..coded };
+    let by_link = predict(&whole, PlanScheme::TunnelCubic, weights)?.goodput_bps * (1.0 - loss) * coded.rate / rate;
     let by_losses = cubic_by_losses(&coded);
     // CUBIC's throughput is proportional to e^-3/4 at e losses per packet (RFC 9438, section 5.1). The
     // losses of blocks that fail and the losses in a full queue add up.
@@ -171,6 +175,12 @@ fn coded(path: &NetworkPath, k: u32, n: u32, weights: &Weights) -> Result<BlockC
     let goodput_bps = by_link * libm::pow(1.0 + ratio, -0.75) * (1.0 - waiting);
     let bounds = [by_losses, by_link];
     Ok(BlockCode { k, n, residual_loss: residual.loss, mean_wait, coded, bounds, waiting, goodput_bps })
+}
+
+/// The share of the link's rate that `k` source packets have beside `n` - `k` repairs.
+fn source_share(k: u32, n: u32) -> f64 {
+    let sources = f64::from(k) * (PATH_MTU - TUNNEL_MTU_TAKES + SOURCE_HEADERS);
+    sources / (sources + f64::from(n - k) * PATH_MTU)
 }
 
 /// The share of the measured time in which CUBIC waits because a burst on the way back has taken all
@@ -258,7 +268,14 @@ mod tests {
         let short = NetworkPath { rate: 2e6, rtt: 0.03, queue: 2e4, ..NetworkPath::default() };
         assert_eq!(best(&short, &weights()).unwrap().k, 8);
         let tiny = NetworkPath { rate: 1e6, rtt: 0.01, queue: 3000.0, ..NetworkPath::default() };
-        let code = best(&tiny, &weights()).unwrap();
-        assert_eq!(goodput(&tiny, &code), Err(BlockUnpredictable::Queue));
+        let shallow = NetworkPath { queue: 0.3 * 250_000.0, ..NetworkPath::default() };
+        let long = NetworkPath { rtt: 0.7, queue: 2e6, ..NetworkPath::default() };
+        for (path, why) in
+            [(tiny, BlockUnpredictable::Queue), (shallow, BlockUnpredictable::Queue), (long, BlockUnpredictable::Long)]
+        {
+            let code = best(&path, &weights()).unwrap();
+            assert_eq!(goodput(&path, &code), Err(why));
+        }
+        assert!(best(&long, &weights()).is_ok_and(|code| code.n <= code.k + MOST_REPAIRS));
     }
 }
