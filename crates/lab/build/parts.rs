@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The parts of the simulator, in the order of `lab::cell::Part`.
-pub(crate) const PARTS: [&str; 8] = ["core", "tcp-classic", "tcp-modern", "wifi", "tunnel", "nc", "lt", "block"];
+pub(crate) const PARTS: [&str; 7] = ["core", "tcp-classic", "tcp-modern", "wifi", "tunnel", "nc", "lt"];
 
 /// The crates whose code decides the result of a simulation.
 pub(crate) const CRATES: [&str; 8] = ["base", "codes", "gf256", "link", "model", "proto", "schemes", "sim"];
@@ -33,13 +33,13 @@ const EXCLUDED: &[&str] = &[];
 pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("codes/src/bench", EXCLUDED),
     ("codes/src/bench.rs", EXCLUDED),
-    ("codes/src/block", &["block", "lt", "tunnel"]),
+    ("codes/src/block", &["lt", "tunnel"]),
     ("codes/src/lt", &["lt"]),
     ("codes/src/window", &["lt", "nc", "tunnel"]),
     ("codes/src/xor.rs", &["wifi"]),
-    ("gf256/src", &["block", "lt", "nc", "tunnel"]),
+    ("gf256/src", &["lt", "nc", "tunnel"]),
     ("gf256/src/bench.rs", EXCLUDED),
-    ("model/src", &["block", "lt", "nc", "tunnel", "wifi"]),
+    ("model/src", &["lt", "nc", "tunnel", "wifi"]),
     ("model/src/codes", EXCLUDED),
     ("model/src/fec/link.rs", EXCLUDED),
     ("model/src/plan", EXCLUDED),
@@ -59,7 +59,6 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("proto/src/packets", &["tunnel"]),
     ("proto/src/path", &["tunnel"]),
     ("proto/src/secure", EXCLUDED),
-    ("proto/src/session/block", &["block"]),
     ("proto/src/session/tunnel", &["tunnel"]),
     ("proto/src/tokens.rs", &["tunnel"]),
     ("proto/src/wire", &["tunnel"]),
@@ -88,7 +87,6 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("sim/src/wifi", &["wifi"]),
     ("sim/src/world/outside.rs", EXCLUDED),
     ("sim/src/world/radio.rs", &["wifi"]),
-    ("sim/src/world/session/block.rs", &["block"]),
     ("sim/src/world/session/coding.rs", &["nc"]),
     ("sim/src/world/session/endpoint.rs", EXCLUDED),
     ("sim/src/world/session/gateway.rs", &["lt"]),

@@ -8,7 +8,6 @@
 //! | session | where it runs | packet type |
 //! |---|---|---|
 //! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same state machine | [`crate::wire::Packet`] |
-//! | [`block::BlockSender`], [`block::BlockReceiver`] | the two ends of a lossy link with a block code (paper 003) | [`block::BlockPacket`] |
 //!
 //! The crate `ripstop-schemes` has the sessions that run only in virtual time: TCP/NC (paper 000) and
 //! TCP/LT (paper 004).
@@ -17,7 +16,6 @@
 //! same contract. `Endpoint` takes and returns bytes instead of typed packets, so it does not
 //! implement the trait.
 
-pub mod block;
 pub mod tunnel;
 
 pub use crate::path::Reception;

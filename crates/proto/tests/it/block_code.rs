@@ -1,15 +1,18 @@
-//! Tunnels with a block code in virtual time: losses are recovered without any repetition, N is what was asked for, and
-//! a peer that ignores block repairs is noticed.
+//! Tunnels with a block code in virtual time: any K of the N packets restore a block, losses are recovered without any
+//! repetition, packets come in order, each at most once, and soon, N is what was asked for, and a peer that ignores block
+//! repairs is noticed.
 
-use ripstop_base::{Seed, Stream, Time};
+use proptest::prelude::*;
+use ripstop_base::{Rate, Seed, Stream, Time};
 use ripstop_codes::Symbol;
 use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::control::loss::Losses;
+use ripstop_proto::control::rate::RateMode;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig, TunnelEvent};
 use ripstop_proto::session::{Received, Reception, Session, Transmit};
-use ripstop_proto::wire::{Datagram, Packet};
-use std::collections::BTreeMap;
+use ripstop_proto::wire::{Datagram, MAX_BLOCK_REPAIRS, MAX_BLOCK_SOURCES, Packet, block_coding};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(20);
@@ -20,6 +23,10 @@ struct World {
     ends: [Tunnel<Symbol>; 2],
     random: Stream,
     loss: f64,
+    /// The source symbols and the repairs of end 0 that are lost, each counted from 0 among all N packets of all blocks.
+    lost: BTreeSet<u64>,
+    /// How many source symbols and repairs end 0 has sent.
+    coded: u64,
     /// Whether end 1 ignores block repairs.
     is_old: bool,
     now: Time,
@@ -28,6 +35,8 @@ struct World {
     /// Packets sent, and the packets delivered.
     sent: u32,
     delivered: Vec<u32>,
+    /// The longest time from the entrance of a packet to its delivery.
+    longest: Duration,
     events: Vec<TunnelEvent>,
     /// Source symbols that end 0 has sent.
     sources: u64,
@@ -40,13 +49,14 @@ fn block(k: u8, n: BlockLength) -> Code {
     Code::Block(BlockSettings { k, n })
 }
 
-/// A UDP packet with a number. All packets have the same addresses and ports.
-fn packet(number: u32) -> Symbol {
+/// A UDP packet with a number, and with the time when it enters the tunnel. All packets have the same addresses and ports.
+fn packet(number: u32, now: Time) -> Symbol {
     let mut bytes = vec![0; 1001];
     bytes[1] = 0x45;
     bytes[3..5].copy_from_slice(&1000u16.to_be_bytes());
     bytes[10] = 17;
     bytes[500..504].copy_from_slice(&number.to_be_bytes());
+    bytes[504..512].copy_from_slice(&(now.since(Time::ZERO).as_nanos() as u64).to_be_bytes());
     Symbol::from_slice(&bytes)
 }
 
@@ -54,6 +64,9 @@ impl World {
     fn new(seed: u64, code: Code, loss: f64) -> World {
         let config = |code| TunnelConfig { code, initial_rtt: Some(2 * DELAY), ..TunnelConfig::default() };
         World {
+            lost: BTreeSet::new(),
+            coded: 0,
+            longest: Duration::ZERO,
             ends: [code, Code::Window].map(|code| Tunnel::new(Time::ZERO, config(code), seed)),
             random: Seed::new(seed).stream("loss"),
             loss,
@@ -66,6 +79,17 @@ impl World {
             events: Vec::new(),
             sources: 0,
         }
+    }
+
+    /// A world whose end 0 is told a rate that never limits it, so that blocks are as long as the source makes them. It
+    /// loses the source symbols and the repairs of `lost`.
+    fn losing(k: u8, n: u8, lost: impl IntoIterator<Item = u64>) -> World {
+        let mut world = World::new(9, Code::Window, 0.0);
+        let (code, rate) = (block(k, BlockLength::Fixed(n)), RateMode::Fixed(Rate::from_bps(50_000_000)));
+        let config = TunnelConfig { code, rate, initial_rtt: Some(2 * DELAY), ..TunnelConfig::default() };
+        world.ends[0] = Tunnel::new(Time::ZERO, config, 9);
+        world.lost = lost.into_iter().collect();
+        world
     }
 
     /// Sends `packets` packets at equal distances, and then waits for 3 s.
@@ -85,7 +109,7 @@ impl World {
             self.now = arrival.min(timeout).min(sending).max(self.now).min(end);
             if sending <= self.now {
                 next += EVERY;
-                self.ends[0].handle_inner(self.now, packet(self.sent));
+                self.ends[0].handle_inner(self.now, packet(self.sent, self.now));
                 self.sent += 1;
             }
             while let Some(first) = self.flying.first_entry().filter(|first| first.key().0 <= self.now) {
@@ -103,7 +127,13 @@ impl World {
     fn drain(&mut self) {
         for n in 0..2 {
             while let Some(out) = self.ends[n].poll_transmit(self.now) {
-                self.sources += u64::from(n == 0 && matches!(out.packet.packet, Packet::Source { .. }));
+                if n == 0 && matches!(out.packet.packet, Packet::Source { .. } | Packet::BlockRepair { .. }) {
+                    self.sources += u64::from(matches!(out.packet.packet, Packet::Source { .. }));
+                    self.coded += 1;
+                    if self.lost.contains(&(self.coded - 1)) {
+                        continue;
+                    }
+                }
                 if n == 0 && self.random.chance(self.loss) {
                     continue;
                 }
@@ -114,7 +144,97 @@ impl World {
         }
         while let Some(delivered) = self.ends[1].poll_deliver() {
             let bytes = delivered.payload.as_slice();
-            self.delivered.push(u32::from_be_bytes(bytes[500..504].try_into().unwrap()));
+            let (number, entered) = (&bytes[500..504], &bytes[504..512]);
+            self.delivered.push(u32::from_be_bytes(number.try_into().unwrap()));
+            let entered = Duration::from_nanos(u64::from_be_bytes(entered.try_into().unwrap()));
+            self.longest = self.longest.max(self.now.since(Time::ZERO + entered));
+        }
+    }
+}
+
+#[test]
+fn any_k_of_the_n_packets_restore_a_block() {
+    let (k, n, blocks) = (8, 12, 100);
+    let mut random = Seed::new(5).stream("places");
+    // Of each block, four other packets are lost.
+    let mut lost = BTreeSet::new();
+    for block in 0..blocks {
+        while lost.range(block * n..(block + 1) * n).count() < 4 {
+            lost.insert(block * n + random.below(n));
+        }
+    }
+    let lost_sources = lost.iter().filter(|at| *at % n < k).count() as u64;
+    let mut world = World::losing(k as u8, n as u8, lost);
+    world.run((blocks * k) as u32);
+    let [sender, receiver] = world.ends.each_ref().map(Tunnel::status);
+    assert_eq!(world.delivered, (0..(blocks * k) as u32).collect::<Vec<_>>());
+    let sent = sender.blocks.unwrap();
+    assert_eq!((sent.blocks, sent.flushed, sent.repairs), (blocks, 0, 4 * blocks));
+    assert_eq!((receiver.received.recovered, receiver.received.given_up), (lost_sources, 0));
+    // Nothing is sent again, and no report causes a repair.
+    let repairs = sender.repairs;
+    assert_eq!((world.sources, repairs.exact, repairs.bulk, repairs.interactive), (blocks * k, 0, 0, 0));
+}
+
+#[test]
+fn a_block_that_lost_too_much_holds_its_flow_up_only_for_a_short_time() {
+    // Block 1 is packets 10 to 19. It loses three of its source symbols, and two repairs arrive.
+    let mut world = World::losing(8, 10, [12, 13, 16]);
+    world.run(80);
+    let expected: Vec<u32> = (0..80).filter(|number| ![10, 11, 14].contains(number)).collect();
+    assert_eq!(world.delivered, expected, "all other packets come, in order, each once");
+    let receiver = world.ends[1].status().received;
+    assert_eq!((receiver.recovered, receiver.given_up), (0, 3));
+    // The least wait for a block's end is 10 ms. The peer waits for two of them and 50 ms, and a quarter more.
+    assert!(world.longest > DELAY + Duration::from_millis(60), "{:?}", world.longest);
+    assert!(world.longest < DELAY + Duration::from_millis(150), "{:?}", world.longest);
+}
+
+#[test]
+fn a_pause_ends_a_block_with_its_share_of_the_repairs() {
+    // Two blocks of three packets, of which each gets one repair, and each loses its second packet.
+    let mut world = World::losing(8, 10, [1, 5]);
+    world.run(3);
+    world.run(3);
+    assert_eq!(world.delivered, [0, 1, 2, 3, 4, 5]);
+    let sent = world.ends[0].status().blocks.unwrap();
+    assert_eq!((sent.blocks, sent.flushed, sent.repairs), (2, 2, 2));
+    assert_eq!(world.ends[1].status().received.recovered, 2);
+}
+
+#[test]
+fn repairs_outside_the_limits_have_no_meaning() {
+    let (most_k, most) = (MAX_BLOCK_SOURCES, MAX_BLOCK_REPAIRS);
+    assert!(block_coding(7, 1, 0).is_some() && block_coding(7, most_k, most - 1).is_some());
+    for (first, k, number) in [(7, 0, 0), (7, most_k + 1, 0), (7, 4, most), (u64::MAX - 2, 4, 0)] {
+        assert!(block_coding(first, k, number).is_none(), "first {first}, K = {k}, repair {number}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever is lost, packets come in order, each at most once. If all blocks are full and no more than N - K packets
+    /// are lost, all packets come.
+    #[test]
+    fn packets_come_in_order_and_few_losses_are_repaired(
+        k in 1u8..20,
+        repairs in 0u8..10,
+        lost in prop::collection::btree_set(0u64..150, 0..40),
+        pauses in prop::collection::vec(1u32..30, 0..4),
+    ) {
+        let is_bearable = lost.len() <= usize::from(repairs) && pauses.is_empty();
+        let mut world = World::losing(k, k + repairs, lost);
+        for packets in pauses {
+            world.run_for(packets, packets * EVERY + Duration::from_millis(100));
+        }
+        let packets = u32::from(k) * (60 / u32::from(k));
+        world.run(packets);
+        prop_assert!(world.delivered.is_sorted_by(|a, b| a < b));
+        let receiver = world.ends[1].status();
+        prop_assert_eq!(receiver.order.delivered, world.delivered.len() as u64);
+        prop_assert_eq!(world.sources, u64::from(world.sent));
+        if is_bearable {
+            prop_assert_eq!(world.delivered, (0..packets).collect::<Vec<_>>());
         }
     }
 }

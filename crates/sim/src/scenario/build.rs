@@ -57,20 +57,14 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
             let layer = scenario.gateway_layer(flow, path, gateways[path.gateway]);
             (links(&path.wired), links(&path.lossy), layer)
         });
-        let protection = scenario.block_path(k, &named[0])?;
-        let protection = protection.map(|path| {
-            let [before, after] = links(&[path.before, path.after]);
-            (before, after, path.code)
-        });
-        let carrier = match (tunnel, &coding, &blocks, &protection) {
+        let carrier = match (tunnel, &coding, &blocks) {
             (Some((tunnel, backwards)), ..) => Carrier::Tunnel { tunnel, backwards },
-            (None, Some(coding), ..) => Carrier::Coded(&there, &back, coding),
-            (None, None, Some((wired, lossy, layer)), _) => {
+            (None, Some(coding), _) => Carrier::Coded(&there, &back, coding),
+            (None, None, Some((wired, lossy, layer))) => {
                 let [wired, lossy] = [wired, lossy].map(|ways| ways.each_ref().map(Vec::as_slice));
                 Carrier::Gateway { wired, lossy, layer }
             }
-            (None, None, None, Some((before, after, code))) => Carrier::Protected { before, after, back: &back, code },
-            (None, None, None, None) => Carrier::Links(&there, &back),
+            (None, None, None) => Carrier::Links(&there, &back),
         };
         let jitter = [start_jitter(scenario, flow, &named[0]), scenario.run.duration.duration()];
         for name in flow.names() {
@@ -78,7 +72,6 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
             add_flow(&mut world, flow, &carrier, &name, start_time(seed, flow, jitter, &name)).map_err(|error| {
                 let field = match error {
                     FlowError::Coding(_) => "nc",
-                    FlowError::Protection(_) => "block",
                     FlowError::Blocks(_) => "gateway",
                     FlowError::Source(_) => "source",
                 };

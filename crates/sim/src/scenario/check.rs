@@ -70,7 +70,6 @@ impl Scenario {
             let tunnel = flow.tunnel.as_ref().map(|name| self.tunnel_of(k, name)).transpose()?;
             let way = self.flow_links(&topology, k, tunnel)?;
             self.nc_config(k, if tunnel.is_some() { &[] } else { &way[0] })?;
-            self.block_path(k, &way[0])?;
             self.gateway_path(k, &way)?;
             self.check_time_passes(k, &way)?;
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
@@ -263,8 +262,8 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
             "only `cubic`, `linux-cubic`, `bbr` and `linux-reno` have ECN; set `tcp`, or remove `ecn`",
         );
     }
-    if flow.ecn && (flow.nc.is_some() || flow.block.is_some() || flow.gateway.is_some()) {
-        return wrong("ecn", "the coding layer drops the ECN field; remove `ecn`, or `nc`, `block` or `gateway`");
+    if flow.ecn && (flow.nc.is_some() || flow.gateway.is_some()) {
+        return wrong("ecn", "the coding layer drops the ECN field; remove `ecn`, or `nc` or `gateway`");
     }
     check_timers(flow)?;
     check_acks(flow)?;

@@ -34,10 +34,10 @@ pub use report::{
 };
 pub use run::{run, run_all, run_once};
 pub use spec::{
-    AccessName, AdaptiveSpec, BackoffName, BlockLength, BlockSettings, BlockSize, BlockSpec, BlockWord, CadenceSpec, Code,
-    CodeName, ExpectSpec, FlowSpec, GatewaySpec, IdealLinkSpec, IdealSpec, KSpec, LearnedWord, LinkSpec, LtMode,
-    MediumPreset, MediumSpec, NcRedundancy, NcSpec, Recode, RedundancyWord, RunSpec, Scenario, SourceSpec, StationSpec,
-    TunnelSpec, UdpSpec,
+    AccessName, AdaptiveSpec, BackoffName, BlockLength, BlockSettings, BlockSize, BlockWord, CadenceSpec, Code,
+    CodeName, ExpectSpec, FlowSpec, FormerBlock, GatewaySpec, IdealLinkSpec, IdealSpec, KSpec, LearnedWord, LinkSpec,
+    LtMode, MediumPreset, MediumSpec, NcRedundancy, NcSpec, Recode, RedundancyWord, RunSpec, Scenario, SourceSpec,
+    StationSpec, TunnelSpec, UdpSpec,
 };
 pub use timeline::{AirTimeline, Timeline, TimelineKind, TimelineRow, TimelineSpan};
 pub use totals::RunTotals;

@@ -16,20 +16,18 @@ pub enum Part {
     TcpModern,
     /// Shared media (IEEE 802.11 and ideal access).
     Wifi,
-    /// The shipped tunnel session.
+    /// The shipped tunnel session, with each of its codes.
     Tunnel,
     /// The coding layer of TCP/NC.
     Nc,
     /// The gateways of TCP/LT.
     Lt,
-    /// The block code between TCP and the link.
-    Block,
 }
 
 impl Part {
     /// All parts, in their order.
-    pub const ALL: [Part; 8] =
-        [Part::Core, Part::TcpClassic, Part::TcpModern, Part::Wifi, Part::Tunnel, Part::Nc, Part::Lt, Part::Block];
+    pub const ALL: [Part; 7] =
+        [Part::Core, Part::TcpClassic, Part::TcpModern, Part::Wifi, Part::Tunnel, Part::Nc, Part::Lt];
 
     /// The part's name in tables and files.
     pub fn name(self) -> &'static str {
@@ -41,7 +39,6 @@ impl Part {
             Part::Tunnel => "tunnel",
             Part::Nc => "nc",
             Part::Lt => "lt",
-            Part::Block => "block",
         }
     }
 }
@@ -62,7 +59,6 @@ impl Scenario {
             Part::Tunnel => !self.tunnel.is_empty(),
             Part::Nc => self.flow.iter().any(|flow| flow.nc.is_some()),
             Part::Lt => !self.gateway.is_empty(),
-            Part::Block => self.flow.iter().any(|flow| flow.block.is_some()),
         }
     }
 }
@@ -80,6 +76,10 @@ mod tests {
             ("tcp = \"bbr\"\n", "core tcp-modern"),
             ("udp = { constant = \"10kbit/s\" }\n", "core"),
             ("tunnel = \"tunnel\"\n[[tunnel]]\nbetween = [\"a\", \"b\"]\n", "core tcp-classic tunnel"),
+            (
+                "tunnel = \"tunnel\"\n[[tunnel]]\nbetween = [\"a\", \"b\"]\ncode = \"block\"\n",
+                "core tcp-classic tunnel",
+            ),
             ("nc = {}\n", "core tcp-classic nc"),
         ] {
             let scenario = Scenario::parse(&format!("{link}{flow}{more}")).unwrap();

@@ -6,9 +6,7 @@
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
 use crate::wifi::ideal::Activity;
-use crate::world::{
-    BlockStatus, FlowDelays, FlowTotals, LinkTotals, LtStatus, NcMoment, NcStatus, Observer, StationStatus, World,
-};
+use crate::world::{FlowDelays, FlowTotals, LinkTotals, LtStatus, NcMoment, NcStatus, Observer, StationStatus, World};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::Status;
 use std::time::Duration;
@@ -24,8 +22,6 @@ pub struct RunTotals {
     pub(super) coding: Vec<Option<NcStatus>>,
     /// The TCP/LT session of each flow at the end.
     pub(super) blocks: Vec<Option<LtStatus>>,
-    /// The block code of each flow at the end.
-    pub(super) protection: Vec<Option<BlockStatus>>,
     /// The impairments of each link that had not acted by the end.
     pub(super) unfired: Vec<Vec<&'static str>>,
     /// How many events the run had.
@@ -115,9 +111,8 @@ impl RunTotals {
         world.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
         let coding = (0..world.flows()).map(|flow| world.coding(flow)).collect();
         let blocks = (0..world.flows()).map(|flow| world.blocks(flow)).collect();
-        let protection = (0..world.flows()).map(|flow| world.protection(flow)).collect();
         let unfired = (0..world.links()).map(|link| world.unfired(link)).collect();
-        RunTotals { snapshots, spans, coding, blocks, protection, unfired, events: world.events() }
+        RunTotals { snapshots, spans, coding, blocks, unfired, events: world.events() }
     }
 }
 

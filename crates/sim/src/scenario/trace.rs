@@ -115,9 +115,9 @@ impl<W: Write> Observer for Trace<W> {
     }
 }
 
-/// The kind of a packet, and a number. A packet of a block code has the number of its block. An LT-ACK has the number of its block, or one more than the highest packet
-/// number that it reports. An acknowledgement has the number of the next segment that it requests. Any
-/// other packet has its own number; sealed bytes have 0.
+/// The kind of a packet, and a number. An LT-ACK has the number of its block, or one more than the highest packet number
+/// that it reports. An acknowledgement has the number of the next segment that it requests. Any other packet has its own
+/// number; sealed bytes have 0.
 fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),
@@ -129,7 +129,6 @@ fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
             LtPacket::Open { .. } => ("open", 0),
             LtPacket::Symbol(symbol) => ("symbol", symbol.number),
         },
-        Body::Protected(packet) => ("protected", packet.block),
         Body::LtAck(ack) => match &ack.report {
             LtReport::Block { block, .. } => ("lt-ack", *block),
             LtReport::All { heard, .. } => ("lt-ack", *heard),

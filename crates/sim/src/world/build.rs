@@ -6,8 +6,8 @@ use super::node::{NodeId, Outlet, SessionId};
 use super::observer::Owner;
 use super::routes::Route;
 use super::session::{
-    BlockReceiverNode, BlockSenderNode, Clock, EndpointNode, LtLayer, LtPlace, LtReceiverNode, LtSenderNode, NcLayer,
-    NcReceiverNode, NcRelayNode, NcSenderNode, ReceivingEnd, SessionEnd, TunnelNode,
+    Clock, EndpointNode, LtLayer, LtPlace, LtReceiverNode, LtSenderNode, NcLayer, NcReceiverNode, NcRelayNode,
+    NcSenderNode, ReceivingEnd, SessionEnd, TunnelNode,
 };
 use super::tcp::{Hosts, TcpConfig, TcpFlow};
 use super::udp::{UdpConfig, UdpFlow, UdpPattern};
@@ -16,7 +16,6 @@ use ripstop_base::Time;
 use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::secure::PresharedKey;
-use ripstop_proto::session::block::{BlockConfig, BlockConfigError, BlockReceiver, BlockSender};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use ripstop_schemes::lt::{LtConfig, LtConfigError, LtMode, LtReceiver, LtSender, Shares};
 use ripstop_schemes::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
@@ -28,9 +27,6 @@ pub enum FlowError {
     /// A setting of the flow's coding layer is invalid.
     #[error(transparent)]
     Coding(#[from] NcConfigError),
-    /// A setting of the flow's block code is invalid.
-    #[error(transparent)]
-    Protection(#[from] BlockConfigError),
     /// A setting of the flow's TCP/LT session is invalid.
     #[error(transparent)]
     Blocks(#[from] LtConfigError),
@@ -46,17 +42,6 @@ pub enum Carrier<'a> {
     Links(&'a [usize], &'a [usize]),
     /// Links as in [`Carrier::Links`], with a TCP/NC coding layer below TCP.
     Coded(&'a [usize], &'a [usize], &'a NcLayer),
-    /// Links as in [`Carrier::Links`], with a block code on the last links of the way there.
-    Protected {
-        /// The links that data takes to the sender of the block code.
-        before: &'a [usize],
-        /// The links that data takes in blocks.
-        after: &'a [usize],
-        /// The links of the way back.
-        back: &'a [usize],
-        /// The settings of the block code.
-        code: &'a BlockConfig,
-    },
     /// A wired network and a lossy path, with a gateway between them (TCP/LT).
     Gateway {
         /// The wired links that data takes, and the wired links of the opposite direction. A download takes the first
@@ -111,10 +96,6 @@ impl World {
             Carrier::Gateway { wired, lossy, layer } => {
                 config.hosts = Hosts::Agents;
                 self.add_blocks(number, node, *wired, *lossy, layer, config.payload, name)?
-            }
-            Carrier::Protected { before, after, back, code } => {
-                let sizes = (config.hosts, config.variant, config.payload);
-                self.add_protection(number, node, [before, after, back], **code, sizes, name)?
             }
             other => self.outlet(number, node, other),
         };
@@ -302,9 +283,7 @@ impl World {
                 let route = Route::new(&there, &back, [node, node], Owner::Flow(number));
                 Outlet::Route(self.fabric.add_route(route))
             }
-            Carrier::Gateway { .. } | Carrier::Protected { .. } => {
-                panic!("UDP passes gateways and block codes as it is, so its carrier must be the links")
-            }
+            Carrier::Gateway { .. } => panic!("UDP passes gateways as it is, so its carrier must be the links"),
             Carrier::Tunnel { tunnel, backwards } => {
                 assert!(*tunnel < self.tunnels(), "the carrier is a tunnel that was not added");
                 let ends = [0, 1].map(|side| SessionId::Tunnel(2 * *tunnel as u32 + side));
@@ -394,34 +373,6 @@ impl World {
         let end = SessionEnd::new(receiver, Some(receiver_clock));
         self.lt_receivers.push(LtReceiverNode { end, place });
         Ok(if layer.is_upload { Outlet::Client(sender, wired) } else { Outlet::Gateway(wired) })
-    }
-
-    /// Adds the two ends of a block code for flow `number`, and the routes of the flow. `ways` has the links before the
-    /// block code, the links after it, and the links of the way back. `node` is the node with the flow's hosts.
-    fn add_protection(
-        &mut self,
-        number: u32,
-        node: NodeId,
-        ways: [&[usize]; 3],
-        code: BlockConfig,
-        sizes: (Hosts, Variant, u32),
-        name: &str,
-    ) -> Result<Outlet, BlockConfigError> {
-        let place = self.block_senders.len() as u32;
-        let (sender, receiver) = (SessionId::BlockSender(place), SessionId::BlockReceiver(place));
-        let [before, after, back] = ways.map(|way| self.fabric.links(way));
-        let owner = Owner::Flow(number);
-        let ends = |there, back| [there, back].map(NodeId::Session);
-        let first = self.fabric.add_route(Route::new(&before, &[], [NodeId::Session(sender), node], owner));
-        let second = self.fabric.add_route(Route::new(&after, &[], ends(receiver, sender), owner));
-        let acks = self.fabric.add_route(Route::new(&[], &back, [node, node], owner));
-        let clocks = [(sender, "sender"), (receiver, "receiver")];
-        let [sender, receiver] = clocks.map(|(id, end)| self.clock(id, &format!("{name}/block/{end}")));
-        let end = SessionEnd::new(BlockSender::new(code)?, Some(sender));
-        self.block_senders.push(BlockSenderNode { end, flow: number, route: second, sizes });
-        let end = SessionEnd::new(BlockReceiver::new(code)?, Some(receiver));
-        self.block_receivers.push(BlockReceiverNode { end });
-        Ok(Outlet::Protected([first, acks]))
     }
 
     /// Whether the data of each of two TCP flows takes the path of the other flow's acknowledgements.

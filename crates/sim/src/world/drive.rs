@@ -22,8 +22,8 @@ use super::node::{Entering, Handoff, NodeId, Outlet, SessionId};
 use super::observer::Observer;
 use super::packet::{Body, Ecn, EcnFlags, NetworkPacket};
 use super::session::{
-    BlockReceiverNode, BlockSenderNode, EndpointNode, Input, LtReceiverNode, LtSenderNode, NcReceiverNode, NcRelayNode,
-    NcSenderNode, Packed, SessionNode, TunnelNode,
+    EndpointNode, Input, LtReceiverNode, LtSenderNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode,
+    TunnelNode,
 };
 use ripstop_base::Time;
 use ripstop_proto::session::{Received, Reception, Session};
@@ -37,8 +37,6 @@ macro_rules! for_session {
             SessionId::NcSender(k) => $world.$method::<NcSenderNode>(k, $($argument),*),
             SessionId::NcReceiver(k) => $world.$method::<NcReceiverNode>(k, $($argument),*),
             SessionId::NcRelay(k) => $world.$method::<NcRelayNode>(k, $($argument),*),
-            SessionId::BlockSender(k) => $world.$method::<BlockSenderNode>(k, $($argument),*),
-            SessionId::BlockReceiver(k) => $world.$method::<BlockReceiverNode>(k, $($argument),*),
             SessionId::LtSender(k) => $world.$method::<LtSenderNode>(k, $($argument),*),
             SessionId::LtReceiver(k) => $world.$method::<LtReceiverNode>(k, $($argument),*),
         }

@@ -59,14 +59,13 @@ pub use build::{Carrier, FlowError};
 pub use incident::Incident;
 pub use observer::{Happening, Observer, Owner};
 pub use packet::{
-    BlockSymbol, Body, Combination, Ecn, NetworkPacket, ProtectedPacket, SealedDatagram, TCP_IP_HEADERS,
-    TunnelDatagram, UDP_IP_HEADERS,
+    BlockSymbol, Body, Combination, Ecn, NetworkPacket, SealedDatagram, TCP_IP_HEADERS, TunnelDatagram, UDP_IP_HEADERS,
 };
 pub use pipe::LinkTotals;
 pub use radio::StationStatus;
 /// The settings of a tunnel session, which [`World`] takes.
 pub use ripstop_proto::session::tunnel::TunnelConfig;
-pub use session::{BlockStatus, LabelledPacket, LtLayer, LtStatus, NcLayer, NcMoment, NcStatus, TunnelStatus};
+pub use session::{LabelledPacket, LtLayer, LtStatus, NcLayer, NcMoment, NcStatus, TunnelStatus};
 pub use tcp::{Hosts, STAMPED_HEADERS, TcpConfig};
 pub use totals::{FlowDelays, FlowTotals};
 pub use udp::{UdpConfig, UdpPattern};
@@ -75,10 +74,7 @@ use fabric::{Fabric, Purpose};
 use incident::Scheduled;
 use node::NodeId;
 use ripstop_base::{Seed, Stream, Time};
-use session::{
-    BlockReceiverNode, BlockSenderNode, EndpointNode, LtReceiverNode, LtSenderNode, NcReceiverNode, NcRelayNode,
-    NcSenderNode, TunnelNode,
-};
+use session::{EndpointNode, LtReceiverNode, LtSenderNode, NcReceiverNode, NcRelayNode, NcSenderNode, TunnelNode};
 use std::collections::VecDeque;
 use tcp::TcpFlows;
 use udp::UdpFlow;
@@ -101,8 +97,6 @@ pub struct World {
     nc_senders: Vec<NcSenderNode>,
     nc_receivers: Vec<NcReceiverNode>,
     nc_relays: Vec<NcRelayNode>,
-    block_senders: Vec<BlockSenderNode>,
-    block_receivers: Vec<BlockReceiverNode>,
     lt_senders: Vec<LtSenderNode>,
     lt_receivers: Vec<LtReceiverNode>,
     /// Sessions that have input and will be called before the current step ends.
@@ -127,8 +121,6 @@ impl World {
             nc_senders: Vec::new(),
             nc_receivers: Vec::new(),
             nc_relays: Vec::new(),
-            block_senders: Vec::new(),
-            block_receivers: Vec::new(),
             lt_senders: Vec::new(),
             lt_receivers: Vec::new(),
             ready: VecDeque::with_capacity(8),

@@ -28,10 +28,6 @@ pub(super) enum SessionId {
     NcReceiver(u32),
     /// A TCP/NC relay, which recodes combinations on their way.
     NcRelay(u32),
-    /// The sender of a block code.
-    BlockSender(u32),
-    /// The receiver of a block code.
-    BlockReceiver(u32),
     /// The sending end of TCP/LT: the gateway for a download, the client for an upload.
     LtSender(u32),
     /// The receiving end of TCP/LT: the client for a download, the gateway for an upload.
@@ -100,9 +96,6 @@ pub(super) enum Outlet {
     /// Data goes onto the links of this route, which lead to a gateway. The gateway acknowledges, so the receiving TCP
     /// does not.
     Gateway(u32),
-    /// Data goes onto the links of the first route, which lead to the sender of a block code. Acknowledgements go onto the
-    /// way back of the second route, which leads to the sending host.
-    Protected([u32; 2]),
     /// Data goes into the session of a gateway's client. Acknowledgements go onto the way back of this route, which
     /// leads to the gateway.
     Client(SessionId, u32),

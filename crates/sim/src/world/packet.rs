@@ -2,7 +2,6 @@
 
 use crate::tcp::Ack;
 use ripstop_codes::Length;
-use ripstop_proto::session::block::BlockPacket;
 use ripstop_proto::wire::Datagram;
 use ripstop_schemes::lt::{LtAck, LtPacket};
 use ripstop_schemes::nc::{NcAck, NcPacket};
@@ -97,8 +96,6 @@ pub enum Body {
     Seen(NcAck),
     /// A symbol of a block of TCP segments (TCP/LT).
     Symbol(Box<BlockSymbol>),
-    /// A packet of a block code.
-    Protected(Box<ProtectedPacket>),
     /// An LT-ACK (TCP/LT).
     LtAck(Box<LtAck>),
     /// A TCP acknowledgement with a window that limits the sender (TCP/LT).
@@ -122,9 +119,6 @@ pub type Combination = NcPacket<Length>;
 
 /// A symbol of a block of TCP segments. It carries the length of the symbol instead of bytes.
 pub type BlockSymbol = LtPacket<Length>;
-
-/// A packet of a block code. Its inner packets are labels ([`LabelledPacket`]) instead of bytes.
-pub type ProtectedPacket = BlockPacket<LabelledPacket>;
 
 /// A datagram of a tunnel as a Rust value. Its inner packets are labels ([`LabelledPacket`]) instead of bytes.
 pub type TunnelDatagram = Datagram<LabelledPacket>;

@@ -8,7 +8,7 @@ use super::World;
 use super::node::{NodeId, Outlet, SessionId};
 use super::pipe::{LinkTotals, Pipe};
 use super::routes::LinkId;
-use super::session::{BlockStatus, LtStatus, NcMoment, NcStatus, TunnelStatus};
+use super::session::{LtStatus, NcMoment, NcStatus, TunnelStatus};
 use super::totals::{FlowDelays, FlowTotals};
 use crate::tcp::Mechanisms;
 use ripstop_base::Time;
@@ -104,13 +104,6 @@ impl World {
             window_probes: self.tcp.flows[k as usize].window_probes(),
             wired_retransmits: end.host.as_ref().map_or(0, |host| host.counts().retransmits),
         })
-    }
-
-    /// The counters of flow `flow`'s block code. None if the flow has no block code.
-    pub fn protection(&self, flow: usize) -> Option<BlockStatus> {
-        let place = self.block_senders.iter().position(|node| node.flow as usize == flow)?;
-        let (sender, receiver) = (&self.block_senders[place].end.session, &self.block_receivers[place].end.session);
-        Some(BlockStatus { sender: sender.counts(), receiver: receiver.counts() })
     }
 
     /// What the coding layer of flow `flow` holds at the moment. None if the flow has no coding layer.

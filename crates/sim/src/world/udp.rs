@@ -241,7 +241,7 @@ impl UdpFlow {
                 let (number, bytes) = self.next_packet(fabric.now());
                 fabric.send(route, false, EcnFlags::default(), bytes, Body::Udp(number), observer);
             }
-            Outlet::Coding(_) | Outlet::Gateway(_) | Outlet::Protected(_) | Outlet::Client(..) => {}
+            Outlet::Coding(_) | Outlet::Gateway(_) | Outlet::Client(..) => {}
         }
     }
 

@@ -162,13 +162,8 @@ impl Conversation {
     pub(super) fn headers(&mut self, packet: &NetworkPacket) -> Result<PacketHeaders, String> {
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
         let transport = match &packet.body {
-            // The packets of TCP/LT and of block codes are shown as UDP datagrams, because they carry no TCP segment of their own.
-            Body::Datagram(_)
-            | Body::Udp(_)
-            | Body::Sealed(_)
-            | Body::Symbol(_)
-            | Body::LtAck(_)
-            | Body::Protected(_) => {
+            // The packets of TCP/LT are shown as UDP datagrams, because they carry no TCP segment of their own.
+            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) | Body::Symbol(_) | Body::LtAck(_) => {
                 let length = packet.bytes.saturating_sub(IP_HEADER).min(u32::from(u16::MAX)) as u16;
                 TransportHeader::Udp(UdpHeader {
                     source_port: self.ports[from],
@@ -201,12 +196,7 @@ impl Conversation {
             Body::Ack(ack) => (1, Some(byte(ack.next))),
             Body::Granted { next, .. } => (1, Some(byte(*next))),
             Body::Admitted(admitted) => (1, Some(byte(admitted.0.next))),
-            Body::Datagram(_)
-            | Body::Udp(_)
-            | Body::Sealed(_)
-            | Body::Symbol(_)
-            | Body::LtAck(_)
-            | Body::Protected(_) => (0, None),
+            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) | Body::Symbol(_) | Body::LtAck(_) => (0, None),
         };
         let syn = acknowledged.is_none() || opens;
         let sequence = if opens { 0 } else { sequence };

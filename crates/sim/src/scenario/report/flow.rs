@@ -3,7 +3,7 @@
 use crate::engine::{DelayStatistic, Sample, Statistic};
 use crate::scenario::spec::FlowSpec;
 use crate::scenario::totals::{FlowDetail, RunTotals};
-use crate::world::{BlockStatus, FlowTotals, LtStatus, NcStatus};
+use crate::world::{FlowTotals, LtStatus, NcStatus};
 use ripstop_base::{DelayHistogram, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,8 +53,6 @@ pub struct FlowReport {
     pub nc: Option<NcReport>,
     /// The TCP/LT session over each whole run; None without a gateway.
     pub lt: Option<LtReport>,
-    /// The block code over each whole run; None without a block code.
-    pub block: Option<BlockReport>,
 }
 
 /// The totals of a flow between two times of a run.
@@ -121,7 +119,6 @@ impl FlowReport {
             mechanisms: mechanisms(parts),
             nc: NcReport::new(&status(k).collect::<Vec<_>>()),
             lt: LtReport::new(&runs.iter().filter_map(|run| run.blocks.get(k)?.as_ref()).collect::<Vec<_>>()),
-            block: BlockReport::new(&runs.iter().filter_map(|run| *run.protection.get(k)?).collect::<Vec<_>>()),
         }
     }
 }
@@ -239,35 +236,6 @@ impl LtReport {
             held_max: statistic(&|s| s.sender.most_held as f64),
             window_probes: statistic(&|s| s.window_probes as f64),
             wired_retransmits: statistic(&|s| s.wired_retransmits as f64),
-        })
-    }
-}
-
-/// The block code of a flow over whole runs, warm-up included.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BlockReport {
-    /// Blocks sent.
-    pub blocks: Statistic,
-    /// Blocks that ended early, because no packet came.
-    pub flushed: Statistic,
-    /// Repairs sent.
-    pub repairs: Statistic,
-    /// Packets that were lost and restored.
-    pub recovered: Statistic,
-    /// Blocks that were given up, because fewer than K of their packets arrived.
-    pub given_up: Statistic,
-}
-
-impl BlockReport {
-    fn new(all: &[BlockStatus]) -> Option<BlockReport> {
-        let statistic =
-            |value: &dyn Fn(&BlockStatus) -> u64| all.iter().map(|s| value(s) as f64).collect::<Sample>().statistic();
-        (!all.is_empty()).then(|| BlockReport {
-            blocks: statistic(&|s| s.sender.blocks),
-            flushed: statistic(&|s| s.sender.flushed),
-            repairs: statistic(&|s| s.sender.repairs),
-            recovered: statistic(&|s| s.receiver.recovered),
-            given_up: statistic(&|s| s.receiver.given_up),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger parts of a flow.
 
-mod block;
+mod former;
 mod gateway;
 mod ideal;
 mod medium;
@@ -8,7 +8,7 @@ mod nc;
 mod source;
 mod udp;
 
-pub use block::BlockSpec;
+pub use former::FormerBlock;
 pub use gateway::{BlockSize, BlockWord, CodeName, GatewaySpec, LtMode, RedundancyWord};
 pub use ideal::{AccessName, IdealLinkSpec, IdealSpec};
 pub use medium::{AdaptiveSpec, BackoffName, CadenceSpec, KSpec, LearnedWord, MediumPreset, MediumSpec, StationSpec};
@@ -262,9 +262,9 @@ pub struct FlowSpec {
     /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
-    /// The block code on the last links of the route; none when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block: Option<BlockSpec>,
+    /// Refused: a block code is the `code` of a tunnel.
+    #[serde(default, skip_serializing)]
+    pub block: FormerBlock,
     /// The name of the gateway that carries the flow in blocks (TCP/LT); none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
@@ -345,7 +345,7 @@ impl FlowSpec {
             to: to.to_owned(),
             tunnel: None,
             nc: None,
-            block: None,
+            block: FormerBlock,
             gateway: None,
             weight: None,
             cap: None,

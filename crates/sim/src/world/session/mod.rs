@@ -7,7 +7,6 @@
 //! An *inner packet* is a flow's packet that a session carries. The *fabric* has the links, the routes and the clock
 //! that all nodes share.
 
-mod block;
 mod coding;
 mod endpoint;
 mod gateway;
@@ -16,8 +15,6 @@ mod label;
 mod tunnel;
 mod under_way;
 
-pub use block::BlockStatus;
-pub(super) use block::{BlockReceiverNode, BlockSenderNode};
 pub use coding::{NcLayer, NcMoment, NcStatus};
 pub(super) use coding::{NcReceiverNode, NcRelayNode, NcSenderNode};
 pub(super) use endpoint::EndpointNode;

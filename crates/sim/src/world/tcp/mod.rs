@@ -327,9 +327,6 @@ impl TcpFlows {
                     fabric.send(route, back, flags, bytes, body, observer);
                 }
             }
-            Outlet::Protected(routes) => {
-                fabric.send(routes[usize::from(back)], back, flags, bytes, body, observer);
-            }
             Outlet::Client(_, route) if back => fabric.send(route, back, flags, bytes, body, observer),
             Outlet::Coding(session) | Outlet::Client(session, _) => {
                 if let Body::Data(number) = body {
