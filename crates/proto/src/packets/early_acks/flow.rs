@@ -3,28 +3,15 @@
 //! *Local* is the TCP behind this end of the tunnel, which sends the data. *Remote* is the TCP behind the peer, which
 //! receives the data. `store.rs` explains the offsets.
 
-use super::segment::{ACK, Bare, ECE, FIN, RST, SYN, Segment, SynOptions, refresh};
+use super::recovery::Recovery;
+use super::segment::{ACK, Bare, ECE, FIN, RST, SYN, Segment, refresh};
 use super::store::Store;
+use super::syns::Syns;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Number of duplicate acknowledgements after which a segment counts as lost (RFC 5681, section 3.2). The tunnel
-/// delivers in order, so duplicates mean that a segment was lost behind the peer. With half the value, reordering behind
-/// the peer causes needless repetitions. With double the value, losses wait for [`LEAST_WAIT`] more often.
-const DUPLICATES: u32 = 3;
-/// Shortest wait for an acknowledgement of the remote TCP before a segment is sent again (RFC 6298, section 2.4). Half
-/// the value repeats segments that the tunnel still repairs. Double the value waits longer for segments that were lost
-/// behind the peer.
-const LEAST_WAIT: Duration = Duration::from_secs(1);
-/// The wait doubles with each repetition, up to this factor. Half the value sends more repetitions into a path that
-/// carries none. Double the value waits up to 16 s after such a time.
-const MOST_BACK_OFF: u32 = 8;
-/// After this time without progress, a connection with data that was acknowledged early is reset. RFC 9293 (section
-/// 3.8.3) asks TCP for at least 100 s. Half the value ends connections in outages that a TCP survives. With double the
-/// value, the local TCP learns of the failure later.
-pub(super) const GIVE_UP: Duration = Duration::from_secs(100);
 /// Number of segments sent again for each acknowledgement during recovery, as in a slow start. Half the value needs one
 /// round trip for each lost segment. Double the value sends bursts where the queue behind the peer was full.
 const PER_ACKNOWLEDGEMENT: usize = 2;
@@ -81,8 +68,7 @@ pub(super) struct Flow {
     /// Distinguishes flows of the same connection, one after the other.
     pub(super) generation: u64,
     pub(super) store: Store,
-    local_syn: Option<(u32, SynOptions)>,
-    remote_syn: Option<(u32, SynOptions)>,
+    syns: Syns,
     /// The local TCP's initial sequence number, which has offset 0.
     origin: u32,
     /// What the remote TCP has acknowledged itself.
@@ -99,22 +85,23 @@ pub(super) struct Flow {
     remote_next: u32,
     /// The last TSval of the remote TCP that does not overtake its data.
     remote_time: u32,
-    /// The highest acknowledgement number of the local TCP: what it has received.
-    local_ack: u32,
-    /// The window field and the timestamps (TSval, TSecr) of the local TCP's newest segment.
-    local_window: u16,
-    local_times: (u32, u32),
+    local: Newest,
     /// Whether the last acknowledgement of the remote TCP had the flag ECE.
     ece: bool,
     /// Whether the local TCP waits for an answer to a window probe or a keep-alive.
     probe: bool,
-    duplicates: u32,
-    back_off: u32,
-    /// Since when the remote TCP owes an acknowledgement; None: `told` is `acked`.
-    owed_since: Option<Time>,
-    retry_at: Time,
-    /// What recovery has still to send again: from the first offset to the second.
-    recovery: Option<(u64, u64)>,
+    /// The remote TCP owes an acknowledgement while `told` is more than `acked`.
+    recovery: Recovery,
+}
+
+/// The header fields of the local TCP's newest segment. Segments that are sent again carry them.
+#[derive(Debug, Default)]
+struct Newest {
+    /// The highest acknowledgement number: what the local TCP has received.
+    ack: u32,
+    window: u16,
+    /// The timestamps: TSval, TSecr.
+    times: (u32, u32),
 }
 
 impl Flow {
@@ -125,8 +112,7 @@ impl Flow {
             used: false,
             generation,
             store: Store::default(),
-            local_syn: None,
-            remote_syn: None,
+            syns: Syns::default(),
             origin: 0,
             acked: 0,
             told: 0,
@@ -135,45 +121,38 @@ impl Flow {
             told_edge: 0,
             remote_next: 0,
             remote_time: 0,
-            local_ack: 0,
-            local_window: 0,
-            local_times: (0, 0),
+            local: Newest::default(),
             ece: false,
             probe: false,
-            duplicates: 0,
-            back_off: 1,
-            owed_since: None,
-            retry_at: Time::ZERO,
-            recovery: None,
+            recovery: Recovery::default(),
         }
     }
 
     /// Whether data was acknowledged early that the remote TCP has not acknowledged.
     pub(super) fn owes(&self) -> bool {
-        self.owed_since.is_some()
+        self.recovery.is_owed()
     }
 
     /// Whether `segment` is a SYN of another connection between the same ports than the one that is known.
     pub(super) fn is_replaced_by(&self, segment: &Segment<'_>, local: bool) -> bool {
-        let known = if local { self.local_syn } else { self.remote_syn };
+        let known = if local { self.syns.local } else { self.syns.remote };
         segment.has(SYN) && (self.state == State::Reset || known.is_some_and(|(seq, _)| seq != segment.seq()))
     }
 
     /// Whether a RST of the remote TCP ends the connection.
     pub(super) fn is_ended_by(&self, rst: &Segment<'_>) -> bool {
-        self.state != State::Open || [self.remote_next, self.local_ack].contains(&rst.seq())
+        self.state != State::Open || [self.remote_next, self.local.ack].contains(&rst.seq())
     }
 
     /// Takes a segment of the local TCP before the tunnel carries it.
     pub(super) fn take_local(&mut self, segment: &Segment<'_>) -> FromLocal {
         if segment.has(SYN) {
-            self.local_syn = Some((segment.seq(), segment.syn_options()));
+            self.syns.local = Some((segment.seq(), segment.syn_options()));
             self.origin = segment.seq();
             self.check_syns();
         }
-        if let Some(ack) = segment.ack().filter(|ack| !is_after(self.local_ack, *ack) && !segment.has(SYN)) {
-            (self.local_ack, self.local_window) = (ack, segment.window());
-            self.local_times = segment.timestamps().unwrap_or_default();
+        if let Some(ack) = segment.ack().filter(|ack| !is_after(self.local.ack, *ack) && !segment.has(SYN)) {
+            self.local = Newest { ack, window: segment.window(), times: segment.timestamps().unwrap_or_default() };
         }
         if self.state != State::Open {
             return FromLocal::Carry;
@@ -205,17 +184,14 @@ impl Flow {
             return None;
         }
         self.told = to;
-        if self.owed_since.is_none() {
-            self.owed_since = Some(now);
-            self.retry_at = now + wait.max(LEAST_WAIT);
-        }
+        self.recovery.owe(now, wait);
         self.repeat_acknowledgement()
     }
 
     /// The acknowledgement of what the local TCP has been told, once more.
     pub(super) fn repeat_acknowledgement(&mut self) -> Option<Symbol> {
         self.told_edge = self.told_edge.max(self.edge);
-        let timestamps = self.has_timestamps().then_some((self.remote_time, self.store.seen_to().1));
+        let timestamps = self.syns.have_timestamps().then_some((self.remote_time, self.store.seen_to().1));
         Bare {
             source: self.connection.remote,
             destination: self.connection.local,
@@ -232,9 +208,9 @@ impl Flow {
     pub(super) fn take_remote(&mut self, now: Time, segment: &Segment<'_>, wait: Duration) -> FromRemote {
         let (len, seq) = (segment.len(), segment.seq());
         if segment.has(SYN) {
-            self.remote_syn = Some((seq, segment.syn_options()));
+            self.syns.remote = Some((seq, segment.syn_options()));
             self.remote_next = seq.wrapping_add(1);
-            self.local_ack = self.remote_next;
+            self.local.ack = self.remote_next;
             self.check_syns();
         }
         self.take_sequence(segment, seq, len);
@@ -250,7 +226,7 @@ impl Flow {
             return if bare { FromRemote::Drop } else { FromRemote::Change(self.wire(self.told), self.window()) };
         }
         let progress = at > self.acked;
-        let scale = if segment.has(SYN) { 0 } else { self.scale() };
+        let scale = if segment.has(SYN) { 0 } else { self.syns.scale() };
         let edge = at + (u64::from(segment.window()) << scale);
         let same_window = edge == self.edge;
         self.edge = if progress { edge } else { edge.max(self.edge) };
@@ -259,7 +235,7 @@ impl Flow {
         if progress {
             self.progress(now, at, wait);
         } else if bare && same_window && at < self.told {
-            self.duplicates = self.duplicates.saturating_add(1);
+            self.recovery.duplicate();
         }
         if at > self.told || (at == self.told && !progress) {
             (self.told, self.told_edge) = (at, self.told_edge.max(edge));
@@ -277,37 +253,27 @@ impl Flow {
 
     /// The segments to send again now: after duplicates, during recovery, or because the time is up.
     pub(super) fn repeat(&mut self, now: Time, wait: Duration) -> Vec<Symbol> {
-        if !self.owes() {
-            return Vec::new();
-        }
-        let (lost, late) = (self.duplicates >= DUPLICATES && self.recovery.is_none(), self.retry_at <= now);
-        if lost || late {
-            self.recovery = self.store.first().map(|first| (first, self.told));
-            self.duplicates = 0;
-            self.wait_again(now, wait, late);
-            return self.repeat_some(1);
-        }
-        Vec::new()
+        let all = self.store.first().map(|first| (first, self.told));
+        if self.recovery.begin_if_lost(now, wait, all) { self.repeat_some(1) } else { Vec::new() }
     }
 
     /// All stored segments: a new session has begun, and the old one may have lost them.
     pub(super) fn repeat_all(&mut self, now: Time, wait: Duration) -> Vec<Symbol> {
-        if self.owes() {
-            self.wait_again(now, wait, false);
-        }
-        self.recovery = None;
+        self.recovery.begin_anew(now, wait);
         self.store.starting_at(0).map(|(_, _, packet)| self.refreshed(packet)).collect()
     }
 
     /// The segments that recovery sends after progress.
     pub(super) fn repeat_after_progress(&mut self) -> Vec<Symbol> {
-        self.recovery = self.recovery.filter(|(_, until)| *until > self.acked);
-        if self.recovery.is_none() { Vec::new() } else { self.repeat_some(PER_ACKNOWLEDGEMENT) }
+        match self.recovery.after(self.acked) {
+            Some(_) => self.repeat_some(PER_ACKNOWLEDGEMENT),
+            None => Vec::new(),
+        }
     }
 
     /// Whether the remote TCP has made no progress for too long.
     pub(super) fn has_failed(&self, now: Time) -> bool {
-        self.owed_since.is_some_and(|since| now.since(since) >= GIVE_UP)
+        self.recovery.has_failed(now)
     }
 
     /// Resets the connection. Returns the RST for the local TCP and the RST for the remote TCP.
@@ -316,7 +282,7 @@ impl Flow {
         let local = self.rst_to_local(self.next_of_remote());
         let remote = self.rst_to_remote(self.wire(self.acked));
         self.store.begin(self.acked);
-        (self.owed_since, self.recovery) = (None, None);
+        self.recovery.end();
         [local, remote]
     }
 
@@ -344,15 +310,14 @@ impl Flow {
 
     /// Decides whether the connection may be answered early when both SYNs are known.
     fn check_syns(&mut self) {
-        let plain = |syn: Option<(u32, SynOptions)>| syn.is_none_or(|(_, options)| options.plain);
-        if !plain(self.local_syn) || !plain(self.remote_syn) {
+        if !self.syns.are_plain() {
             self.state = State::Untouched;
         }
     }
 
     /// Begins to answer, with the first acknowledgement after both SYNs. Returns false if it does not fit.
     fn open(&mut self, ack: u32) -> bool {
-        let (Some((origin, _)), Some(_)) = (self.local_syn, self.remote_syn) else { return false };
+        let (Some((origin, _)), Some(_)) = (self.syns.local, self.syns.remote) else { return false };
         // The first acknowledgement covers the SYN, and perhaps data that the SYN carried (RFC 7413).
         let at = u64::from(ack.wrapping_sub(origin));
         if !(1..=0xffff).contains(&at) {
@@ -368,7 +333,7 @@ impl Flow {
     /// Notes the sequence number and the timestamp of the remote TCP.
     fn take_sequence(&mut self, segment: &Segment<'_>, seq: u32, len: u32) {
         // If data of the remote TCP was lost and sent again, `remote_next` says too little.
-        if self.remote_syn.is_none() || is_after(seq, self.next_of_remote()) {
+        if self.syns.remote.is_none() || is_after(seq, self.next_of_remote()) {
             // A bare acknowledgement has overtaken data. With its timestamp, the local TCP would discard this data
             // (RFC 7323, section 5.3).
             return;
@@ -386,21 +351,12 @@ impl Flow {
     fn progress(&mut self, now: Time, at: u64, wait: Duration) {
         self.acked = at;
         self.store.acknowledge(at);
-        (self.duplicates, self.back_off) = (0, 1);
-        self.owed_since = (self.told > at).then_some(now);
-        self.retry_at = now + wait.max(LEAST_WAIT);
-    }
-
-    fn wait_again(&mut self, now: Time, wait: Duration, longer: bool) {
-        if longer {
-            self.back_off = (2 * self.back_off).min(MOST_BACK_OFF);
-        }
-        self.retry_at = now + wait.max(LEAST_WAIT) * self.back_off;
+        self.recovery.progress(now, wait, self.told > at);
     }
 
     /// Sends the next `most` segments of the recovery again.
     fn repeat_some(&mut self, most: usize) -> Vec<Symbol> {
-        let Some((next, until)) = self.recovery else { return Vec::new() };
+        let Some((next, until)) = self.recovery.range() else { return Vec::new() };
         let from = next.max(self.store.first().unwrap_or(until));
         let due = self.store.starting_at(from).take_while(|(start, ..)| *start < until).take(most);
         let (mut after, mut packets) = (from, Vec::new());
@@ -408,7 +364,7 @@ impl Flow {
             after = start + 1;
             packets.push(self.refreshed(packet));
         }
-        self.recovery = Some((after, until));
+        self.recovery.set_range((after, until));
         packets
     }
 
@@ -419,29 +375,18 @@ impl Flow {
     /// acknowledgement is older than a whole window (RFC 5961, section 5.2).
     fn refreshed(&self, packet: &Symbol) -> Symbol {
         let mut packet = packet.clone();
-        packet.edit(|bytes| refresh(&mut bytes[1..], self.local_ack, self.local_window, self.local_times));
+        packet.edit(|bytes| refresh(&mut bytes[1..], self.local.ack, self.local.window, self.local.times));
         packet
     }
 
     /// The window to announce: up to the right edge, never beyond it.
     fn window(&self) -> u16 {
-        (self.edge.saturating_sub(self.told) >> self.scale()).min(0xffff) as u16
-    }
-
-    /// The scale of the remote TCP's window (RFC 7323, section 2.2).
-    fn scale(&self) -> u8 {
-        let scale = |syn: Option<(u32, SynOptions)>| syn.and_then(|(_, options)| options.scale);
-        scale(self.local_syn).and(scale(self.remote_syn)).unwrap_or(0)
-    }
-
-    fn has_timestamps(&self) -> bool {
-        let has = |syn: Option<(u32, SynOptions)>| syn.is_some_and(|(_, options)| options.timestamps);
-        has(self.local_syn) && has(self.remote_syn)
+        (self.edge.saturating_sub(self.told) >> self.syns.scale()).min(0xffff) as u16
     }
 
     /// The next sequence number that the local TCP expects of the remote TCP.
     fn next_of_remote(&self) -> u32 {
-        if is_after(self.local_ack, self.remote_next) { self.local_ack } else { self.remote_next }
+        if is_after(self.local.ack, self.remote_next) { self.local.ack } else { self.remote_next }
     }
 
     /// The offset of a sequence number: the nearest one to `acked`. None: it would be negative.

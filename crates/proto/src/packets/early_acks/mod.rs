@@ -22,8 +22,10 @@
 
 mod flow;
 mod orphans;
+mod recovery;
 mod segment;
 mod store;
+mod syns;
 #[cfg(test)]
 mod tests;
 

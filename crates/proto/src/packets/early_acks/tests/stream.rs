@@ -3,7 +3,7 @@
 
 use super::{SCALE, Seg, byte_at, read};
 use crate::packets::early_acks::EarlyAcks;
-use crate::packets::early_acks::flow::GIVE_UP;
+use crate::packets::early_acks::recovery::GIVE_UP;
 use crate::wire::SymbolReport;
 use etherparse::TcpOptionElement;
 use ripstop_base::{Seed, Stream, Time};
