@@ -30,6 +30,7 @@ mod report_interval;
 mod report_limit;
 mod report_timer;
 mod requests;
+mod round_trip;
 mod sent_history;
 mod silence;
 mod skips;

@@ -8,6 +8,7 @@ mod forget;
 mod samples;
 
 use super::content::{Carried, Content, Outcome};
+use super::round_trip::RoundTrip;
 use crate::control::rate::{GainClass, Report};
 use crate::wire::PathReport;
 use ripstop_base::Time;
@@ -96,12 +97,7 @@ pub(crate) struct SentHistory<C> {
     ce: u64,
     /// The fates of all datagrams with lower numbers are known.
     settled_to: u64,
-    /// Smoothed round-trip time (RFC 6298). `None` before the first sample.
-    srtt: Option<Duration>,
-    /// Round-trip time variation (RFC 6298).
-    rttvar: Duration,
-    /// Round-trip time of the handshake.
-    initial_rtt: Duration,
+    rtt: RoundTrip,
     /// How much later than its successors a datagram may arrive without being declared lost, s.
     reordering: f64,
     /// Number of window announcements and probes in flight. Their reports are awaited even when all symbols are decoded.
@@ -111,17 +107,23 @@ pub(crate) struct SentHistory<C> {
     /// When the wait for the next report began. `None`: no report is awaited. The wait begins with a report after which
     /// datagrams are still in flight, or else when the next datagram that asks for a report leaves.
     unanswered: Option<Time>,
-    /// Number of datagrams declared lost that arrived after all.
-    spurious: u64,
-    /// Datagrams declared lost, reports included.
-    lost: u64,
-    /// Reports declared lost that arrived after all.
-    late_reports: u64,
+    losses: LossCounts,
     /// The number of the last datagram after which nothing waited to be sent. Until this datagram is acknowledged, rate
     /// samples may show less than the path can carry.
     limited: Option<u64>,
     /// When this end was last resumed after a suspension. Round trips that began before are not measured.
     resumed: Time,
+}
+
+/// Numbers of datagrams that were declared lost.
+#[derive(Debug, Default)]
+struct LossCounts {
+    /// Datagrams declared lost, reports included.
+    declared: u64,
+    /// Datagrams declared lost that arrived after all.
+    spurious: u64,
+    /// Reports declared lost that arrived after all.
+    late_reports: u64,
 }
 
 impl<C: Carried> SentHistory<C> {
@@ -139,16 +141,12 @@ impl<C: Carried> SentHistory<C> {
             origin: None,
             ce: 0,
             settled_to: 0,
-            srtt: None,
-            rttvar: initial_rtt / 2,
-            initial_rtt,
+            rtt: RoundTrip::new(initial_rtt),
             reordering: 0.0,
             asking: 0,
             last_eliciting: Time::ZERO,
             unanswered: None,
-            spurious: 0,
-            lost: 0,
-            late_reports: 0,
+            losses: LossCounts::default(),
             limited: None,
             resumed: Time::ZERO,
         }
@@ -262,7 +260,7 @@ impl<C: Carried> SentHistory<C> {
             if record.fate == Fate::Unknown {
                 record.fate = Fate::Lost;
                 if record.content.asks() {
-                    self.lost += u64::from(!matches!(record.content, Content::LargerProbe(_)));
+                    self.losses.declared += u64::from(!matches!(record.content, Content::LargerProbe(_)));
                     outcome(Outcome::Lost(record.content));
                 }
             }
@@ -306,28 +304,28 @@ impl<C: Carried> SentHistory<C> {
 
     /// Time from the last datagram that asks for a report until the tail probe is due (RFC 8985, section 7.2).
     pub(crate) fn tail_timeout(&self, report_every: Duration) -> Duration {
-        self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
+        self.srtt() + (4 * self.rtt.variation()).max(2 * report_every) + Duration::from_millis(10)
     }
 
     /// Time from the last datagram that asks for a report until everything in flight counts as lost without a report.
     pub(crate) fn probe_timeout(&self, report_every: Duration) -> Duration {
-        self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
+        self.srtt() + (4 * self.rtt.variation()).max(8 * report_every) + Duration::from_millis(30)
     }
 
     /// The smoothed round-trip time. Before the first sample, this is the round-trip time of the handshake.
     pub(crate) fn srtt(&self) -> Duration {
-        self.srtt.unwrap_or(self.initial_rtt)
+        self.rtt.smoothed()
     }
 
     /// Whether the round-trip time has been measured since the handshake.
     pub(crate) fn has_rtt(&self) -> bool {
-        self.srtt.is_some()
+        self.rtt.is_measured()
     }
 
     /// Two counts: datagrams declared lost, and datagrams declared lost that arrived after all. Reports and ends of sessions are
     /// counted too; probes above the path's MTU in use are not.
     pub(crate) fn losses(&self) -> (u64, u64) {
-        (self.lost, self.spurious + self.late_reports)
+        (self.losses.declared, self.losses.spurious + self.losses.late_reports)
     }
 
     /// The datagrams up to `largest` in the ranges `acked` that are in the history and are not known to have arrived,
@@ -374,13 +372,13 @@ impl<C: Carried> SentHistory<C> {
             Fate::Lost => {
                 record.fate = Fate::Received;
                 if !record.content.asks() {
-                    self.late_reports += 1;
+                    self.losses.late_reports += 1;
                 } else {
-                    self.spurious += 1;
+                    self.losses.spurious += 1;
                     report.spurious += 1;
                     outcome(Outcome::Late(record.content));
                 }
-                let srtt = self.srtt.unwrap_or(self.initial_rtt).as_secs_f64();
+                let srtt = self.rtt.smoothed().as_secs_f64();
                 self.reordering = (self.reordering.max(0.001) * 1.5).min(srtt);
             }
         }
@@ -403,7 +401,7 @@ impl<C: Carried> SentHistory<C> {
             if record.fate == Fate::Unknown {
                 record.fate = Fate::Lost;
                 let counts = !matches!(record.content, Content::LargerProbe(_));
-                self.lost += u64::from(counts);
+                self.losses.declared += u64::from(counts);
                 if record.content.asks() {
                     self.in_flight -= u64::from(record.bytes);
                     self.asking -= u32::from(record.content.is_awaited());

@@ -55,7 +55,7 @@ impl<C: Carried> SentHistory<C> {
         }
         self.origin = self.origin.or(Some(newest));
         if let Some(rtt) = rtt {
-            self.smooth(rtt);
+            self.rtt.add(rtt);
         }
         report.rtt = rtt;
         let sample = |base: Base| self.sample(base, newest, elapsed, app_limited || base.sent < self.resumed);
@@ -87,20 +87,6 @@ impl<C: Carried> SentHistory<C> {
             sent: passed / sending.max(1e-6),
             app_limited,
         })
-    }
-
-    /// Adds a round-trip time sample to the smoothed mean and the variation (RFC 6298, section 2).
-    fn smooth(&mut self, rtt: Duration) {
-        match self.srtt {
-            None => {
-                self.srtt = Some(rtt);
-                self.rttvar = rtt / 2;
-            }
-            Some(srtt) => {
-                self.rttvar = (self.rttvar * 3 + srtt.abs_diff(rtt)) / 4;
-                self.srtt = Some((srtt * 7 + rtt) / 8);
-            }
-        }
     }
 
     /// One-way delay of the datagrams of a report that arrived at `now`: mean arrival time minus mean departure time.
