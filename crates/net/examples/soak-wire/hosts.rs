@@ -223,7 +223,7 @@ impl Hosts {
         let recovered =
             peers().filter_map(|peer| peer.session.as_ref()).map(|session| session.received.recovered).sum();
         for (name, count) in [
-            ("moves followed", status.totals.secure.roamed),
+            ("moves followed", status.totals.addresses.roamed),
             ("sessions", peers().map(|peer| peer.counts.sessions).sum()),
             ("restarts of the peer", peers().map(|peer| peer.counts.restarts).sum()),
             ("MTU changes", status.device.packets.mtu_changes),

@@ -78,6 +78,7 @@ impl Page {
         self.counters("", &[(vec![], &device.restored)]);
         self.counters("", &[(vec![], &totals.endpoint)]);
         self.counters("", &[(vec![], &totals.secure)]);
+        self.counters("", &[(vec![], &totals.addresses)]);
         self.counters("", &[(vec![], &totals.packet_loop)]);
         self.counters("", &[(vec![], &totals.lookups)]);
         self.head("log_lines_lost_total", "Log lines lost: standard error was full, closed or too slow");

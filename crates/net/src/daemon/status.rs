@@ -15,7 +15,7 @@ use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::packets::early_acks::EarlyAckCounts;
 use ripstop_proto::packets::{OrderCounts, PieceCounts, QueueDrops, SupplyCounts};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
-use ripstop_proto::secure::{Rejected, SecureCounters};
+use ripstop_proto::secure::{AddressCounters, Rejected, SecureCounters};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -122,9 +122,12 @@ pub struct Totals {
     /// Packets that no peer has or takes.
     #[serde(flatten)]
     pub endpoint: EndpointCounters,
-    /// Handshakes and addresses.
+    /// Handshakes.
     #[serde(flatten)]
     pub secure: SecureCounters,
+    /// The peers' addresses.
+    #[serde(flatten)]
+    pub addresses: AddressCounters,
     /// The packet thread.
     #[serde(flatten)]
     pub packet_loop: LoopCounters,
@@ -394,7 +397,7 @@ impl SessionStatus {
 /// Rejected datagrams by the name of the reason: those that `udp` and the endpoint have dropped, and those that did not
 /// authenticate.
 pub(super) fn rejected(udp: &Udp, endpoint: &EndpointCounters, secure: &SecureCounters) -> BTreeMap<Name, u64> {
-    let named = Rejected::NAMES.into_iter().map(Name::from).zip(secure.rejected);
+    let named = Rejected::NAMES.into_iter().map(Name::from).zip(secure.datagrams.rejected);
     let dropped = [
         ("port_zero", udp.from_port_zero()),
         ("own_device", udp.from_ignored_device()),

@@ -284,7 +284,7 @@ pub enum Rejected {
 }
 
 impl Rejected {
-    /// Names of the reasons, in the order of [`SecureCounters::rejected`].
+    /// Names of the reasons, in the order of [`DatagramCounters::rejected`].
     pub const NAMES: [&'static str; 16] = [
         "malformed",
         "no_session",
@@ -393,14 +393,8 @@ counters! {
     /// Counters since the start of the process.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct SecureCounters {
-        /// Datagrams sealed.
-        pub sealed: u64,
-        /// Datagrams opened.
-        pub opened: u64,
-        /// Datagrams opened with a superseded key. They are counted in `opened` too.
-        pub opened_by_old_key: u64,
-        /// Received datagrams dropped, by reason in the order of [`Rejected::NAMES`].
-        pub rejected: [u64; Rejected::NAMES.len()],
+        /// Datagrams sealed, opened and rejected.
+        pub datagrams: DatagramCounters,
         /// Handshakes started.
         pub initiations: u64 => ("handshakes_started", "handshakes_started_total"),
         /// Handshake messages repeated because the peer did not answer.
@@ -434,14 +428,36 @@ counters! {
         pub preshared_mismatches: u64 => ("preshared_mismatches", "preshared_mismatches_total"),
         /// Cookies received.
         pub cookies_received: u64,
+        /// Addresses of peers.
+        pub addresses: AddressCounters,
+    }
+}
+
+/// Numbers of datagrams since the start of the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatagramCounters {
+    /// Datagrams sealed.
+    pub sealed: u64,
+    /// Datagrams opened.
+    pub opened: u64,
+    /// Datagrams opened with a superseded key. They are counted in `opened` too.
+    pub opened_by_old_key: u64,
+    /// Received datagrams dropped, by reason in the order of [`Rejected::NAMES`].
+    pub rejected: [u64; Rejected::NAMES.len()],
+}
+
+counters! {
+    /// Counters of the peers' addresses since the start of the process.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct AddressCounters {
         /// Changes of a peer's address.
         pub roamed: u64 => ("roamed", "roamed_total"),
         /// Challenges sent to addresses from which datagrams of a peer came.
-        pub paths_challenged: u64 => ("paths_challenged", "paths_challenged_total"),
+        pub challenged: u64 => ("paths_challenged", "paths_challenged_total"),
         /// Challenged addresses that the peer has proven.
-        pub paths_proven: u64 => ("paths_proven", "paths_proven_total"),
+        pub proven: u64 => ("paths_proven", "paths_proven_total"),
         /// Challenged addresses from which no answer came: the address was forged, or the path works in one
         /// direction only.
-        pub paths_refused: u64 => ("paths_refused", "paths_refused_total"),
+        pub refused: u64 => ("paths_refused", "paths_refused_total"),
     }
 }

@@ -83,7 +83,8 @@ mod toy;
 
 pub use aead::{Key, Suite};
 pub use config::{
-    Incoming, PresharedMismatch, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit,
+    AddressCounters, DatagramCounters, Incoming, PresharedMismatch, Rejected, SealError, SecureConfig, SecureCounters,
+    SecureEvent, SecureTransmit,
 };
 pub use entropy::Entropy;
 pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};

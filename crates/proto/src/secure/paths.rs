@@ -155,7 +155,7 @@ impl Peers {
     pub fn handle_answer(&mut self, peer: PeerId, token: u64) {
         let Some(peer) = get(&mut self.peers, peer) else { return };
         if let Some(proven) = peer.candidates.prove(token) {
-            self.shared.counters.paths_proven += 1;
+            self.shared.counters.addresses.proven += 1;
             peer.move_to(proven, &mut self.shared);
         }
     }

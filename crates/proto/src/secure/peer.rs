@@ -280,7 +280,7 @@ impl Peer {
         let Some(epoch) = &mut self.epoch else { return Err(Rejected::NoSession) };
         let (number, highest) = self.keys[at].open(now, epoch, header, datagram)?;
         let id = epoch.id;
-        shared.counters.opened_by_old_key += u64::from(at > 0);
+        shared.counters.datagrams.opened_by_old_key += u64::from(at > 0);
         if highest {
             self.heard_from(now, from, datagram.len(), shared);
         }
@@ -467,7 +467,7 @@ impl Peer {
 
     /// Asks the caller to send a challenge.
     pub(crate) fn challenge(&mut self, token: u64, shared: &mut Shared) {
-        shared.counters.paths_challenged += 1;
+        shared.counters.addresses.challenged += 1;
         shared.events.push_back(SecureEvent::ChallengeDue { peer: self.id, token });
     }
 
@@ -475,7 +475,7 @@ impl Peer {
     pub(crate) fn move_to(&mut self, to: SocketAddr, shared: &mut Shared) {
         self.candidates.clear();
         if self.endpoint != Some(to) {
-            shared.counters.roamed += u64::from(self.endpoint.is_some());
+            shared.counters.addresses.roamed += u64::from(self.endpoint.is_some());
             shared.events.push_back(SecureEvent::Roamed { peer: self.id, from: self.endpoint, to });
             shared.addresses.change(self.endpoint, Some(to));
             self.endpoint = Some(to);

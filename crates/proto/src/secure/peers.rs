@@ -252,7 +252,7 @@ impl Peers {
             return Err(SealError::Buffer(datagram.len()));
         }
         run.next = number + 1;
-        shared.counters.sealed += 1;
+        shared.counters.datagrams.sealed += 1;
         let later = if session.initiator { Duration::ZERO } else { RESPONDER_LATER };
         if age >= config.rekey_after + later || session.sealed >= config.rekey_messages {
             shared.connect(now, peer);
@@ -270,7 +270,7 @@ impl Peers {
             _ => self.transport(now, from, datagram),
         };
         result.unwrap_or_else(|reason| {
-            self.shared.counters.rejected[reason.index()] += 1;
+            self.shared.counters.datagrams.rejected[reason.index()] += 1;
             let is_handshake = datagram.first().is_some_and(|kind| [INITIATION, RESPONSE, COOKIE_REPLY].contains(kind));
             self.shared.rejections.push(Rejection { from, reason, is_handshake });
             Incoming::Rejected(reason)
@@ -286,7 +286,7 @@ impl Peers {
             self.shared.timers.pop_first();
             if let Some(peer) = get(&mut self.peers, id) {
                 peer.timer = Time::NEVER;
-                for token in peer.candidates.due(now, &mut self.shared.counters.paths_refused) {
+                for token in peer.candidates.due(now, &mut self.shared.counters.addresses.refused) {
                     peer.challenge(token, &mut self.shared);
                 }
                 self.shared.retry(now, peer);
@@ -334,7 +334,7 @@ impl Peers {
         let id = self.shared.index.peer(header.receiver).ok_or(Rejected::NoSession)?;
         let peer = get(&mut self.peers, id).ok_or(Rejected::NoSession)?;
         let opened = peer.open(now, from, header, datagram, &mut self.shared)?;
-        self.shared.counters.opened += 1;
+        self.shared.counters.datagrams.opened += 1;
         Ok(Incoming::Transport {
             peer: id,
             epoch: opened.epoch,

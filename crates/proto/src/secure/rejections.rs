@@ -1,7 +1,7 @@
 //! What an operator should know of rejected datagrams: their senders and the reasons.
 //!
 //! Strangers can cause any number of rejections, so few of them are kept. The counters
-//! ([`SecureCounters::rejected`](super::SecureCounters)) have all.
+//! ([`DatagramCounters::rejected`](super::DatagramCounters)) have all.
 
 use super::config::Rejected;
 use super::peers::Peers;

@@ -123,7 +123,7 @@ fn strangers_with_cookies_cause_limited_work() {
             let mut message = with_cookie(&mut b, &stranger, from);
             b.handle_datagram(Time::ZERO, from, &mut message);
         }
-        let worked = b.counters().rejected[Rejected::HandshakeForged.index()];
+        let worked = b.counters().datagrams.rejected[Rejected::HandshakeForged.index()];
         assert!(worked > most / 2 && worked <= most, "{worked} messages were processed");
     }
     let elsewhere = SocketAddr::from(([198, 51, 100, 1], 1));
@@ -281,7 +281,7 @@ fn sessions_that_a_peer_begins_are_limited_and_late_but_not_lost() {
     let late = begun(Time::from_millis(200), 0..20);
     assert!(late.is_some_and(|number| (7..=9).contains(&number)), "{late:?}");
     assert_eq!(begun(Time::from_millis(5_000), 0..1), Some(0));
-    assert!(b.counters().rejected[Rejected::PeerLimit.index()] >= 7);
+    assert!(b.counters().datagrams.rejected[Rejected::PeerLimit.index()] >= 7);
 }
 
 #[test]

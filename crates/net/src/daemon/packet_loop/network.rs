@@ -140,5 +140,5 @@ impl Network {
 /// How many datagrams of peers and handshakes have authenticated.
 fn authentic(endpoint: &Endpoint) -> u64 {
     let counters = endpoint.secure_counters();
-    counters.opened + counters.responses + counters.responses_repeated + counters.established
+    counters.datagrams.opened + counters.responses + counters.responses_repeated + counters.established
 }

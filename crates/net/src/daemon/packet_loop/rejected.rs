@@ -159,7 +159,7 @@ fn warn_of(rejection: &Rejection, own: PublicKey) {
 fn alarming(counters: &SecureCounters) -> u64 {
     const NORMAL: [&str; 7] =
         ["no_session", "replayed", "too_old", "expired", "handshake_replayed", "unsolicited", "preshared"];
-    let named = Rejected::NAMES.iter().zip(&counters.rejected);
+    let named = Rejected::NAMES.iter().zip(&counters.datagrams.rejected);
     named.filter(|(name, _)| !NORMAL.contains(name)).map(|(_, count)| count).sum()
 }
 
@@ -178,7 +178,7 @@ mod tests {
         let key = PrivateKey::from_bytes([1; 32]).public();
         let of = |reason: Rejected| {
             let mut counters = SecureCounters::default();
-            counters.rejected[reason.index()] = 3;
+            counters.datagrams.rejected[reason.index()] = 3;
             (reason.is_alarming(), alarming(&counters))
         };
         let normal =

@@ -37,6 +37,7 @@ impl PacketLoop {
             totals: Totals {
                 endpoint: self.endpoint.counters(),
                 secure: secure.clone(),
+                addresses: secure.addresses,
                 packet_loop: self.counters,
                 lookups: self.lookups.counts(),
             },

@@ -10,7 +10,7 @@ use ripstop_proto::endpoint::EndpointCounters;
 use ripstop_proto::packets::early_acks::EarlyAckCounts;
 use ripstop_proto::packets::{HintCounts, OrderCounts, PieceCounts, QueueDrops, SupplyCounts};
 use ripstop_proto::path::{PathCounts, ReceivedCounts};
-use ripstop_proto::secure::SecureCounters;
+use ripstop_proto::secure::{AddressCounters, SecureCounters};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -22,6 +22,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static Counter)> {
         KeeperCounters::COUNTERS,
         EndpointCounters::COUNTERS,
         SecureCounters::COUNTERS,
+        AddressCounters::COUNTERS,
         LoopCounters::COUNTERS,
         LookupCounters::COUNTERS,
     ];
@@ -88,7 +89,13 @@ fn describes(schema: &serde_json::Value, counter: &Counter) -> bool {
 fn no_name_is_used_twice() {
     let objects: [&[&[Counter]]; 4] = [
         &[DeviceCounters::COUNTERS, KeeperCounters::COUNTERS],
-        &[EndpointCounters::COUNTERS, SecureCounters::COUNTERS, LoopCounters::COUNTERS, LookupCounters::COUNTERS],
+        &[
+            EndpointCounters::COUNTERS,
+            SecureCounters::COUNTERS,
+            AddressCounters::COUNTERS,
+            LoopCounters::COUNTERS,
+            LookupCounters::COUNTERS,
+        ],
         &[
             ControlCounts::COUNTERS,
             PathCounts::COUNTERS,

@@ -81,7 +81,7 @@ fn random_bytes_are_dropped_and_not_answered() {
             assert!(pair.right.rejected(reason) > 0, "{reason}: {:?}", pair.right.status().rejected);
         }
         let status = pair.right.status();
-        assert_eq!((status.totals.secure.roamed, status.totals.secure.responses), (0, 1), "{:?}", status.totals);
+        assert_eq!((status.totals.addresses.roamed, status.totals.secure.responses), (0, 1), "{:?}", status.totals);
         echo_once(&pair.left.host, &pair.right.host);
     });
 }
@@ -122,7 +122,7 @@ fn replays_are_dropped_and_not_answered() {
             assert!(victim.rejected("forged") > 0, "{:?}", victim.status().rejected);
             let totals = victim.status().totals;
             assert_eq!(
-                (totals.secure.roamed, victim.peer().counts.sessions, victim.peer().counts.restarts),
+                (totals.addresses.roamed, victim.peer().counts.sessions, victim.peer().counts.restarts),
                 (0, 1, 0),
                 "{totals:?}"
             );

@@ -95,7 +95,7 @@ fn the_address_that_was_called_answers() {
             tcp_both_ways(&left, &right, right.v4(), 200_000);
             assert_eq!(left_end.peer().endpoint.as_deref(), Some(called));
             let totals = left_end.status().totals;
-            assert_eq!((totals.secure.roamed, totals.secure.paths_challenged), (0, 0), "{totals:?}");
+            assert_eq!((totals.addresses.roamed, totals.addresses.challenged), (0, 0), "{totals:?}");
         }
     });
 }

@@ -71,8 +71,8 @@ fn a_peer_that_moves_is_followed() {
         ip(&left.host.namespace, &["addr", "add", "198.18.1.77/24", "dev", "wire1"]).unwrap();
         echo_once(&left.host, &right.host);
         assert_eq!(right.peer().endpoint, Some("198.18.1.77:5182".to_owned()));
-        assert_eq!((right.status().totals.secure.roamed, right.peer().counts.sessions), (1, 1));
-        assert_eq!((left.status().totals.secure.roamed, left.peer().counts.sessions), (0, 1));
+        assert_eq!((right.status().totals.addresses.roamed, right.peer().counts.sessions), (1, 1));
+        assert_eq!((left.status().totals.addresses.roamed, left.peer().counts.sessions), (0, 1));
     });
 }
 

@@ -335,7 +335,7 @@ fn sessions_that_begin_all_the_time() {
     let outcome = attacked(&setting, Box::new(attack));
     // 10 sessions were saved up, and one is earned in each of the 3 s.
     assert!((10..=14).contains(&outcome.attacker.sessions), "{}", outcome.attacker.sessions);
-    assert!(outcome.secure.rejected[Rejected::PeerLimit.index()] > 10, "{:?}", outcome.secure);
+    assert!(outcome.secure.datagrams.rejected[Rejected::PeerLimit.index()] > 10, "{:?}", outcome.secure);
     // What waits is bounded, and what the sessions cost is charged: a million for the tables of each.
     assert!(outcome.queued == 32_768, "{}", outcome.queued);
     assert!(outcome.attacker.tunnel.unwrap().drops.full > 1_000);

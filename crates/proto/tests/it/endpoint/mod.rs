@@ -44,9 +44,9 @@ fn a_stream_follows_only_a_proven_address() {
     assert!(to_peer > 900_000, "{to_peer}");
     let status = world.ends[1].endpoint.peer_status(PEER).unwrap();
     assert_eq!((status.endpoint, status.sessions), (Some(address(0)), 1));
-    assert_eq!(world.ends[1].endpoint.secure_counters().roamed, 0);
+    assert_eq!(world.ends[1].endpoint.secure_counters().addresses.roamed, 0);
     world.run(secs(8), TRAFFIC);
-    assert_eq!(world.ends[1].endpoint.secure_counters().paths_refused, 1);
+    assert_eq!(world.ends[1].endpoint.secure_counters().addresses.refused, 1);
 
     // The peer really moves. The stream follows within a round trip, in the same session.
     world.ends[0].address = address(77);
@@ -54,7 +54,7 @@ fn a_stream_follows_only_a_proven_address() {
     let status = world.ends[1].endpoint.peer_status(PEER).unwrap();
     assert_eq!((status.endpoint, status.sessions), (Some(address(77)), 1));
     let counters = world.ends[1].endpoint.secure_counters();
-    assert_eq!((counters.roamed, counters.paths_proven), (1, 1));
+    assert_eq!((counters.addresses.roamed, counters.addresses.proven), (1, 1));
     let before = world.ends[0].delivered;
     world.run(secs(1), TRAFFIC);
     assert!(world.ends[0].delivered >= before + 120, "the stream must go on");
@@ -93,7 +93,7 @@ fn both_ends_may_move_one_after_the_other() {
     world.run(secs(1), TRAFFIC);
     world.ends[0].address = address(77);
     world.run(2 * DELAY, TRAFFIC);
-    assert_eq!(world.ends[1].endpoint.secure_counters().paths_challenged, 1);
+    assert_eq!(world.ends[1].endpoint.secure_counters().addresses.challenged, 1);
     world.ends[1].address = address(78);
     world.run(secs(2), TRAFFIC);
     let known = |n: usize| world.ends[n].endpoint.peer_status(PEER).unwrap().endpoint;
@@ -171,7 +171,7 @@ fn the_mtu_follows_the_address_family() {
             |event: &&EndpointEvent| matches!(event, EndpointEvent::Mtu { inner_mtu, .. } if *inner_mtu == mtu_then);
         assert!(world.ends[1].events.iter().any(|event| told(&event)));
     }
-    assert_eq!(world.ends[1].endpoint.secure_counters().roamed, 2);
+    assert_eq!(world.ends[1].endpoint.secure_counters().addresses.roamed, 2);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn no_peer_proves_an_address_inside_the_tunnel() {
         world.ends[0].address = inside.parse().unwrap();
         world.run(secs(2), TRAFFIC);
         let secure = world.ends[1].endpoint.secure_counters();
-        assert_eq!((secure.roamed, secure.paths_challenged), (0, 0), "{inside}");
+        assert_eq!((secure.addresses.roamed, secure.addresses.challenged), (0, 0), "{inside}");
         assert!(world.ends[1].endpoint.counters().from_inside > before + 100, "{inside}");
         assert!(world.sent.iter().all(|flying| flying.to != inside.parse().unwrap()));
     }

@@ -66,7 +66,7 @@ fn holds_over_any_network() {
             let counters = end.peers.counters();
             renewed += counters.renewed;
             repeated += counters.initiations_repeated + counters.responses_repeated;
-            old += counters.opened_by_old_key;
+            old += counters.datagrams.opened_by_old_key;
             assert_eq!(counters.epochs, 1, "no end has restarted, so only one epoch may begin");
         }
     }
@@ -89,7 +89,7 @@ fn loses_nothing_to_renewal() {
         assert_eq!(world.unopened(), 0);
         for end in &world.ends {
             assert!(end.peers.counters().renewed >= 5);
-            assert!(end.peers.counters().opened_by_old_key > 0);
+            assert!(end.peers.counters().datagrams.opened_by_old_key > 0);
         }
     }
 }
@@ -124,11 +124,11 @@ fn both_may_start_at_once() {
         assert!(world.is_open());
         // Both ends use the same handshake: no datagram uses an old key, in either direction.
         world.settle();
-        let before: Vec<_> = world.ends.iter().map(|e| e.peers.counters().opened_by_old_key).collect();
+        let before: Vec<_> = world.ends.iter().map(|e| e.peers.counters().datagrams.opened_by_old_key).collect();
         world.run(secs(2), Some(ms(50)));
         world.run(secs(1), None);
         assert_eq!(world.unopened(), 0);
-        let after: Vec<_> = world.ends.iter().map(|e| e.peers.counters().opened_by_old_key).collect();
+        let after: Vec<_> = world.ends.iter().map(|e| e.peers.counters().datagrams.opened_by_old_key).collect();
         assert_eq!(before, after);
         crossed += world.ends.iter().map(|e| e.peers.counters().crossed).sum::<u64>();
         assert!(world.ends.iter().all(|e| e.peers.poll_timeout().is_none_or(|at| at > world.now + secs(2))));
@@ -156,12 +156,14 @@ fn a_restart_begins_a_new_epoch() {
             assert_eq!(survivor.peers.epoch(world.now + survivor.clock_ahead, FIRST), Some(2));
             assert!(survivor.opened.contains(&(FIRST, 2, 0)), "numbers must begin at 0 again");
             // After the restart, datagrams and handshakes from before the restart are refused.
-            let before = (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
+            let before =
+                (world.ends[other].peers.counters().datagrams.opened, world.ends[other].peers.counters().responses);
             for flying in old.iter().filter(|f| f.to == address(other as u16)) {
                 let incoming = world.arrive(flying.clone()).unwrap();
                 assert!(matches!(incoming, Incoming::Rejected(_)), "{incoming:?}");
             }
-            let after = (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
+            let after =
+                (world.ends[other].peers.counters().datagrams.opened, world.ends[other].peers.counters().responses);
             assert_eq!(before, after);
             world.settle();
             world.run(secs(3), Some(ms(10)));
@@ -252,7 +254,12 @@ fn follows_a_peer_that_roams() {
     assert_eq!(world.ends[1].events.iter().filter(|e| **e == roamed).count(), 1);
     let counters = world.ends[1].peers.counters();
     assert_eq!(
-        (counters.roamed, counters.paths_challenged, counters.paths_proven, counters.paths_refused),
+        (
+            counters.addresses.roamed,
+            counters.addresses.challenged,
+            counters.addresses.proven,
+            counters.addresses.refused
+        ),
         (1, 1, 1, 0)
     );
     world.run(secs(1), None);
@@ -293,8 +300,8 @@ fn a_forged_source_address_redirects_nothing() {
     let counters = end.peers.counters();
     println!("{to_victim} bytes to the victim, {elsewhere} to the peer, {from_victim} from the forged address");
     assert!(to_victim > 0 && to_victim <= 17 * 33 && 3 * from_victim >= to_victim && elsewhere > 10_000);
-    assert_eq!((counters.roamed, counters.paths_proven, counters.paths_refused), (0, 0, 0));
-    assert!((15..=17).contains(&counters.paths_challenged), "{}", counters.paths_challenged);
+    assert_eq!((counters.addresses.roamed, counters.addresses.proven, counters.addresses.refused), (0, 0, 0));
+    assert!((15..=17).contains(&counters.addresses.challenged), "{}", counters.addresses.challenged);
 }
 
 #[test]
@@ -325,7 +332,7 @@ fn a_copied_handshake_redirects_nothing() {
         let _ = world.seal(0, FIRST, None);
     }
     assert_eq!(world.ends[1].peers.endpoint(peer), Some(address(0)));
-    assert_eq!(world.ends[1].peers.counters().paths_proven, 1);
+    assert_eq!(world.ends[1].peers.counters().addresses.proven, 1);
 }
 
 #[test]

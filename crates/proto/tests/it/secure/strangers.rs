@@ -31,7 +31,7 @@ fn throw(world: &mut World, from: u16, bytes: &[u8]) -> (Incoming, Vec<SecureTra
 fn replays_are_refused_and_unanswered() {
     let mut world = open_pair(20, &SecureConfig::default());
     let all = world.record.take().unwrap();
-    let opened = world.ends[1].peers.counters().opened;
+    let opened = world.ends[1].peers.counters().datagrams.opened;
     for round in 0..3 {
         for flying in all.iter().filter(|flying| flying.to == address(1)) {
             let (incoming, answers) = throw(&mut world, 50 + round, &flying.bytes);
@@ -39,7 +39,7 @@ fn replays_are_refused_and_unanswered() {
             assert_eq!(answers, []);
         }
     }
-    assert_eq!(world.ends[1].peers.counters().opened, opened);
+    assert_eq!(world.ends[1].peers.counters().datagrams.opened, opened);
     assert!(world.ends[1].rejected("replayed") > 100 && world.ends[1].rejected("handshake_replayed") == 3);
     assert_eq!(world.ends[1].peers.counters().stamps_named, 0);
     assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)), "a replay must not change the peer's address");

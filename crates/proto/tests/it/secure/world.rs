@@ -288,6 +288,6 @@ impl End {
 
     pub(crate) fn rejected(&self, name: &str) -> u64 {
         let at = Rejected::NAMES.iter().position(|n| *n == name).expect("a reason");
-        self.peers.counters().rejected[at]
+        self.peers.counters().datagrams.rejected[at]
     }
 }

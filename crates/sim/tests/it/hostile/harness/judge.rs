@@ -184,7 +184,7 @@ impl HostileScenario {
         }
         let Some(plan) = self.attack else { return };
         let (counters, secure) = world.world.endpoint_counters(plan.victim as usize);
-        let unknown = secure.rejected[Rejected::UnknownPeer(world.world.public_key(0)).index()];
+        let unknown = secure.datagrams.rejected[Rejected::UnknownPeer(world.world.public_key(0)).index()];
         let hurt = world.world.outside_status(plan.victim as usize, 0);
         outcome.impairments.extend([
             ("attack", attacker.sent > 0),
@@ -342,14 +342,15 @@ impl HostileScenario {
                 Mishap::Roam => {
                     ("roam", there.map(|(_, event)| event).any(|e| matches!(e, EndpointEvent::Roamed { .. })))
                 }
-                Mishap::Nuisance => {
-                    ("nuisance", world.world.endpoint_counters(*side as usize).1.rejected.iter().sum::<u64>() > 0)
-                }
+                Mishap::Nuisance => (
+                    "nuisance",
+                    world.world.endpoint_counters(*side as usize).1.datagrams.rejected.iter().sum::<u64>() > 0,
+                ),
                 Mishap::ClockJump(by) if *by > SecureConfig::default().reject_after => {
                     let secure = world.world.endpoint_counters(*side as usize).1;
                     (
                         "clock jump beyond the life of keys",
-                        secure.rejected[Rejected::Expired.index()] + secure.renewed > 0,
+                        secure.datagrams.rejected[Rejected::Expired.index()] + secure.renewed > 0,
                     )
                 }
                 Mishap::ClockJump(_) => ("clock jump", world.world.now() > *at),
