@@ -4,16 +4,112 @@
 use super::PeerId;
 use super::aead::Suite;
 use super::config::{Incoming, PresharedMismatch, Rejected, SecureTransmit};
+use super::index::IndexTable;
 use super::noise;
-use super::peer::{GRACE, Peer, Pending, Session};
+use super::peer::{GRACE, Peer, Session};
 use super::peers::{Peers, Shared, get};
-use crate::wire::handshake::{Initiation, Response};
+use crate::wire::handshake::{Hello, Initiation, RESPONSE_LEN, Response};
 use ripstop_base::Time;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// The largest number of times that a response is sent again when its initiation is repeated. The
 /// limit bounds the number of answers to a replayed initiation.
 const MOST_REPEATS: u8 = 16;
+
+/// The largest number of pending handshakes of a peer. In a pending handshake, this end has
+/// answered the peer's initiation, and waits for the first datagram under the new keys. The limit
+/// bounds the memory that replayed initiations can fill.
+///
+/// A new pending handshake has a larger stamp than all others ([`Hello::stamp`]). It displaces the
+/// one with the smallest stamp. So neither strangers nor replays displace the handshake of the
+/// peer's newest initiation, however old or young it is. With half the value, a peer whose first
+/// initiations are reordered by more than 15 s needs one more round trip. Double the value takes
+/// more memory.
+const MOST_PENDING: usize = 4;
+/// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
+/// end detects repeated and replayed initiations without a curve multiplication. Half the value
+/// lets an attacker with more than 32 recorded initiations cause curve multiplications, which the
+/// limit on handshakes per second bounds. Double the value takes 2 kB more for each peer.
+const MOST_SPENT: usize = 64;
+
+/// The handshakes of one peer that this end has answered.
+#[derive(Default)]
+pub(crate) struct Answered {
+    /// Handshakes that wait for their first datagram, in the order of their stamps.
+    pub(super) pending: Vec<Pending>,
+    /// The ephemeral keys of answered initiations, the oldest first (at most [`MOST_SPENT`]).
+    spent: VecDeque<[u8; 32]>,
+    /// The largest stamp in an authentic initiation of the peer; 0 before the first initiation.
+    pub(super) newest: u64,
+}
+
+/// A handshake that the peer started and this end answered. Its keys wait for their first datagram.
+pub(crate) struct Pending {
+    pub(crate) session: Session,
+    /// The payload of the initiation.
+    pub(crate) hello: Hello,
+    /// The ephemeral key of the initiation, which identifies repetitions of this initiation.
+    ephemeral: [u8; 32],
+    pub(super) response: [u8; RESPONSE_LEN],
+    /// The address that all copies of the response went to; None if they went to several addresses.
+    /// The peer's first datagram from this address proves the address.
+    pub(crate) answered: Option<SocketAddr>,
+    /// How many times the response was sent again.
+    repeats: u8,
+    /// The result of [`Peer::crossing`] when the initiation arrived: the receiver index of this
+    /// end's current keys, if their handshake may have crossed this handshake.
+    pub(crate) crosses: Option<u32>,
+}
+
+impl Answered {
+    /// Stores a handshake that the peer started and this end has answered. Its stamp is the largest
+    /// so far.
+    fn add(&mut self, peer: PeerId, pending: Pending, shared: &mut Shared) {
+        self.newest = pending.hello.stamp;
+        self.spent.push_back(pending.ephemeral);
+        shared.recent.insert(pending.ephemeral, peer);
+        if self.spent.len() > MOST_SPENT
+            && let Some(oldest) = self.spent.pop_front()
+        {
+            shared.recent.remove(&oldest);
+        }
+        if self.pending.len() == MOST_PENDING {
+            // The first handshake has the smallest stamp.
+            let dropped = self.pending.remove(0);
+            shared.index.release(dropped.session.index);
+        }
+        self.pending.push(pending);
+    }
+
+    /// The handshake with this receiver index that waits for its first datagram.
+    pub(super) fn find(&self, receiver: u32) -> Option<&Pending> {
+        self.pending.iter().find(|pending| pending.session.index == receiver)
+    }
+
+    /// Drops the handshakes that wait for their first datagram and do not belong to this instance of the peer.
+    pub(super) fn retain_instance(&mut self, instance: [u8; 8], index: &mut IndexTable) {
+        self.pending.retain(|pending| index.keep(pending.hello.instance == instance, pending.session.index));
+    }
+
+    /// Drops the handshakes that have waited too long for their first datagram.
+    pub(super) fn prune(&mut self, now: Time, index: &mut IndexTable) {
+        self.pending.retain(|pending| index.keep(now < pending.session.born + GRACE, pending.session.index));
+    }
+
+    /// When [`Answered::prune`] has something to drop, for each handshake.
+    pub(super) fn dues(&self) -> impl Iterator<Item = Time> {
+        self.pending.iter().map(|pending| pending.session.born + GRACE)
+    }
+
+    /// Drops all handshakes, and what is kept against their repetition.
+    pub(super) fn release(&mut self, shared: &mut Shared) {
+        self.pending.drain(..).for_each(|pending| shared.index.release(pending.session.index));
+        self.spent.drain(..).for_each(|ephemeral| {
+            shared.recent.remove(&ephemeral);
+        });
+    }
+}
 
 impl Peers {
     /// Processes an initiation.
@@ -46,7 +142,7 @@ impl Peers {
             peer.note_mismatch(mismatch, from, shared);
             return Err(Rejected::Preshared);
         }
-        if opened.hello.stamp <= peer.newest {
+        if opened.hello.stamp <= peer.answered.newest {
             shared.name_stamp(now, suite, opened, (from, message.sender), peer);
             return Err(Rejected::HandshakeReplayed);
         }
@@ -64,7 +160,7 @@ impl Peers {
         // A first response costs curve multiplications, so the limit on handshakes limits it too.
         shared.queue_reply(Some(id), from, &pending.response);
         shared.counters.responses += 1;
-        peer.answer(pending, shared);
+        peer.answered.add(id, pending, shared);
         shared.reschedule(peer, now);
         Ok(Incoming::Handshake { peer: id })
     }
@@ -82,7 +178,7 @@ impl Shared {
         peer: &mut Peer,
     ) -> Result<Incoming, Rejected> {
         let cookie = peer.cookie(now).copied();
-        let pending = peer.pending.iter_mut().find(|pending| pending.ephemeral == *ephemeral);
+        let pending = peer.answered.pending.iter_mut().find(|pending| pending.ephemeral == *ephemeral);
         let pending = pending
             .filter(|p| p.repeats < MOST_REPEATS && now.since(p.session.born) < GRACE)
             .ok_or(Rejected::HandshakeReplayed)?;
@@ -108,7 +204,7 @@ impl Shared {
         peer: &Peer,
     ) {
         // A response with the initiation's own stamp would accept the initiation.
-        let stamp = peer.newest.max(opened.hello.stamp.saturating_add(1));
+        let stamp = peer.answered.newest.max(opened.hello.stamp.saturating_add(1));
         if stamp == opened.hello.stamp || !self.may_reply(now, false, from) {
             return;
         }

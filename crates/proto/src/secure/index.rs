@@ -38,6 +38,14 @@ impl IndexTable {
         self.peers.remove(&index);
     }
 
+    /// Frees `index`, unless it stays in use. Returns `stays`.
+    pub(crate) fn keep(&mut self, stays: bool, index: u32) -> bool {
+        if !stays {
+            self.release(index);
+        }
+        stays
+    }
+
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.peers.len()

@@ -62,10 +62,10 @@
 
 mod aead;
 mod answering;
+mod calling;
 mod config;
 mod entropy;
 mod index;
-mod keepalive;
 mod key;
 mod load;
 mod mac;

@@ -3,6 +3,8 @@
 
 mod handshake;
 
+use super::answering::Answered;
+use super::calling::Calls;
 use super::config::{PresharedMismatch, Rejected, SecureEvent};
 use super::index::IndexTable;
 use super::key::{PresharedKey, PublicKey};
@@ -13,11 +15,9 @@ use super::peers::Shared;
 use super::replay::{ReplayWindow, Seen};
 use super::{PeerId, Suite};
 use crate::tokens::TokenBucket;
-use crate::wire::handshake::{Hello, INITIATION_LEN, RESPONSE_LEN};
+use crate::wire::handshake::{Hello, RESPONSE_LEN};
 use crate::wire::{HEADER_LEN, Header, Malformed, TAG_LEN};
 use ripstop_base::Time;
-use snow::HandshakeState;
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -47,8 +47,6 @@ pub(crate) struct Peer {
     pub(crate) keepalive: Option<Duration>,
     /// The last mismatch of the pre-shared keys that was reported since the last session.
     pub(crate) mismatch: Option<PresharedMismatch>,
-    /// Whether an initiation is queued.
-    pub(crate) initiation_due: bool,
     /// The peer's proven or configured address.
     pub(crate) endpoint: Option<SocketAddr>,
     /// Addresses from which the peer's datagrams came, and which are not proven yet.
@@ -61,24 +59,14 @@ pub(crate) struct Peer {
     pub(crate) epoch: Option<Epoch>,
     /// Established keys. The first entry seals datagrams. All entries open datagrams.
     pub(crate) keys: Vec<Session>,
-    /// Handshakes that the peer started and this end answered, in the order of their stamps.
-    pub(crate) pending: Vec<Pending>,
-    /// Handshakes that this end started; the newest is the last.
-    pub(crate) attempts: Vec<Attempt>,
-    pub(crate) retry: Option<Retry>,
+    pub(crate) answered: Answered,
+    pub(crate) calls: Calls,
     /// The new handshakes that may still be completed ([`SecureConfig::handshakes_per_peer`](super::SecureConfig)).
     pub(crate) handshakes: TokenBucket,
     /// The last cookie that the peer sent, and when it arrived.
     pub(crate) cookie: Option<(Cookie, Time)>,
     /// Whether the peer was reported as unreachable.
     pub(crate) unreachable: bool,
-    /// The ephemeral keys of answered initiations, the oldest first (at most `MOST_SPENT` in `handshake.rs`).
-    pub(crate) spent: VecDeque<[u8; 32]>,
-    /// The stamp of this end's newest initiation to the peer, or a larger stamp that the peer named;
-    /// 0 before the first initiation.
-    pub(crate) stamp: u64,
-    /// The largest stamp in an authentic initiation of the peer; 0 before the first initiation.
-    pub(crate) newest: u64,
     /// The time under which the peer is in the table of timers; [`Time::NEVER`] if the peer is not
     /// in the table.
     pub(crate) timer: Time,
@@ -118,48 +106,6 @@ pub(crate) struct Session {
     pub(crate) sealed: u64,
     /// The lowest number that the keys have opened.
     first_opened: Option<u64>,
-}
-
-/// A handshake that the peer started and this end answered. Its keys wait for their first datagram.
-pub(crate) struct Pending {
-    pub(crate) session: Session,
-    /// The payload of the initiation.
-    pub(crate) hello: Hello,
-    /// The ephemeral key of the initiation, which identifies repetitions of this initiation.
-    pub(crate) ephemeral: [u8; 32],
-    pub(crate) response: [u8; RESPONSE_LEN],
-    /// The address that all copies of the response went to; None if they went to several addresses.
-    /// The peer's first datagram from this address proves the address.
-    pub(crate) answered: Option<SocketAddr>,
-    /// How many times the response was sent again.
-    pub(crate) repeats: u8,
-    /// The result of [`Peer::crossing`] when the initiation arrived: the receiver index of this
-    /// end's current keys, if their handshake may have crossed this handshake.
-    pub(crate) crosses: Option<u32>,
-}
-
-/// A handshake that this end started.
-pub(crate) struct Attempt {
-    pub(crate) index: u32,
-    pub(crate) suite: Suite,
-    pub(crate) state: Box<HandshakeState>,
-    pub(crate) message: [u8; INITIATION_LEN],
-    /// The stamp of the initiation ([`Hello::stamp`]).
-    pub(crate) stamp: u64,
-    pub(crate) made: Time,
-}
-
-/// When and how the newest initiation is sent again.
-pub(crate) struct Retry {
-    /// When the next repetition is due.
-    pub(crate) at: Time,
-    /// The current wait between two repetitions.
-    pub(crate) wait: Duration,
-    /// When the first initiation was sent, or when the peer was last heard after that.
-    pub(crate) heard: Time,
-    /// Whether a cookie from the peer may cause a repetition immediately. This happens at most once
-    /// between two timed repetitions.
-    pub(crate) cookie_may_hasten: bool,
 }
 
 /// The epoch and number of a decrypted datagram.
@@ -243,22 +189,17 @@ impl Peer {
             preshared: None,
             keepalive: None,
             mismatch: None,
-            initiation_due: false,
             endpoint,
             candidates: Candidates::default(),
             answers: Answers::default(),
             instance,
             epoch: None,
             keys: Vec::new(),
-            pending: Vec::new(),
-            attempts: Vec::new(),
-            retry: None,
+            answered: Answered::default(),
+            calls: Calls::default(),
             handshakes,
             cookie: None,
             unreachable: false,
-            spent: VecDeque::new(),
-            stamp: 0,
-            newest: 0,
             timer: Time::NEVER,
             epochs: 0,
         }
@@ -299,6 +240,7 @@ impl Peer {
         shared: &mut Shared,
     ) -> Result<Opened, Rejected> {
         let at = self
+            .answered
             .pending
             .iter()
             .position(|pending| pending.session.index == header.receiver)
@@ -306,7 +248,7 @@ impl Peer {
         if !self.handshakes.has(now, 1.0) {
             return Err(Rejected::PeerLimit);
         }
-        let pending = &mut self.pending[at];
+        let pending = &mut self.answered.pending[at];
         let mut fresh = None;
         let epoch = match &mut self.epoch {
             Some(epoch) if epoch.instance == pending.hello.instance => {
@@ -317,7 +259,7 @@ impl Peer {
         };
         let (number, highest) = pending.session.open(now, epoch, header, datagram)?;
         self.handshakes.take(now, 1.0);
-        let pending = self.pending.remove(at);
+        let pending = self.answered.pending.remove(at);
         if let Some(epoch) = fresh {
             self.begin(epoch, shared);
         }
@@ -351,37 +293,19 @@ impl Peer {
 
     /// Drops expired keys and handshakes, and returns when the next time-out is due.
     pub(crate) fn prune(&mut self, now: Time, index: &mut IndexTable) -> Time {
-        let alive = |expires: Time, at: u32, index: &mut IndexTable| {
-            let alive = now < expires;
-            if !alive {
-                index.release(at);
-            }
-            alive
-        };
-        self.keys.retain(|session| alive(session.expires, session.index, index));
-        self.pending.retain(|p| alive(p.session.born + GRACE, p.session.index, index));
-        self.attempts.retain(|a| alive(a.made + GRACE, a.index, index));
+        self.keys.retain(|session| index.keep(now < session.expires, session.index));
+        self.answered.prune(now, index);
+        self.calls.prune(now, index);
         let keys = self.keys.iter().map(|session| session.expires);
-        let pending = self.pending.iter().map(|pending| pending.session.born + GRACE);
-        let retry = self.retry.iter().map(|retry| retry.at);
-        let challenge = self.candidates.next_due();
-        keys.chain(pending).chain(retry).chain(challenge).min().unwrap_or(Time::NEVER)
-    }
-
-    /// Drops the handshakes that this end started.
-    pub(crate) fn cancel(&mut self, index: &mut IndexTable) {
-        self.attempts.drain(..).for_each(|attempt| index.release(attempt.index));
-        self.retry = None;
+        let others = [self.calls.next_due(), self.candidates.next_due()].into_iter().flatten();
+        keys.chain(self.answered.dues()).chain(others).min().unwrap_or(Time::NEVER)
     }
 
     /// Removes the peer's entries from the shared tables.
     pub(crate) fn release(&mut self, shared: &mut Shared) {
-        self.cancel(&mut shared.index);
+        self.calls.cancel(&mut shared.index);
         self.keys.drain(..).for_each(|session| shared.index.release(session.index));
-        self.pending.drain(..).for_each(|pending| shared.index.release(pending.session.index));
-        self.spent.drain(..).for_each(|ephemeral| {
-            shared.recent.remove(&ephemeral);
-        });
+        self.answered.release(shared);
     }
 
     /// Begins a new epoch: numbers restart at 0, and the keys of the old epoch are dropped.
@@ -390,13 +314,7 @@ impl Peer {
         let instance = epoch.instance;
         self.epoch = Some(epoch);
         self.keys.drain(..).for_each(|session| shared.index.release(session.index));
-        self.pending.retain(|pending| {
-            let same = pending.hello.instance == instance;
-            if !same {
-                shared.index.release(pending.session.index);
-            }
-            same
-        });
+        self.answered.retain_instance(instance, &mut shared.index);
         shared.counters.epochs += 1;
     }
 
@@ -414,7 +332,7 @@ impl Peer {
         shared.counters.established += 1;
         self.mismatch = None;
         shared.counters.renewed += u64::from(!self.keys.is_empty());
-        self.cancel(&mut shared.index);
+        self.calls.cancel(&mut shared.index);
         let expiry = now + GRACE;
         // `crossed` is true if both ends started a handshake at the same time, this end's handshake
         // was complete first, and this end has the lower public key. Both ends then use this end's
@@ -455,7 +373,7 @@ impl Peer {
             }
             shared.reschedule(self, now);
         }
-        if let Some(retry) = &mut self.retry {
+        if let Some(retry) = &mut self.calls.retry {
             // The peer is heard, so it is not unreachable, even if a handshake is still under way.
             retry.heard = now;
         }

@@ -1,37 +1,26 @@
 //! One end of the tunnel with all its peers: methods and handshakes. `mod.rs` explains the terms.
 
-use super::config::PresharedMismatch;
+use super::PeerId;
 use super::config::{Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit};
-use super::entropy::{Entropy, array, unit};
+use super::entropy::{Entropy, array};
 use super::index::IndexTable;
 use super::key::{PresharedKey, PrivateKey, PublicKey};
 use super::load::{LoadGate, PeerAddresses};
-use super::mac::{CookieJar, MacKeys, mac1_of};
-use super::peer::{Attempt, Peer, Retry, Session, seal};
+use super::mac::{CookieJar, MacKeys};
+use super::peer::{Peer, seal};
 use super::rejections::{Rejection, Rejections};
 use super::replies::Replies;
-use super::{PeerId, noise};
 use crate::tokens::TokenBucket;
-use crate::wire::handshake::{
-    COOKIE_REPLY, CookieReply, INITIATION, INITIATION_HEADER_LEN, Initiation, RESPONSE, Response,
-};
+use crate::wire::handshake::{COOKIE_REPLY, INITIATION, RESPONSE};
 use crate::wire::{HEADER_LEN, Header, Kind, TAG_LEN};
 use ripstop_base::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long one initiation is repeated before a new initiation replaces it. A repetition costs the
-/// responder a few hashes. A new initiation costs the responder four curve multiplications. A new
-/// initiation is needed if the responder has forgotten the old one.
-const ROUND: Duration = Duration::from_secs(15);
 /// How much later than the initiator the responder renews a key, so that both ends rarely renew a
 /// key at the same time. The value must exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
-/// The largest number of initiations of this end that wait for a response. Normally there are at most
-/// three: [`super::peer::GRACE`] / [`ROUND`], and one after a cookie. A peer that names ever larger
-/// stamps causes more. Half the value still suffices. Double the value only takes more memory.
-const MOST_ATTEMPTS: usize = 8;
 
 /// One end of the tunnel: its identity and the state of each peer. `mod.rs` says how to drive this
 /// type.
@@ -56,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) addresses: PeerAddresses,
     timers: BTreeSet<(Time, PeerId)>,
     /// The peers to which an initiation is due. Each peer is in the list at most once.
-    initiations: VecDeque<PeerId>,
+    pub(super) initiations: VecDeque<PeerId>,
     pub(super) replies: Replies,
     pub(super) rejections: Rejections,
     pub(crate) events: VecDeque<SecureEvent>,
@@ -140,35 +129,6 @@ impl Peers {
         peer.instance = array(&mut *self.shared.entropy);
     }
 
-    /// Starts a handshake with a peer, unless one is under way. Call this method to open a session,
-    /// or when the peer has been silent for [`silence_limit`](crate::path::silence_limit).
-    /// Handshakes are repeated until one succeeds. False if the peer is not known or has no address.
-    pub fn connect(&mut self, now: Time, peer: PeerId) -> bool {
-        match get(&mut self.peers, peer) {
-            Some(peer) => self.shared.connect(now, peer),
-            None => false,
-        }
-    }
-
-    /// Since when handshakes with a peer are under way without an answer: the time of the first one, or of the peer's last
-    /// authentic datagram. None: no handshake of this end is under way.
-    pub fn calls_since(&self, peer: PeerId) -> Option<Time> {
-        self.peers.get(peer.index())?.as_deref()?.retry.as_ref().map(|retry| retry.heard)
-    }
-
-    /// Repeats a handshake that is under way now, and waits for the answer as after the first initiation. Call this method
-    /// when the peer's address was set: the waits have grown while nobody answered at the former address.
-    pub fn hasten(&mut self, now: Time, peer: PeerId) {
-        let Some(peer) = get(&mut self.peers, peer) else { return };
-        let wait = self.shared.config.first_retry;
-        let at = now + self.shared.jittered(wait);
-        if let Some(retry) = &mut peer.retry {
-            (retry.at, retry.wait) = (at, wait);
-            self.shared.repeat_initiation(now, peer);
-            self.shared.reschedule(peer, now);
-        }
-    }
-
     /// The epoch under which datagrams to the peer can be sealed now. None without a usable key.
     pub fn epoch(&self, now: Time, peer: PeerId) -> Option<u64> {
         let peer = self.peers.get(peer.index())?.as_deref()?;
@@ -196,6 +156,22 @@ impl Peers {
     /// their keys. False if the peer is not known.
     pub fn set_preshared(&mut self, peer: PeerId, key: Option<PresharedKey>) -> bool {
         get(&mut self.peers, peer).map(|peer| (peer.preshared, peer.mismatch) = (key, None)).is_some()
+    }
+
+    /// Sets the interval of this end's keep-alives to the peer, which later handshakes announce. False if the peer is not
+    /// known.
+    pub fn set_keepalive(&mut self, peer: PeerId, interval: Option<Duration>) -> bool {
+        get(&mut self.peers, peer).map(|peer| peer.keepalive = interval).is_some()
+    }
+
+    /// Reports that the peer is unreachable, because the caller has not heard what it expects. Does nothing if the peer was
+    /// reported already.
+    pub fn note_unreachable(&mut self, peer: PeerId, silent_for: Duration) {
+        if let Some(peer) = get(&mut self.peers, peer)
+            && !std::mem::replace(&mut peer.unreachable, true)
+        {
+            self.shared.events.push_back(SecureEvent::Unreachable { peer: peer.id, silent_for });
+        }
     }
 
     /// The peer with this key.
@@ -305,18 +281,6 @@ impl Peers {
         self.poll_initiation().or_else(|| self.poll_reply())
     }
 
-    /// The next initiation to send. This end sends few initiations, so they may precede data.
-    pub fn poll_initiation(&mut self) -> Option<SecureTransmit> {
-        while let Some(id) = self.shared.initiations.pop_front() {
-            let Some(peer) = get(&mut self.peers, id) else { continue };
-            peer.initiation_due = false;
-            if let (Some(to), Some(attempt)) = (peer.endpoint, peer.attempts.last()) {
-                return Some(SecureTransmit { peer: Some(id), to, contents: attempt.message.to_vec() });
-            }
-        }
-        None
-    }
-
     /// The next answer to a handshake message of another end. Strangers can cause answers, so
     /// answers should not precede data.
     pub fn poll_reply(&mut self) -> Option<SecureTransmit> {
@@ -326,6 +290,11 @@ impl Peers {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<SecureEvent> {
         self.shared.events.pop_front()
+    }
+
+    /// The next rejected datagram that an operator should know of.
+    pub fn poll_rejection(&mut self) -> Option<Rejection> {
+        self.shared.rejections.pop()
     }
 
     #[inline]
@@ -343,57 +312,6 @@ impl Peers {
             body: HEADER_LEN..datagram.len() - TAG_LEN,
         })
     }
-
-    fn response(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Incoming, Rejected> {
-        let message = Response::parse(datagram).map_err(Rejected::Malformed)?;
-        let shared = &mut self.shared;
-        if !shared.identity.macs.verify_mac1(datagram) {
-            return Err(Rejected::Mac1);
-        }
-        let id = shared.index.peer(message.receiver).ok_or(Rejected::Unsolicited)?;
-        let peer = get(&mut self.peers, id).ok_or(Rejected::Unsolicited)?;
-        let at = peer.attempts.iter().position(|attempt| attempt.index == message.receiver);
-        let at = at.ok_or(Rejected::Unsolicited)?;
-        shared.admit(now, from, datagram, message.sender)?;
-        let attempt = &mut peer.attempts[at];
-        let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise).map_err(|_| {
-            if peer.preshared.is_some() {
-                peer.note_mismatch(PresharedMismatch::Differ, from, shared);
-            }
-            Rejected::HandshakeForged
-        })?;
-        let attempt = peer.attempts.remove(at);
-        if hello.stamp != attempt.stamp {
-            shared.index.release(attempt.index);
-            shared.exceed(now, hello.stamp, peer);
-            return Ok(Incoming::Handshake { peer: id });
-        }
-        // The session keeps the attempt's index, so this index must not be released with those of
-        // the other attempts.
-        let life = (now, shared.config.reject_after);
-        let session = Session::new((attempt.index, message.sender), keys, attempt.suite, true, life);
-        peer.answered(now, from, session, &hello, shared);
-        Ok(Incoming::Handshake { peer: id })
-    }
-
-    fn cookie(&mut self, now: Time, datagram: &[u8]) -> Result<Incoming, Rejected> {
-        let reply = CookieReply::parse(datagram).map_err(Rejected::Malformed)?;
-        let shared = &mut self.shared;
-        let id = shared.index.peer(reply.receiver).ok_or(Rejected::Unsolicited)?;
-        let peer = get(&mut self.peers, id).ok_or(Rejected::Unsolicited)?;
-        let attempt = peer.attempts.iter().find(|a| a.index == reply.receiver).map(|a| mac1_of(&a.message));
-        let pending = || peer.pending.iter().find(|p| p.session.index == reply.receiver).map(|p| mac1_of(&p.response));
-        let mac1 = attempt.or_else(pending).ok_or(Rejected::Unsolicited)?;
-        let cookie = peer.macs.open_cookie(&reply, &mac1).ok_or(Rejected::HandshakeForged)?;
-        peer.cookie = Some((cookie, now));
-        shared.counters.cookies_received += 1;
-        if let Some(retry) = &mut peer.retry
-            && std::mem::take(&mut retry.cookie_may_hasten)
-        {
-            shared.repeat_initiation(now, peer);
-        }
-        Ok(Incoming::Handshake { peer: id })
-    }
 }
 
 impl Shared {
@@ -406,119 +324,6 @@ impl Shared {
                 self.timers.insert((at, peer.id));
             }
             peer.timer = at;
-        }
-    }
-
-    /// Starts a handshake unless one is under way.
-    fn connect(&mut self, now: Time, peer: &mut Peer) -> bool {
-        if peer.endpoint.is_none() {
-            return false;
-        }
-        if peer.retry.is_some() {
-            return true;
-        }
-        let wait = self.config.first_retry;
-        let at = if let Some(at) = peer.handshakes.opens(now, 1.0) {
-            // The handshake begins when the peer has earned it.
-            self.counters.initiations_delayed += 1;
-            at
-        } else if self.initiate(now, peer) {
-            now + self.jittered(wait)
-        } else {
-            return true;
-        };
-        peer.retry = Some(Retry { at, wait, heard: now, cookie_may_hasten: true });
-        self.reschedule(peer, now);
-        true
-    }
-
-    /// Makes a new initiation and sends it. Responses to earlier initiations are still accepted.
-    fn initiate(&mut self, now: Time, peer: &mut Peer) -> bool {
-        peer.handshakes.take(now, 1.0);
-        let stamp = peer.next_stamp(now, self);
-        let hello = peer.hello(None, stamp, self);
-        let suite = self.config.suite;
-        let index = self.index.allocate(&mut *self.entropy, peer.id);
-        let (own, preshared) = (&self.identity.private, peer.preshared.as_ref());
-        let code = suite.to_byte(preshared.is_some());
-        let prologue: [u8; INITIATION_HEADER_LEN] = Initiation::header(code, index);
-        let made = noise::initiate(suite, own, (&peer.public, preshared), &prologue, &hello, &mut *self.entropy);
-        let Ok((state, noise)) = made else {
-            // The peer's public key is of low order. No handshake with such a key can succeed.
-            self.index.release(index);
-            return false;
-        };
-        let message = Initiation { suite: code, sender: index, noise: &noise }.to_bytes();
-        if peer.attempts.len() == MOST_ATTEMPTS {
-            self.index.release(peer.attempts.remove(0).index);
-        }
-        peer.attempts.push(Attempt { index, suite, state: Box::new(state), message, stamp, made: now });
-        self.counters.initiations += 1;
-        self.send_initiation(now, peer);
-        true
-    }
-
-    /// Sends the newest initiation again. If the newest initiation is older than [`ROUND`], sends a
-    /// new initiation.
-    fn repeat_initiation(&mut self, now: Time, peer: &mut Peer) {
-        let fresh = peer.attempts.last().is_some_and(|attempt| now.since(attempt.made) < ROUND);
-        if fresh {
-            self.counters.initiations_repeated += 1;
-            self.send_initiation(now, peer);
-        } else {
-            self.initiate(now, peer);
-        }
-    }
-
-    /// Queues the newest initiation to the peer, unless it is queued already: so the queue does not
-    /// grow while nothing can be sent.
-    fn send_initiation(&mut self, now: Time, peer: &mut Peer) {
-        let cookie = peer.cookie(now).copied();
-        if let Some(attempt) = peer.attempts.last_mut() {
-            peer.macs.sign(&mut attempt.message, cookie.as_ref());
-        }
-        if !std::mem::replace(&mut peer.initiation_due, true) {
-            self.initiations.push_back(peer.id);
-        }
-    }
-
-    /// Sends an initiation again if a repetition is due. Each wait is 1.5 times as long as the wait
-    /// before, up to `max_retry`.
-    fn retry(&mut self, now: Time, peer: &mut Peer) {
-        let Some(retry) = &mut peer.retry else { return };
-        if now < retry.at {
-            return;
-        }
-        // The wait grows only by half, because a path that loses half of all datagrams in bursts
-        // needs many attempts.
-        retry.wait = (retry.wait * 3 / 2).min(self.config.max_retry);
-        retry.cookie_may_hasten = true;
-        let (wait, silent_for) = (retry.wait, now.since(retry.heard));
-        let at = now + self.jittered(wait);
-        if let Some(retry) = &mut peer.retry {
-            retry.at = at;
-        }
-        if silent_for >= self.config.unreachable_after && !peer.unreachable {
-            peer.unreachable = true;
-            self.events.push_back(SecureEvent::Unreachable { peer: peer.id, silent_for });
-        }
-        self.repeat_initiation(now, peer);
-    }
-
-    /// `wait`, extended at random by up to a quarter. So two ends that lost contact at the same
-    /// time do not repeat their handshakes at the same times.
-    fn jittered(&mut self, wait: Duration) -> Duration {
-        wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
-    }
-
-    /// Starts a new handshake with a larger stamp than `stamp`, which the peer named. Does nothing if
-    /// this end has already sent such a stamp, or has started too many handshakes. In this case the peer names the stamp
-    /// again when the initiation is repeated.
-    fn exceed(&mut self, now: Time, stamp: u64, peer: &mut Peer) {
-        if stamp > peer.stamp && peer.handshakes.opens(now, 1.0).is_none() {
-            peer.stamp = stamp;
-            self.counters.stamps_corrected += 1;
-            self.initiate(now, peer);
         }
     }
 }

@@ -4,7 +4,6 @@
 //! ([`DatagramCounters::rejected`](super::DatagramCounters)) have all.
 
 use super::config::Rejected;
-use super::peers::Peers;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -46,12 +45,9 @@ impl Rejections {
             queue.push_back(rejection);
         }
     }
-}
 
-impl Peers {
-    /// The next rejected datagram that an operator should know of.
-    pub fn poll_rejection(&mut self) -> Option<Rejection> {
-        let rejections = &mut self.shared.rejections;
-        rejections.of_callers.pop_front().or_else(|| rejections.of_strangers.pop_front())
+    /// Removes and returns the next one. Those of senders that know this end's key come first.
+    pub(super) fn pop(&mut self) -> Option<Rejection> {
+        self.of_callers.pop_front().or_else(|| self.of_strangers.pop_front())
     }
 }

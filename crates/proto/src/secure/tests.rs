@@ -217,12 +217,12 @@ fn a_peer_that_names_ever_larger_stamps_fills_no_memory() {
     let (mut a, mut b, mut initiation) = ends(&config);
     for n in 0..200 {
         // The peer acts as if it had received a larger stamp.
-        b.peers[0].as_mut().unwrap().newest += 1 << 40;
+        b.peers[0].as_mut().unwrap().answered.newest += 1 << 40;
         b.handle_datagram(Time::ZERO, A, &mut initiation);
         let mut response = b.poll_transmit().unwrap().contents;
         a.handle_datagram(Time::ZERO, B, &mut response);
         initiation = a.poll_transmit().unwrap().contents;
-        assert!(a.peers[0].as_ref().unwrap().attempts.len() <= 8, "after {n} stamps");
+        assert!(a.peers[0].as_ref().unwrap().calls.attempts.len() <= 8, "after {n} stamps");
     }
     assert_eq!(a.counters().stamps_corrected, 200);
 }
@@ -234,7 +234,7 @@ fn handshakes_that_a_peer_causes_are_limited() {
     let mut caused = 0;
     for ms in 0..10_000 {
         let now = Time::from_millis(ms);
-        b.peers[0].as_mut().unwrap().newest += 1 << 40;
+        b.peers[0].as_mut().unwrap().answered.newest += 1 << 40;
         b.handle_datagram(now, A, &mut initiation);
         while let Some(mut response) = b.poll_transmit() {
             a.handle_datagram(now, B, &mut response.contents);

@@ -1,6 +1,6 @@
-//! The handshakes with one peer: the messages' payloads and stamps, and the handshakes that this end has answered.
+//! The handshakes with one peer: the messages' payloads and stamps.
 
-use super::{Peer, Pending};
+use super::Peer;
 use crate::secure::config::{PresharedMismatch, SecureEvent};
 use crate::secure::mac::{COOKIE_LIFE, Cookie};
 use crate::secure::peers::Shared;
@@ -8,21 +8,6 @@ use crate::wire::handshake::{Hello, keepalive_bits};
 use ripstop_base::Time;
 use std::net::SocketAddr;
 
-/// The largest number of pending handshakes of a peer. In a pending handshake, this end has
-/// answered the peer's initiation, and waits for the first datagram under the new keys. The limit
-/// bounds the memory that replayed initiations can fill.
-///
-/// A new pending handshake has a larger stamp than all others ([`Hello::stamp`]). It displaces the
-/// one with the smallest stamp. So neither strangers nor replays displace the handshake of the
-/// peer's newest initiation, however old or young it is. With half the value, a peer whose first
-/// initiations are reordered by more than 15 s needs one more round trip. Double the value takes
-/// more memory.
-const MOST_PENDING: usize = 4;
-/// How many ephemeral keys of answered initiations are kept for each peer. With these keys, this
-/// end detects repeated and replayed initiations without a curve multiplication. Half the value
-/// lets an attacker with more than 32 recorded initiations cause curve multiplications, which the
-/// limit on handshakes per second bounds. Double the value takes 2 kB more for each peer.
-const MOST_SPENT: usize = 64;
 /// The largest stamp that the wall clock alone can give, nanoseconds since 1970: the year 2262. A
 /// wall clock that is far wrong must leave room for larger stamps. Half the value would end in the
 /// year 2116.
@@ -36,25 +21,6 @@ impl Peer {
     pub(crate) fn crossing(&self) -> Option<u32> {
         let ours = self.keys.first().filter(|ours| ours.initiator && ours.first_opened.is_none());
         ours.map(|ours| ours.index)
-    }
-
-    /// Stores a handshake that the peer started and this end has answered. Its stamp is the largest
-    /// so far.
-    pub(crate) fn answer(&mut self, pending: Pending, shared: &mut Shared) {
-        self.newest = pending.hello.stamp;
-        self.spent.push_back(pending.ephemeral);
-        shared.recent.insert(pending.ephemeral, self.id);
-        if self.spent.len() > MOST_SPENT
-            && let Some(oldest) = self.spent.pop_front()
-        {
-            shared.recent.remove(&oldest);
-        }
-        if self.pending.len() == MOST_PENDING {
-            // The first handshake has the smallest stamp.
-            let dropped = self.pending.remove(0);
-            shared.index.release(dropped.session.index);
-        }
-        self.pending.push(pending);
     }
 
     /// The payload of a handshake message to the peer, with the stamp `stamp`. `instance` is the
@@ -78,8 +44,8 @@ impl Peer {
     pub(crate) fn next_stamp(&mut self, now: Time, shared: &Shared) -> u64 {
         let wall = shared.config.wall_clock.saturating_add(now.since(Time::ZERO));
         let wall = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).min(MOST_WALL_CLOCK);
-        self.stamp = wall.max(self.stamp.saturating_add(1));
-        self.stamp
+        self.calls.stamp = wall.max(self.calls.stamp.saturating_add(1));
+        self.calls.stamp
     }
 
     /// Reports that the pre-shared keys do not match, once until the next session.
