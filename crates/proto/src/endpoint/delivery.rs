@@ -10,7 +10,7 @@
 //! wait causes no more deliveries than other peers: each packet has come in a datagram. So deliveries are not charged to
 //! the budget of work, and a peer in debt gets them too.
 
-use super::{Endpoint, get};
+use super::Endpoint;
 use crate::inner::{self, clamp_mss};
 use crate::packets::{Delivered, DeliveryRoom, InnerPacket};
 use crate::secure::PeerId;
@@ -48,6 +48,35 @@ impl ActivePaths {
     }
 }
 
+/// The packets of one peer that were collected, and that the caller has not taken yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HandedOver {
+    packets: usize,
+    bytes: usize,
+}
+
+impl HandedOver {
+    fn add(&mut self, delivered: &Delivered<Symbol>) {
+        self.packets += 1;
+        self.bytes += delivered.meta.len as usize;
+    }
+
+    /// The caller has taken a packet.
+    fn taken(&mut self, delivered: &Delivered<Symbol>) {
+        // Messages of this end were not counted.
+        self.packets = self.packets.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(delivered.meta.len as usize);
+    }
+
+    /// How much may still be collected in this turn.
+    fn room(&self) -> DeliveryRoom {
+        DeliveryRoom {
+            packets: TURN_PACKETS.saturating_sub(self.packets),
+            bytes: TURN_BYTES.saturating_sub(self.bytes),
+        }
+    }
+}
+
 impl Endpoint {
     /// The paths of the peers that sent or received something since the last call; None: no peer with a session did.
     pub fn take_active_paths(&mut self) -> Option<ActivePaths> {
@@ -67,18 +96,15 @@ impl Endpoint {
             self.collect_ready();
         }
         let (peer, delivered) = self.delivered.pop_front()?;
-        if let Some(path) = get(&mut self.paths, peer) {
-            let (packets, bytes) = &mut path.handed_over;
-            // Messages of this end were not counted.
-            *packets = packets.saturating_sub(1);
-            *bytes = bytes.saturating_sub(delivered.meta.len as usize);
+        if let Some(path) = self.sessions.paths.get_mut(peer) {
+            path.handed_over.taken(&delivered);
         }
         Some((peer, delivered))
     }
 
     /// Whether packets are left for the next turns.
     pub fn has_undelivered(&self) -> bool {
-        self.undelivered > 0
+        self.sessions.paths.has_left()
     }
 
     /// Collects from the peers that wait for their turn to send. There are none after
@@ -86,9 +112,9 @@ impl Endpoint {
     fn collect_ready(&mut self) {
         let mut at = 0;
         // Collecting may make further peers ready. They are added at the end of the list.
-        while let Some(peer) = self.ready.get(at).copied() {
+        while let Some((peer, is_collected)) = self.sessions.paths.ready_at(at) {
             at += 1;
-            if get(&mut self.paths, peer).is_some_and(|path| !path.is_collected) {
+            if !is_collected {
                 self.collect(self.now, peer);
             }
         }
@@ -97,9 +123,10 @@ impl Endpoint {
     /// Collects the events of a peer's tunnel, and the packets of one turn, and updates the peer's memory and time-out. A
     /// packet whose source is not in the peer's allowed IPs is dropped.
     pub(super) fn collect(&mut self, now: Time, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        path.is_collected = true;
-        if let Some(tunnel) = &path.tunnel {
+        let sessions = &mut self.sessions;
+        sessions.paths.note_collected(peer);
+        let Some(path) = sessions.paths.get_mut(peer) else { return };
+        if let Some(tunnel) = path.tunnel() {
             let path = ActivePaths { shortest_rtt: tunnel.srtt(), highest_loss: tunnel.highest_loss() };
             self.active = Some(self.active.map_or(path, |others| others.and(path)));
         }
@@ -107,36 +134,18 @@ impl Endpoint {
         let is_allowed = |delivered: &Delivered<Symbol>| {
             inner::source(inner_packet(delivered)).is_some_and(|source| routes.find(source) == Some(peer))
         };
-        let counters = &mut self.counters;
-        let (packets, bytes) = path.handed_over;
-        let mut room =
-            DeliveryRoom { packets: TURN_PACKETS.saturating_sub(packets), bytes: TURN_BYTES.saturating_sub(bytes) };
+        let counters = &mut sessions.counters;
+        let mut room = path.handed_over.room();
         loop {
-            let clamped = self.config.clamp_mss.then_some(&mut counters.mss_clamped);
+            let clamped = sessions.config.clamp_mss.then_some(&mut counters.mss_clamped);
             let delivered = path.poll_deliver(now, &mut room, is_allowed, &mut counters.wrong_source, clamped);
             let Some(delivered) = delivered else { break };
-            path.handed_over.0 += 1;
-            path.handed_over.1 += delivered.meta.len as usize;
+            path.handed_over.add(&delivered);
             self.delivered.push_back((peer, delivered));
         }
-        self.collect_events(now, peer);
-        self.account(peer);
-        self.reschedule(now, peer);
-    }
-
-    /// Collects the events of a peer's tunnel.
-    pub(super) fn collect_events(&mut self, now: Time, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        let was_closed = path.closed.is_some();
-        path.take_events(now, &mut self.events);
-        let has_closed = path.closed.is_some() && !was_closed;
-        if path.end_false_session() {
-            self.counters.false_reports += 1;
-            self.secure.forget(peer);
-        }
-        if has_closed {
-            self.peer_closed(now, peer);
-        }
+        sessions.collect_events(now, peer);
+        sessions.account(peer);
+        sessions.reschedule(now, peer);
     }
 }
 

@@ -4,130 +4,107 @@
 //! closed may still arrive for a while.
 
 use super::peer_path::PeerPath;
-use super::{Endpoint, get};
+use super::session::PeerSession;
+use super::sessions::Sessions;
 use crate::secure::PeerId;
-use crate::session::tunnel::Tunnel;
 use ripstop_base::Time;
-use std::time::Duration;
-
-/// How long a session that the peer has closed takes in datagrams, 1 s: packets that the path has reordered, and packets
-/// that wait for an earlier one of their flow. Half the value is below the usual deadline of a packet. Double the value
-/// keeps the memory of the session longer.
-const AFTER_CLOSE: Duration = Duration::from_secs(1);
 
 impl PeerPath {
-    /// Whether there is a session that the peer has not closed.
-    pub(super) fn has_session(&self) -> bool {
-        self.tunnel.is_some() && self.closed.is_none()
-    }
-
     /// Ends the session, and resets the connections with data that was acknowledged early and is not delivered.
     pub(super) fn close(&mut self) {
         if let Some(early) = &mut self.early_acks {
             early.close();
         }
         self.tell_early_acks(self.last_sent);
-        if let Some(tunnel) = &mut self.tunnel {
+        if let Some(tunnel) = self.tunnel_mut() {
             tunnel.close();
         }
     }
 
-    /// When a session that the peer has closed takes in nothing more.
-    pub(super) fn forget_due(&self) -> Option<Time> {
-        self.tunnel.as_ref().and(self.closed).map(|closed| closed + AFTER_CLOSE)
+    /// Takes out the session, if there is one. Keeps the packets that it had not sent: they go into the next session. Keeps
+    /// the packets that it has still to deliver.
+    pub(super) fn end_session(&mut self, now: Time) -> Option<PeerSession> {
+        let mut session = self.session.take()?;
+        let old = &mut session.tunnel;
+        self.lost_in_restarts += old.outstanding() as u64;
+        self.share.past_work += old.work();
+        self.undelivered.extend(old.take_undelivered());
+        self.waiting.keep(now, old.take_queue());
+        Some(session)
     }
 
     /// Forgets a session that is over. Packets that had not been sent wait for the next session.
     pub(super) fn forget(&mut self, now: Time) {
-        if let Some(mut tunnel) = self.tunnel.take() {
-            self.keep_waiting(now, &mut tunnel);
-        }
-        self.ended = self.epoch.take();
-        self.mtu = None;
-        self.greet = false;
+        let over = self.end_session(now).filter(|session| !session.is_open());
+        self.ended = over.map(|session| session.epoch).or(self.ended);
+    }
+
+    /// Whether the peer has closed the last session.
+    pub(super) fn is_closed(&self) -> bool {
+        self.ended.is_some() || self.session.as_ref().is_some_and(|session| !session.is_open())
     }
 
     /// Whether `epoch` is that of the session that the peer has closed: the peer has not restarted, and goes on.
     pub(super) fn has_closed(&self, epoch: u64) -> bool {
-        self.closed.is_some() && [self.epoch, self.ended].contains(&Some(epoch))
+        self.is_closed() && [self.epoch(), self.ended].contains(&Some(epoch))
     }
 
     /// Ends the session if it must end. Returns whether it has ended. What waited in its send queue is
     /// dropped.
     pub(super) fn end_false_session(&mut self) -> bool {
-        let ends = std::mem::take(&mut self.must_end);
-        if ends {
-            self.past_work += self.tunnel.as_ref().map_or(0, Tunnel::work);
-            self.undelivered.extend(self.tunnel.as_mut().and_then(Tunnel::take_undelivered));
-            (self.tunnel, self.epoch, self.mtu) = (None, None, None);
-            self.greet = false;
-        }
-        ends
+        let Some(mut session) = self.session.take_if(|session| session.must_end) else { return false };
+        self.share.past_work += session.tunnel.work();
+        self.undelivered.extend(session.tunnel.take_undelivered());
+        true
     }
 
     /// Whether a session is wanted: packets wait, or a keep-alive is due. A peer without a session and without a configured
     /// address gets no keep-alives.
     pub(super) fn wants_session(&self, now: Time) -> bool {
-        let keeps_alive = self.calls || self.has_session();
-        self.has_work() || (keeps_alive && self.keepalive_due().is_some_and(|at| at <= now))
-    }
-
-    /// Whether there is something to send.
-    fn has_work(&self) -> bool {
-        let has_packets = |tunnel: &Tunnel<_>| match self.closed {
-            None => !tunnel.is_idle(),
-            Some(_) => tunnel.backlog_packets() > 0,
-        };
-        self.waiting.len() > 0 || self.tunnel.as_ref().is_some_and(has_packets)
+        let keeps_alive = self.handshakes.has_address || self.has_session();
+        let has_work = self.waiting.len() > 0 || self.session.as_ref().is_some_and(PeerSession::has_work);
+        has_work || (keeps_alive && self.keepalive_due().is_some_and(|at| at <= now))
     }
 }
 
-impl Endpoint {
-    /// Ends all sessions, and begins no new ones. The next calls of [`Endpoint::poll_transmit`] return what waits in the
-    /// send queues, and then the datagrams that announce the end to the peers.
-    pub fn close(&mut self) {
+impl Sessions {
+    /// Ends all sessions, and begins no new ones.
+    pub(super) fn close(&mut self) {
         self.closing = true;
-        let peers: Vec<PeerId> = self.peers().collect();
+        let peers: Vec<PeerId> = self.paths.iter().map(|path| path.id).collect();
         for peer in peers {
-            if let Some(path) = get(&mut self.paths, peer) {
+            if let Some(path) = self.paths.get_mut(peer) {
                 path.close();
             }
-            self.mark_ready(peer);
+            self.paths.mark_ready(peer);
         }
     }
 
-    /// Announces the end of sessions at once, after [`Endpoint::close`]: what waits in the send queues is given up.
-    pub fn close_now(&mut self) {
-        let peers: Vec<PeerId> = self.peers().collect();
+    /// Announces the end of sessions at once: what waits in the send queues is given up.
+    pub(super) fn close_now(&mut self) {
+        let peers: Vec<PeerId> = self.paths.iter().map(|path| path.id).collect();
         for peer in peers {
-            if let Some(tunnel) = get(&mut self.paths, peer).and_then(|path| path.tunnel.as_mut()) {
+            if let Some(tunnel) = self.paths.get_mut(peer).and_then(PeerPath::tunnel_mut) {
                 tunnel.close_now();
             }
-            self.mark_ready(peer);
-        }
-    }
-
-    /// Starts a handshake with a peer, unless one is under way or this end closes.
-    pub(super) fn connect(&mut self, now: Time, peer: PeerId) {
-        if !self.closing {
-            self.secure.connect(now, peer);
+            self.paths.mark_ready(peer);
         }
     }
 
     /// The peer has just closed the session. Calls the peer again if packets wait, or if its address is configured.
     pub(super) fn peer_closed(&mut self, now: Time, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        if path.calls || path.wants_session(now) {
+        let Some(path) = self.paths.get_mut(peer) else { return };
+        if path.handshakes.has_address || path.wants_session(now) {
             self.connect(now, peer);
         }
     }
 
     /// Forgets the session of a peer that has closed it, when its time is over.
     pub(super) fn forget_closed(&mut self, now: Time, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        if path.forget_due().is_some_and(|at| at <= now) {
+        let Some(path) = self.paths.get_mut(peer) else { return };
+        if path.session.as_ref().and_then(PeerSession::forget_due).is_some_and(|at| at <= now) {
             self.release_held(now, peer);
-            if let Some(path) = get(&mut self.paths, peer) {
+            if let Some(path) = self.paths.get_mut(peer) {
                 path.forget(now);
             }
         }
@@ -135,10 +112,10 @@ impl Endpoint {
 
     /// Lets the packets of a session that is over be delivered, although earlier packets of their flows are missing.
     pub(super) fn release_held(&mut self, now: Time, peer: PeerId) {
-        if let Some(tunnel) = get(&mut self.paths, peer).and_then(|path| path.tunnel.as_mut()) {
+        if let Some(tunnel) = self.paths.get_mut(peer).and_then(PeerPath::tunnel_mut) {
             tunnel.release_held(now);
             self.collect_events(now, peer);
-            self.mark_ready(peer);
+            self.paths.mark_ready(peer);
         }
     }
 

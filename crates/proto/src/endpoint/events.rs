@@ -1,13 +1,15 @@
-//! The events of [`Peers`](crate::secure::Peers): new keys, changed addresses, and problems with a peer.
+//! The events of [`Peers`](crate::secure::Peers): new keys, changed addresses, and problems with a peer. And the events of
+//! the sessions.
 
-use super::{Endpoint, EndpointEvent, get};
+use super::EndpointEvent;
+use super::sessions::Sessions;
 use crate::path::PathPacket;
 use crate::secure::{PeerId, SecureEvent};
 use crate::wire::handshake::keepalive_of;
 use ripstop_base::Time;
 use std::net::SocketAddr;
 
-impl Endpoint {
+impl Sessions {
     /// Handles the events of [`Peers`](crate::secure::Peers): starts sessions when keys are established, and passes the
     /// other events on.
     pub(super) fn handle_secure_events(&mut self, now: Time) {
@@ -15,10 +17,10 @@ impl Endpoint {
             match event {
                 SecureEvent::Established { peer, epoch, peer_mtu, peer_capabilities, .. } => {
                     let family = self.secure.endpoint(peer);
-                    if get(&mut self.paths, peer).is_some_and(|path| path.epoch != Some(epoch)) {
+                    if self.paths.get(peer).is_some_and(|path| path.epoch() != Some(epoch)) {
                         self.release_held(now, peer);
                     }
-                    let Some(path) = get(&mut self.paths, peer) else { continue };
+                    let Some(path) = self.paths.get_mut(peer) else { continue };
                     if path.has_closed(epoch) {
                         self.begin_anew(now, peer);
                         continue;
@@ -32,7 +34,7 @@ impl Endpoint {
                     if self.closing {
                         path.close();
                     }
-                    self.mark_ready(peer);
+                    self.paths.mark_ready(peer);
                 }
                 SecureEvent::Unreachable { peer, silent_for } => {
                     self.events.push_back(EndpointEvent::Unreachable { peer, silent_for });
@@ -43,10 +45,10 @@ impl Endpoint {
                     self.events.push_back(EndpointEvent::Roamed { peer, from, to });
                 }
                 SecureEvent::ChallengeDue { peer, token } => {
-                    if let Some(path) = get(&mut self.paths, peer) {
+                    if let Some(path) = self.paths.get_mut(peer) {
                         path.request_path_packet(now, PathPacket::Challenge(token));
                     }
-                    self.mark_ready(peer);
+                    self.paths.mark_ready(peer);
                 }
                 SecureEvent::PresharedMismatch { peer, mismatch, from } => {
                     self.events.push_back(EndpointEvent::PresharedMismatch { peer, mismatch, from });
@@ -57,8 +59,23 @@ impl Endpoint {
 
     /// Notes the address to which a peer's datagrams go from now on.
     pub(super) fn address_changed(&mut self, now: Time, peer: PeerId, to: &SocketAddr) {
-        if let Some(path) = get(&mut self.paths, peer) {
-            path.address_changed(now, to, &self.config, &mut self.events);
+        if let Some(session) = self.paths.get_mut(peer).and_then(|path| path.session.as_mut()) {
+            session.address_changed(now, to, &self.config, &mut self.events);
+        }
+    }
+
+    /// Collects the events of a peer's session.
+    pub(super) fn collect_events(&mut self, now: Time, peer: PeerId) {
+        let Some(path) = self.paths.get_mut(peer) else { return };
+        let was_closed = path.is_closed();
+        path.take_events(now, &mut self.events);
+        let has_closed = path.is_closed() && !was_closed;
+        if path.end_false_session() {
+            self.counters.false_reports += 1;
+            self.secure.forget(peer);
+        }
+        if has_closed {
+            self.peer_closed(now, peer);
         }
     }
 }

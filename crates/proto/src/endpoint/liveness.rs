@@ -4,9 +4,8 @@
 //! this end, is heard regularly. Each end announces its keep-alive interval in its handshakes. The smaller one of the two
 //! intervals is what this end expects. Without any interval, this end asks once after the peer has sent packets.
 
-use super::Endpoint;
-use super::get;
-use super::peer_path::PeerPath;
+use super::handshakes::CALLS_LAST;
+use super::sessions::Sessions;
 use crate::secure::PeerId;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -27,11 +26,6 @@ const ENOUGH: Duration = Duration::from_secs(60);
 /// The interval that counts when neither end has keep-alives: 25 s, the usual interval of keep-alives. Half the value asks
 /// idle peers after 25 s instead of 50 s. Double the value finds a dead peer after 120 s instead of 60 s.
 const WITHOUT_KEEPALIVE: Duration = Duration::from_secs(25);
-/// A peer whose address is only learned is called for 90 s after it counts as unreachable or the last packet for it has
-/// come. Its address, often that of a NAT,
-/// is then of no use, and the peer calls when it is back. Half the value gives up in shorter outages. Double the value sends
-/// twice as many handshakes to hosts that are switched off.
-pub(super) const CALLS_LAST: Duration = Duration::from_secs(90);
 
 /// What is due because a peer was not heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,27 +109,20 @@ fn limit(interval: Duration) -> Duration {
     interval.mul_f64(MOST_INTERVALS).min(interval.mul_f64(LEAST_INTERVALS).max(ENOUGH))
 }
 
-impl PeerPath {
-    /// When the calls of the peer end, which it has not answered since `since`. New packets that wait for a session put off
-    /// the end. None: the peer is not called, or its address is configured.
-    pub(super) fn calls_end(&self, since: Option<Time>) -> Option<Time> {
-        let since = since.filter(|_| !self.calls)?;
-        Some(self.waiting.newest().map_or(since, |newest| newest.max(since)) + CALLS_LAST)
-    }
-}
-
-impl Endpoint {
+impl Sessions {
     /// Asks a peer that was not heard for too long, or reports that the peer is unreachable.
     pub(super) fn check_liveness(&mut self, now: Time, peer: PeerId) {
-        let Some(path) = get(&mut self.paths, peer) else { return };
+        let Some(path) = self.paths.get_mut(peer) else { return };
         if !path.has_session() {
             return;
         }
         match path.liveness.take_due(now) {
             None => {}
-            Some(Due::Ask) if self.secure.epoch(now, peer) == path.epoch => {
+            Some(Due::Ask) if self.secure.epoch(now, peer) == path.epoch() => {
                 self.counters.peers_asked += 1;
-                path.request_probe();
+                if let Some(tunnel) = path.tunnel_mut() {
+                    tunnel.request_probe(0);
+                }
             }
             Some(Due::Ask) => {
                 self.counters.peers_asked += 1;
@@ -146,7 +133,7 @@ impl Endpoint {
                 self.secure.note_unreachable(peer, now.since(heard));
                 self.handle_secure_events(now);
             }
-            Some(Due::GiveUp) if path.calls => {}
+            Some(Due::GiveUp) if path.handshakes.has_address => {}
             Some(Due::GiveUp) => self.give_up(now, peer),
         }
     }
@@ -154,7 +141,7 @@ impl Endpoint {
     /// Ends calls that last too long, of a peer whose address is only learned.
     pub(super) fn check_calls(&mut self, now: Time, peer: PeerId) {
         let since = self.secure.calls_since(peer);
-        if get(&mut self.paths, peer).and_then(|path| path.calls_end(since)).is_some_and(|end| end <= now) {
+        if self.paths.get(peer).and_then(|path| path.calls_end(since)).is_some_and(|end| end <= now) {
             self.give_up(now, peer);
         }
     }
@@ -164,10 +151,8 @@ impl Endpoint {
     fn give_up(&mut self, now: Time, peer: PeerId) {
         self.secure.forget(peer);
         self.counters.peers_given_up += 1;
-        let Some(path) = get(&mut self.paths, peer) else { return };
-        if path.tunnel.is_some() {
-            path.forget(now);
-        }
+        let Some(path) = self.paths.get_mut(peer) else { return };
+        path.forget(now);
         path.waiting.clear();
     }
 }

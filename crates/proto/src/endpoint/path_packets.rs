@@ -3,7 +3,6 @@
 //! The rate controller does not limit these packets, because a peer that has moved needs them at once. Each of them stays
 //! in the sent-packet history for up to a minute, because the peer need not report it. So their number is limited here.
 
-use super::peer_path::PeerPath;
 use crate::path::PathPacket;
 use crate::tokens::TokenBucket;
 use ripstop_base::Time;
@@ -30,21 +29,10 @@ impl PathLimits {
     }
 
     /// Whether `packet` may be sent. If so, counts it.
-    fn admits(&mut self, now: Time, packet: &PathPacket) -> bool {
+    pub(super) fn admits(&mut self, now: Time, packet: &PathPacket) -> bool {
         match packet {
             PathPacket::Challenge(_) => self.challenges.take(now, 1.0),
             PathPacket::Answer(_) => self.answers.take(now, 1.0),
-        }
-    }
-}
-
-impl PeerPath {
-    /// Sends a packet about the path soon. Drops the packet if there were too many.
-    pub(super) fn request_path_packet(&mut self, now: Time, packet: PathPacket) {
-        if let Some(tunnel) = &mut self.tunnel
-            && self.path_limits.admits(now, &packet)
-        {
-            tunnel.request_path_packet(packet);
         }
     }
 }

@@ -9,10 +9,10 @@ use ripstop_codes::Symbol;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a packet waits for a session, 90 s. This end calls a peer for as long ([`super::liveness::CALLS_LAST`]). TCP has
+/// How long a packet waits for a session, 90 s. This end calls a peer for as long ([`super::handshakes::CALLS_LAST`]). TCP has
 /// sent such a packet again six times by then (RFC 6298), so the old copy is of no use. Half the value loses single packets
 /// to a peer that starts within a minute. Double the value keeps useless packets.
-const LONGEST_WAIT: Duration = super::liveness::CALLS_LAST;
+const LONGEST_WAIT: Duration = super::handshakes::CALLS_LAST;
 
 /// The packets that wait for the next session with a peer.
 #[derive(Default)]
