@@ -35,6 +35,7 @@
 mod compete;
 mod cubic;
 mod evidence;
+mod long_queue;
 mod loss_test;
 mod path;
 mod probe;

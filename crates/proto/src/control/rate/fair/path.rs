@@ -4,6 +4,7 @@ use super::super::erasure::ErasureFloor;
 use super::super::queue::{QueueView, Recent};
 use super::super::{GainClass, Report, Settled};
 use super::evidence::HALF_FULL;
+use super::long_queue::LongQueue;
 use super::rounds::Round;
 use super::tuning::Tuning;
 use crate::control::filter::WindowedMax;
@@ -82,14 +83,7 @@ pub(super) struct PathState {
     queue_mean: f64,
     /// The longest queueing delays of the last 10 s.
     longest: WindowedMax,
-    /// Since when the queueing delay has been above the short queue and above a tenth of the
-    /// longest queue. `None`: it is not.
-    pub(super) long_since: Option<Time>,
-    /// The mean queueing delay since a round trip after that, and its least and largest value, s.
-    long_mean: f64,
-    long_range: (f64, f64),
-    /// The estimated rate when the queue became long, byte/s.
-    pub(super) rate_before: f64,
+    pub(super) long: LongQueue,
     pub(super) erasure: ErasureFloor,
     /// Overdispersion of losses: the variance of the number of losses in a round, divided by the
     /// variance that independent losses would have. 1 for independent losses, more for losses in
@@ -120,10 +114,7 @@ impl PathState {
             queue: QueueView::new(),
             queue_mean: 0.0,
             longest: WindowedMax::new(LONGEST_QUEUE_NS),
-            long_since: None,
-            long_mean: 0.0,
-            long_range: (0.0, 0.0),
-            rate_before: rate,
+            long: LongQueue::new(rate),
             erasure: ErasureFloor::default(),
             dispersion: 1.0,
             losses: Losses::default(),
@@ -151,16 +142,7 @@ impl PathState {
         self.queue_mean += (self.queue.delay() - self.queue_mean) * part;
         self.longest.offer(report.now.as_nanos(), self.queue.delay());
         let long = self.is_long(self.queue.delay(), tuning) && self.queue.delay() > 0.1 * self.longest_queue();
-        if !long || self.long_since.is_none() {
-            self.rate_before = self.bandwidth;
-        }
-        self.long_since = long.then(|| self.long_since.unwrap_or(report.now));
-        if self.long_for(report.now) <= self.srtt {
-            self.long_mean = self.queue.delay();
-            self.long_range = (self.long_mean, self.long_mean);
-        }
-        self.long_mean += (self.queue.delay() - self.long_mean) * part;
-        self.long_range = (self.long_range.0.min(self.long_mean), self.long_range.1.max(self.long_mean));
+        self.long.observe(report.now, long, self.queue.delay(), self.bandwidth, (part, self.srtt));
         if let Some(rtt) = report.rtt {
             self.observe_rtt(report.now, rtt.as_secs_f64(), tuning);
         }
@@ -239,7 +221,7 @@ impl PathState {
 
     /// By how much the mean queueing delay has varied since the queue became long, s.
     pub(super) fn queue_range(&self) -> f64 {
-        self.long_range.1 - self.long_range.0
+        self.long.variation()
     }
 
     /// The longest queueing delay of the last 10 s.
@@ -249,7 +231,7 @@ impl PathState {
 
     /// For how long the queue has been long, s.
     pub(super) fn long_for(&self, now: Time) -> f64 {
-        self.long_since.map_or(0.0, |since| now.since(since).as_secs_f64())
+        self.long.lasts(now)
     }
 
     /// Counts the queueing delay `queue`, s, as a delay of the path from now on.
@@ -261,7 +243,7 @@ impl PathState {
         self.longest.reset(now.as_nanos(), self.queue.delay());
         self.min_rtt += queue;
         self.min_rtt_renewed = now;
-        self.long_since = None;
+        self.long.since = None;
         self.delays_accepted += 1;
     }
 

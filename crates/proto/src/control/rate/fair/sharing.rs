@@ -178,7 +178,7 @@ impl Fair {
                     self.enter(State::Compete);
                 }
                 None => {
-                    let own = self.path.bandwidth.max(self.path.rate_before);
+                    let own = self.path.bandwidth.max(self.path.long.rate_before);
                     let starved = MOST_GROWTH * own < FAIR_PART * rate;
                     let window = (FAIR_PART * rate).min(MOST_GROWTH * own) * self.path.srtt;
                     let most = own * (self.path.srtt + MOST_QUEUES * self.path.longest_queue());
