@@ -76,6 +76,23 @@ pub(super) struct LossTest {
     again: bool,
 }
 
+/// What the loss tests so far have shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossTests {
+    /// The erasure floor that the last test confirmed. It slowly follows a lower floor.
+    confirmed: f64,
+    /// Number of tests that found an overload.
+    pub(super) overloads: u64,
+}
+
+impl LossTests {
+    /// Lets the confirmed floor follow a lower floor. `dt`: time since the last report, s.
+    pub(super) fn forget(&mut self, dt: f64, floor: f64) {
+        let fall = (self.confirmed - floor).max(0.0);
+        self.confirmed -= fall * (dt / CONFIRMED).min(1.0);
+    }
+}
+
 /// What a loss test has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -157,7 +174,7 @@ impl Fair {
     /// Begins a loss test if one is due.
     pub(super) fn begin_loss_test(&mut self, report: &Report) -> bool {
         let floor = self.path.erasure.get();
-        let due = LossTest::is_due(floor, self.confirmed) && self.has_settled();
+        let due = LossTest::is_due(floor, self.loss_tests.confirmed) && self.has_settled();
         let full = report.rate.is_some_and(|rate| !rate.app_limited);
         let per_s = self.path.bandwidth / self.path.packet;
         let begins = due && full && LossTest::can_end(floor, report.losses.dispersion(), per_s, self.path.srtt);
@@ -167,16 +184,10 @@ impl Fair {
         begins
     }
 
-    /// Lets the confirmed floor follow a lower floor. `dt`: time since the last report, s.
-    pub(super) fn forget_confirmed(&mut self, dt: f64) {
-        let fall = (self.confirmed - self.path.erasure.get()).max(0.0);
-        self.confirmed -= fall * (dt / CONFIRMED).min(1.0);
-    }
-
     /// Forgets the erasure floor, because losses grow with the rate. For [`WARY`], packets at the estimated rate count for
     /// the floor only below the rate `below`, byte/s.
     pub(super) fn forget_erasures(&mut self, below: f64) {
-        self.overloads += 1;
+        self.loss_tests.overloads += 1;
         self.path.erasure = ErasureFloor::wary(self.last + WARY, below);
     }
 
@@ -187,7 +198,7 @@ impl Fair {
                 return;
             }
             Cause::Random => {
-                self.confirmed = self.path.erasure.get();
+                self.loss_tests.confirmed = self.path.erasure.get();
                 // No sample counts during a test, so the filter must not forget the rate from before the test.
                 self.set_bandwidth(self.path.bandwidth);
             }

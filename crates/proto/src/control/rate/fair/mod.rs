@@ -34,6 +34,7 @@
 
 mod compete;
 mod cubic;
+mod cuts;
 mod evidence;
 mod long_queue;
 mod loss_test;
@@ -51,9 +52,10 @@ mod view;
 pub use tuning::{Tuning, TuningField};
 
 use super::super::filter::WindowedMax;
-use super::{RateSample, Report};
+use super::{RateSample, Report, View};
 use compete::{Competition, Left, QueueTest};
-use loss_test::LossTest;
+use cuts::Cuts;
+use loss_test::{LossTest, LossTests};
 use path::PathState;
 use probe::Probe;
 use ripstop_base::{Stream, Time};
@@ -136,22 +138,14 @@ pub struct Fair {
     left: Option<Left>,
     /// Number of competitions so far.
     competitions: u64,
-    /// The erasure floor that the last loss test confirmed. It slowly follows a lower floor.
-    confirmed: f64,
-    /// Number of loss tests so far that found an overload.
-    overloads: u64,
+    loss_tests: LossTests,
     scavenge: Scavenge,
     /// When the controller last left [`State::Up`], [`State::Down`], [`State::Drain`] or
     /// [`State::Test`].
     disturbed: Time,
-    /// When the rate was last cut for congestion.
-    last_cut: Time,
-    /// The estimated rate before that cut, byte/s.
-    before_cut: f64,
+    cuts: Cuts,
     /// Number of losses in a long queue so far that proved spurious.
     forgiven: u64,
-    /// Until then the rate does not rise, because of a mark Congestion Experienced.
-    hold_until: Time,
 }
 
 impl Fair {
@@ -178,14 +172,11 @@ impl Fair {
             competition: None,
             left: None,
             competitions: 0,
-            confirmed: 0.0,
-            overloads: 0,
+            loss_tests: LossTests::default(),
             scavenge: Scavenge::new(now),
             disturbed: now,
-            last_cut: now,
-            before_cut: 0.0,
+            cuts: Cuts::new(now),
             forgiven: 0,
-            hold_until: now,
         }
     }
 
@@ -199,7 +190,7 @@ impl Fair {
         let dt = report.now.since(self.last).as_secs_f64();
         self.last = report.now;
         self.path.observe(report, dt, &self.tuning);
-        self.forget_confirmed(dt);
+        self.loss_tests.forget(dt, self.path.erasure.get());
         self.excess = report.in_flight as f64 - self.path.bdp() - EXCESS_SLACK * self.path.packet;
         let starting = matches!(self.state, State::Startup);
         if !starting && self.rates.get().is_some() {
@@ -234,6 +225,11 @@ impl Fair {
             self.end_round(&round, report);
         }
         self.step(report);
+    }
+
+    /// What the controller knows about the path.
+    pub fn view(&self) -> View {
+        view::of(self)
     }
 
     /// The pacing rate, byte/s, when `waiting` bytes wait to be sent.
@@ -317,7 +313,7 @@ impl Fair {
 
     fn take_sample(&mut self, rate: &RateSample) {
         let sample = self.sample(rate);
-        let held = self.last < self.hold_until || matches!(self.state, State::LossTest(_));
+        let held = self.cuts.holds(self.last) || matches!(self.state, State::LossTest(_));
         // After the start-up, a guess yields to any sample in a long queue: the path limits that sample, even if the sender
         // had little to send. Before, jitter may look like a queue.
         let guessed = self.rates.get().is_none()
@@ -346,13 +342,11 @@ impl Fair {
     /// Lowers the rate to `rate`, byte/s, at most one time in a round trip. Returns whether the
     /// rate was lowered.
     fn cut(&mut self, now: Time, rate: f64) -> bool {
-        let due = now.since(self.last_cut).as_secs_f64() >= self.path.srtt;
-        if due {
-            self.last_cut = now;
-            self.before_cut = self.path.bandwidth;
+        let is_due = self.cuts.begin(now, self.path.bandwidth, self.path.srtt);
+        if is_due {
             self.lower(rate);
         }
-        due
+        is_due
     }
 
     fn round_trip(&self) -> Duration {

@@ -57,7 +57,7 @@ impl Fair {
             self.enter(State::Drain);
         }
         if self.cut(now, self.tuning.cut * self.path.bandwidth) {
-            self.hold_until = now + self.round_trip();
+            self.cuts.hold(now + self.round_trip());
             if self.comes_again(now, 0) && self.mode != Mode::Scavenge {
                 self.compete(now, self.path.bandwidth * self.path.srtt);
             }
@@ -80,8 +80,8 @@ impl Fair {
             self.competition = None;
             self.enter(State::Cruise);
         }
-        if self.last_cut >= began {
-            self.set_bandwidth(self.path.bandwidth.max(self.before_cut));
+        if let Some(before) = self.cuts.before(began) {
+            self.set_bandwidth(self.path.bandwidth.max(before));
         }
     }
 
