@@ -52,28 +52,41 @@ fn arrows_point_one_way() {
     assert!(circles.is_empty(), "these crates use each other: {circles:?}");
 }
 
+/// The source files of `proto` below `src`, each with its path there and its code without tests.
+fn sources() -> Vec<(String, String)> {
+    let source = root().join("crates/proto/src");
+    let (mut folders, mut sources) = (vec![source.clone()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let is_test = path.file_stem().is_some_and(|name| name == "tests");
+            if path.is_dir() && !is_test {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "rs") && !is_test {
+                let text = std::fs::read_to_string(&path).expect("a source file");
+                let inside = path.strip_prefix(&source).expect("a file of the crate").to_string_lossy().into_owned();
+                sources.push((inside, without_tests(&text)));
+            }
+        }
+    }
+    assert!(sources.len() > 100, "{} files", sources.len());
+    sources
+}
+
+/// Leaves out a module of tests at the end of a file.
+fn without_tests(text: &str) -> String {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
+}
+
 /// The modules of `proto`, and the modules that each of them names outside of its tests.
 fn modules() -> Arrows {
-    let source = root().join("crates/proto/src");
-    let mut files = vec![source.clone()];
     let mut arrows = Arrows::new();
-    while let Some(path) = files.pop() {
-        if path.is_dir() {
-            files.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
-            continue;
-        }
-        let inside = path.strip_prefix(&source).expect("a file of the crate");
-        let names: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
-        let (Some(first), false) = (names.first(), names.iter().any(|name| name.starts_with("tests"))) else {
-            continue;
-        };
-        let name = first.trim_end_matches(".rs");
+    for (path, code) in sources() {
+        let name = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
         // The crate's root names all modules.
         if name == "lib" {
             continue;
         }
-        let text = std::fs::read_to_string(&path).expect("a source file");
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         let named = lines.flat_map(|line| line.split("crate::").skip(1)).filter_map(|rest| {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -101,4 +114,99 @@ fn the_modules_of_proto_have_no_circle() {
     assert!(!has("wire", "inner") && !has("inner", "wire"), "{modules:?}");
     let circles = circles(modules);
     assert!(circles.is_empty(), "these modules use each other: {circles:?}");
+}
+
+/// The structs of a file with the numbers of their fields. The file is in the usual format: fields stand one level deeper
+/// than their struct, each on a line of its own.
+fn structs(code: &str) -> Vec<(String, usize)> {
+    let mut structs: Vec<(String, usize)> = Vec::new();
+    // The indentation of the struct that is not over.
+    let mut inside = None;
+    for line in code.lines() {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        let is_code = !text.starts_with("//") && !text.starts_with('#');
+        if inside == Some(indent) && text.starts_with('}') {
+            inside = None;
+        } else if let (Some(at), true) = (inside, is_code) {
+            let fields = structs.last_mut().map(|(_, fields)| fields);
+            *fields.expect("a struct") += usize::from(indent == at + 4 && text.contains(": "));
+        } else if let (Some((_, rest)), true) = (format!(" {text}").split_once(" struct "), is_code)
+            && text.ends_with('{')
+        {
+            structs.push((name_of(rest).to_owned(), 0));
+            inside = Some(indent);
+        }
+    }
+    structs
+}
+
+/// The types of a file that have an `impl` block there.
+fn implemented(code: &str) -> BTreeSet<String> {
+    let headers = format!("\n{code}");
+    let headers = headers.split("\nimpl").skip(1).filter_map(|block| {
+        let header = block.split_once('{')?.0.split("\nwhere").next()?;
+        let target = match header.split_once(" for ") {
+            Some((_, target)) => target,
+            None => without_generics(header),
+        };
+        let path = target.trim().trim_start_matches('&').split('<').next()?;
+        Some(name_of(path.rsplit("::").next()?).to_owned())
+    });
+    headers.collect()
+}
+
+/// What follows the generic parameters at the beginning of `header`.
+fn without_generics(header: &str) -> &str {
+    let mut depth = 0;
+    for (at, c) in header.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return if c == '>' { &header[at + 1..] } else { header };
+        }
+    }
+    header
+}
+
+fn name_of(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+}
+
+/// A struct with more fields, or a type whose methods are spread over more files, holds more than one state.
+#[test]
+fn the_types_of_proto_are_small() {
+    const MOST_FIELDS: usize = 20;
+    const MOST_FILES: usize = 4;
+    let (mut large, mut files, mut count) = (Vec::new(), BTreeMap::<String, Vec<String>>::new(), 0);
+    for (path, code) in sources() {
+        for (name, fields) in structs(&code) {
+            count += 1;
+            if fields > MOST_FIELDS {
+                large.push(format!("{name} in {path} has {fields} fields"));
+            }
+        }
+        for name in implemented(&code) {
+            files.entry(name).or_default().push(path.clone());
+        }
+    }
+    assert!(count > 150 && files.len() > 150, "{count} structs, {} types", files.len());
+    assert_eq!(files["Tunnel"].len(), 4, "{:?}", files["Tunnel"]);
+    let spread = files.iter().filter(|(_, files)| files.len() > MOST_FILES);
+    large.extend(spread.map(|(name, files)| format!("{name} has `impl` blocks in {files:?}")));
+    assert!(large.is_empty(), "split the state of these types:\n{}", large.join("\n"));
+}
+
+#[test]
+fn fields_and_impl_blocks_are_found() {
+    let code = "pub(super) struct Flow<P> {\n    /// A: b.\n    a: u8,\n    #[serde(flatten)]\n    pub b: (u8, u8),\n}\n\
+                struct Unit;\ncounters! {\n    /// C.\n    struct Counts {\n        /// D.\n        pub d: u64 => (\"d\"),\n    }\n}\n";
+    assert_eq!(structs(code), [("Flow".to_owned(), 2), ("Counts".to_owned(), 1)]);
+    let code = "impl<P: Into<u8>> Flow<P> {\n    fn a() {}\n}\nimpl fmt::Display for super::Name {\n}\nimpl Unit {}\n\
+                impl<T> From<T> for &Other<T>\nwhere\n    T: A,\n{\n}\n";
+    let names: Vec<String> = implemented(code).into_iter().collect();
+    assert_eq!(names, ["Flow", "Name", "Other", "Unit"]);
 }
