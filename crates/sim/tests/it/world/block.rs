@@ -56,13 +56,15 @@ fn a_block_code_hides_the_losses_from_tcp() {
     // in before the measured time.
     assert_eq!((mean(&way.repairs_exact), mean(&way.repairs_ahead)), (0.0, 0.0));
     assert!(mean(&way.sources) < mean(&way.taken_packets) + 100.0, "{way:?}");
-    // A full block has 8 repairs, and a block that ends early has fewer.
+    // A full block has 8 repairs, and a block that ends early has fewer. The repairs of a block may be on the other side of
+    // an end of the measured time.
     let [blocks, flushed, repairs] = [&sent.blocks, &sent.flushed, &sent.repairs].map(mean);
-    assert!(repairs <= 8.0 * blocks && repairs >= 8.0 * (blocks - flushed - 1.0), "{sent:?}");
-    // A slower sender pauses after each window.
-    let slow = report(&scenario("5%", &block).replace("window = 10000", "window = 8"));
+    assert!((repairs - 8.0 * blocks).abs() <= 8.0 * (flushed + 1.0), "{sent:?}");
+    // A sender that pauses ends its blocks early.
+    let pauses = "ack-every = 2\nsource = { on-off = { on = \"100ms\", off = \"1s\", rate = \"1Mbit/s\" } }";
+    let slow = report(&scenario("5%", &block).replace("ack-every = 2", pauses));
     let slow = slow.tunnels[0].directions[0].block.clone().unwrap();
-    assert!(mean(&slow.flushed) > 100.0, "{slow:?}");
+    assert!(mean(&slow.flushed) > 20.0, "{slow:?}");
     assert!(plain.tunnels.is_empty());
     let window = report(&scenario("5%", &tunnel("\"window\"")));
     assert!(window.tunnels[0].directions[0].block.is_none());
