@@ -47,7 +47,8 @@ fn seal_and_open(c: &mut Criterion) {
             bench.iter_batched_ref(
                 || {
                     number += 1;
-                    a.seal(Time::ZERO, PEER, 1, number, Kind::Source(SymbolKind::Packet), &mut datagram).expect("sealed");
+                    a.seal(Time::ZERO, PEER, 1, number, Kind::Source(SymbolKind::Packet), &mut datagram)
+                        .expect("sealed");
                     datagram.clone()
                 },
                 |datagram| {

@@ -8,8 +8,8 @@
 //!                      +-> report: which symbols are missing
 //! ```
 //!
-//! The coder does not know what a symbol holds. A [`Supplier`] fills symbols, and learns what became of each. A
-//! [`Recipient`] takes the symbols of the peer. The [`path`](crate::path) decides when a datagram may leave.
+//! The coder does not know what a symbol holds. A `Supplier` fills symbols, and learns what became of each. A
+//! `Recipient` takes the symbols of the peer. The [`path`](crate::path) decides when a datagram may leave.
 //!
 //! Terms of this module and its files:
 //!
