@@ -234,7 +234,8 @@ fn a_change_outdates_what_it_can_change() {
     let papers = parts_of_the_papers();
     assert!(["core", "tcp-classic", "wifi", "nc", "lt"].iter().all(|part| papers.contains(part)), "{papers:?}");
     // A constant of the tunnel's rate controller: all results of the papers, and the fit of plain TCP, stay valid.
-    let changed = copy.changed("proto/src/control/rate/erasure.rs", "const CAP: f64 = ", "const CAP: f64 = 0.1 + ");
+    let changed =
+        copy.changed("proto/src/control/rate/tuning/erasure.rs", "\"erasure-cap\": 0.6", "\"erasure-cap\": 0.7");
     assert_eq!(changed, ["tunnel"]);
     assert!(!papers.contains("tunnel"), "{papers:?}");
     // The losses of links: nothing stays valid.

@@ -119,7 +119,7 @@ fn constants() -> Result<(), String> {
     }
     println!("{TABLE}");
     let mut silent = Vec::new();
-    for field in Tuning::FIELDS {
+    for field in Tuning::fields() {
         let mut acts = false;
         for (factor, sign) in [(0.5, "/2"), (2.0, "x2")] {
             let value = field.scaled(factor);
@@ -164,7 +164,7 @@ halved or doubled. The row lists the groups whose figure changes by at least .01
 
 const FOOT: &str = "
 Half and double the value of such a constant leave these groups as they are. Its description in
-`crates/proto/src/control/rate/fair/tuning.rs` names the paths on which the constant acts, such as paths of a few
+`crates/proto/src/control/rate/tuning` names the paths on which the constant acts, such as paths of a few
 milliseconds, policers, and paths whose delay changes.";
 
 /// The mean figure of each group.

@@ -5,25 +5,12 @@
 //! losses from congestion, and no drops of a policer (a rate limiter that drops packets instead of
 //! queueing them).
 
+use super::tuning::ErasureTuning;
 use super::{GainClass, Settled};
 use ripstop_base::Time;
 
-/// Limit on the erasure floor, as a share of packets.
-///
-/// A path that loses a larger share counts as an outage. With half the value, random loss above 30
-/// % counts as congestion. With double the value there would be no limit.
-const CAP: f64 = 0.6;
-
-/// The estimator remembers at least this number of packets, however long ago they were sent.
-///
-/// At a low rate, few packets arrive within the estimator's time constant. Without this limit, the
-/// sender would never learn that its losses are random, and would lower its rate further because of
-/// these losses. The effect was measured on a path of 1 Mbit/s, 50 ms and 30 % loss. The goodput is
-/// given as a share of what the path can carry after its losses. Without this limit and without
-/// rounds of at least 16 packets (`round-packets`), the goodput was 0.10. With both, the goodput was
-/// 0.82. At low rates, half the value makes the estimate vary more, and double the value makes the
-/// estimate follow changes more slowly.
-const LEAST: f64 = 60.0;
+/// The floor is never above this share of packets, whatever `erasure-cap` is: the rate is divided by 1 less the floor.
+const MOST_FLOOR: f64 = 0.95;
 
 /// Counts of packets. Old packets are forgotten exponentially.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,11 +54,12 @@ impl ErasureFloor {
         ErasureFloor { wary_until: until, wary_below: rate, ..ErasureFloor::default() }
     }
 
-    /// Forgets a part of the counts after `dt` seconds, with the time constant `tau` seconds, but
-    /// keeps at least [`LEAST`] packets.
-    pub(super) fn fade(&mut self, dt: f64, tau: f64) {
+    /// Forgets a part of the counts after `dt` seconds, but keeps at least `erasure-packets` packets. `min_rtt`: the least
+    /// round-trip time, s.
+    pub(super) fn fade(&mut self, dt: f64, min_rtt: f64, tuning: &ErasureTuning) {
+        let tau = tuning.memory + tuning.rounds * min_rtt;
         let packets = self.below.packets + self.at.packets;
-        let keep = (-dt / tau).exp().max((LEAST / packets).min(1.0));
+        let keep = (-dt / tau).exp().max((tuning.packets / packets).min(1.0));
         self.below.fade(keep);
         self.at.fade(keep);
     }
@@ -80,7 +68,7 @@ impl ErasureFloor {
     /// or the rate has grown since (in start-up). Packets of the class `Above` are ignored. The
     /// estimate does not change while fewer than 30 packets are remembered. `now` is the time of the report, and `rate`
     /// the estimated rate, byte/s.
-    pub(super) fn add(&mut self, now: Time, class: GainClass, settled: Settled, rate: f64) {
+    pub(super) fn add(&mut self, now: Time, class: GainClass, settled: Settled, rate: f64, tuning: &ErasureTuning) {
         match class {
             GainClass::Below => self.below.add(settled),
             GainClass::At if now >= self.wary_until => self.at.add(settled),
@@ -102,10 +90,10 @@ impl ErasureFloor {
             let p0 = self.below.lost / n0;
             floor = floor.min(p0 + 2.0 * ((p0 * (1.0 - p0)).max(0.25 / n0) / n0).sqrt());
         }
-        self.floor = floor.min(CAP);
+        self.floor = floor.min(tuning.cap).min(MOST_FLOOR);
     }
 
-    /// The erasure floor, 0 to 0.6.
+    /// The erasure floor, 0 to `erasure-cap`.
     pub(super) fn get(&self) -> f64 {
         self.floor
     }
@@ -117,48 +105,60 @@ mod tests {
 
     #[test]
     fn a_policer_does_not_raise_the_floor() {
+        let tuning = ErasureTuning::default();
         let mut e = ErasureFloor::default();
         for _ in 0..20 {
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6);
-            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 0 }, 1e6);
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6, &tuning);
+            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 0 }, 1e6, &tuning);
         }
         assert!(e.get() < 0.02, "{}", e.get());
     }
 
     #[test]
     fn a_wary_estimator_trusts_only_packets_below_the_rate() {
+        let tuning = ErasureTuning::default();
         let until = Time::from_millis(1_000);
         let mut e = ErasureFloor::wary(until, 8e5);
         for _ in 0..20 {
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6);
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6, &tuning);
         }
         assert_eq!(e.get(), 0.0);
-        e.add(Time::ZERO, GainClass::Below, Settled { packets: 100, lost: 5 }, 1e6);
+        e.add(Time::ZERO, GainClass::Below, Settled { packets: 100, lost: 5 }, 1e6, &tuning);
         assert!((e.get() - 0.05).abs() < 0.01, "{}", e.get());
-        e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 5 }, 7e5);
+        e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 5 }, 7e5, &tuning);
         assert!((e.get() - 0.05).abs() < 0.01, "{}", e.get());
-        e.add(until, GainClass::At, Settled { packets: 100, lost: 9 }, 1e6);
+        e.add(until, GainClass::At, Settled { packets: 100, lost: 9 }, 1e6, &tuning);
         assert!((e.get() - 0.063).abs() < 0.01, "{}", e.get());
     }
 
     #[test]
     fn a_slow_sender_learns_the_floor_too() {
+        let tuning = ErasureTuning::default();
         let mut e = ErasureFloor::default();
         for _ in 0..60 {
-            e.fade(0.5, 1.5);
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 4, lost: 1 }, 1e6);
+            e.fade(0.5, 0.0, &tuning);
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 4, lost: 1 }, 1e6, &tuning);
         }
         assert!((e.get() - 0.25).abs() < 0.01, "{}", e.get());
     }
 
     #[test]
     fn random_loss_is_the_floor() {
+        let tuning = ErasureTuning::default();
         let mut e = ErasureFloor::default();
         for _ in 0..20 {
-            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6);
-            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 6 }, 1e6);
-            e.add(Time::ZERO, GainClass::Above, Settled { packets: 100, lost: 90 }, 1e6);
+            e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 20 }, 1e6, &tuning);
+            e.add(Time::ZERO, GainClass::Below, Settled { packets: 30, lost: 6 }, 1e6, &tuning);
+            e.add(Time::ZERO, GainClass::Above, Settled { packets: 100, lost: 90 }, 1e6, &tuning);
         }
         assert!((e.get() - 0.2).abs() < 0.01, "{}", e.get());
+    }
+
+    #[test]
+    fn a_path_that_loses_everything_has_no_floor_of_one() {
+        let tuning = ErasureTuning { cap: 1.2, ..ErasureTuning::default() };
+        let mut e = ErasureFloor::default();
+        e.add(Time::ZERO, GainClass::At, Settled { packets: 100, lost: 100 }, 1e6, &tuning);
+        assert_eq!(e.get(), MOST_FLOOR);
     }
 }

@@ -18,10 +18,12 @@ mod fair;
 mod fixed;
 mod queue;
 mod setting;
+mod tuning;
 
-pub use fair::{Fair, Mode, Tuning, TuningField};
+pub use fair::{Fair, Mode};
 pub use fixed::Fixed;
 pub use setting::RateMode;
+pub use tuning::{Tuning, TuningField};
 
 use super::loss::Losses;
 use ripstop_base::Time;

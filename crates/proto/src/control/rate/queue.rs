@@ -2,44 +2,26 @@
 
 use super::super::filter::WindowedMax;
 use super::OneWayDelay;
+use super::tuning::QueueTuning;
 use ripstop_base::Time;
 
-/// Period over which the least one-way delay is taken, 30 s in nanoseconds.
-///
-/// The queueing delay is the one-way delay minus the least one-way delay. The clock offset of the
-/// two ends and the propagation delay cancel in this difference. With half the value, a queue that
-/// lasts for 15 s is mistaken for a delay of the path. With double the value, it takes longer to
-/// notice that the path has become longer or that the clocks drift.
-const BASE_WINDOW_NS: u64 = 30_000_000_000;
-/// A delay without a queue lasts for this number of reports: the largest of their delays counts.
-///
-/// An empty queue stays empty for several reports. With jitter, single packets are early, above all when few packets are
-/// sent. Measured from such a packet, the usual delay would be a queue. With half the value, CUBIC inside has .52 of a path
-/// of 20 Mbit/s and 100 ms with 5 % loss and 50 ms of jitter, instead of .83 (1 report: .18). Double the value gives .87
-/// there, but takes .75 instead of .61 beside CUBIC over a short queue (20 Mbit/s, 20 ms, a quarter of the bandwidth-delay
-/// product), because a queue that others let drain for a moment no longer shows.
-const LASTING: usize = 4;
+/// Room for the values of twice the usual number of reports, so that `lasting` can be doubled.
+const MOST_LASTING: usize = 8;
 
-/// How much longer than the time since the departure of its datagrams a queueing delay may seem, 10 ms in seconds. A
-/// longer delay shows that a clock has jumped. Two clocks that differ by 300 ppm drift apart by 10 ms within
-/// [`BASE_WINDOW_NS`]. Half the value takes the drift of poor clocks on a path of 1 ms for a jump. Double the value
-/// leaves jumps by 20 ms unnoticed.
-const CLOCK_TOLERANCE: f64 = 0.010;
-
-/// The values of the last [`LASTING`] reports.
+/// The values of the last `lasting` reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     /// Newest first. Only the first `known` values count.
-    values: [f64; LASTING],
+    values: [f64; MOST_LASTING],
     known: usize,
 }
 
 impl Recent {
     /// Takes the value of a report. Returns the largest value, below which the values have not fallen for the whole time.
-    pub(super) fn offer(&mut self, value: f64) -> f64 {
+    pub(super) fn offer(&mut self, value: f64, tuning: &QueueTuning) -> f64 {
         self.values.rotate_right(1);
         self.values[0] = value;
-        self.known = (self.known + 1).min(LASTING);
+        self.known = (self.known + 1).min(lasting(tuning));
         self.known().iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
@@ -50,6 +32,11 @@ impl Recent {
     fn known(&self) -> &[f64] {
         &self.values[..self.known]
     }
+}
+
+/// The number of reports for which a delay without a queue lasts.
+fn lasting(tuning: &QueueTuning) -> usize {
+    (tuning.lasting as usize).clamp(1, MOST_LASTING)
 }
 
 /// The queueing delay and its jitter, s.
@@ -71,9 +58,9 @@ pub(super) struct QueueView {
 
 impl QueueView {
     /// Creates an estimate without samples.
-    pub(super) fn new() -> QueueView {
+    pub(super) fn new(tuning: &QueueTuning) -> QueueView {
         QueueView {
-            base: WindowedMax::new(BASE_WINDOW_NS),
+            base: WindowedMax::new((tuning.base_for * 1e9) as u64),
             last: Recent::default(),
             queue: 0.0,
             samples: 0,
@@ -85,23 +72,23 @@ impl QueueView {
     /// Takes the one-way delay of one report's datagrams.
     ///
     /// The mean over a report reduces jitter, but jitter still lowers the least delay. So the least delay is that of
-    /// [`LASTING`] reports.
+    /// `lasting` reports.
     ///
     /// A queueing delay cannot be longer than the time since the departure. If the delay is longer, the clock of this end
     /// stood still or the clock of the peer jumped forward, and the earlier delays are forgotten. A jump the other way
     /// makes a new least delay.
-    pub(super) fn offer(&mut self, now: Time, OneWayDelay { mean: delay, most }: OneWayDelay) {
+    pub(super) fn offer(&mut self, now: Time, OneWayDelay { mean: delay, most }: OneWayDelay, tuning: &QueueTuning) {
         let queue = delay + self.base.get().unwrap_or(-delay);
-        if queue > most + CLOCK_TOLERANCE {
-            *self = QueueView { jumps: self.jumps + 1, jitter: self.jitter, ..QueueView::new() };
+        if queue > most + tuning.clock_tolerance {
+            *self = QueueView { jumps: self.jumps + 1, jitter: self.jitter, ..QueueView::new(tuning) };
         }
-        let lasting = self.last.offer(delay);
+        let most_recent = self.last.offer(delay, tuning);
         self.samples += 1;
-        if self.samples <= LASTING as u64 {
+        if self.samples <= lasting(tuning) as u64 {
             // The first reports are too few to show a lasting delay.
-            self.base.reset(now.as_nanos(), -lasting);
+            self.base.reset(now.as_nanos(), -most_recent);
         }
-        let least = -self.base.offer(now.as_nanos(), -lasting);
+        let least = -self.base.offer(now.as_nanos(), -most_recent);
         self.queue = (delay - least).max(0.0);
         if let [d, d1, d2, ..] = *self.last.known() {
             // The second difference of the delays responds to jitter. For a queue that fills at a
@@ -127,7 +114,7 @@ impl QueueView {
         self.queue
     }
 
-    /// The least queueing delay of the last [`LASTING`] reports, s.
+    /// The least queueing delay of the last `lasting` reports, s.
     pub(super) fn lasting(&self) -> f64 {
         let least = -self.base.get().unwrap_or(0.0);
         (self.last.least() - least).max(0.0)
@@ -150,9 +137,10 @@ mod tests {
 
     #[test]
     fn an_early_packet_is_not_the_least_delay() {
-        let mut queue = QueueView::new();
+        let tuning = QueueTuning::default();
+        let mut queue = QueueView::new(&tuning);
         let mut offer = |at: u64, delay| {
-            queue.offer(Time::from_nanos(at * 10_000_000), OneWayDelay { mean: delay, most: 0.2 });
+            queue.offer(Time::from_nanos(at * 10_000_000), OneWayDelay { mean: delay, most: 0.2 }, &tuning);
             queue.delay()
         };
         for at in 0..10 {
@@ -173,9 +161,10 @@ mod tests {
     /// The peer's clock jumps forward by 3 minutes. The datagrams left at most 600 ms ago, so there is no queue.
     #[test]
     fn a_jump_of_a_clock_is_no_queue() {
-        let mut queue = QueueView::new();
+        let tuning = QueueTuning::default();
+        let mut queue = QueueView::new(&tuning);
         let mut offer = |at: u64, mean, most| {
-            queue.offer(Time::from_nanos(at * 10_000_000), OneWayDelay { mean, most });
+            queue.offer(Time::from_nanos(at * 10_000_000), OneWayDelay { mean, most }, &tuning);
             (queue.delay(), queue.jumps())
         };
         (0..10).for_each(|at| assert_eq!(offer(at, 0.05, 0.1), (0.0, 0)));

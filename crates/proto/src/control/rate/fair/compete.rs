@@ -8,88 +8,12 @@
 //! * The queue hardly changes: the delay belongs to the path, for instance to a longer route.
 //! * The queue shrinks by a part: others keep the rest, and the sender must compete.
 
-use super::super::{Report, Settled};
+use super::super::tuning::CompeteTuning;
+use super::super::{Report, Settled, Tuning};
 use super::cubic::CubicWindow;
 use super::path::PathState;
 use super::rounds::Round;
-use super::sharing::CROWDING_DEVIATIONS;
-use super::tuning::Tuning;
 use ripstop_base::Time;
-
-/// A competition is left after the queue has been short for this number of round trips.
-///
-/// Half the value leaves in the dip after a drop of all flows. Double the value keeps the larger
-/// window for longer after the others have gone.
-const SHORT_FOR: f64 = 2.5;
-/// Limit on the time between two queue tests, as a multiple of `test-every`. The time doubles with
-/// each test that finds others.
-///
-/// With half the value, tests cost twice as much in a long competition. Double the value keeps a
-/// queue for longer after the others have gone.
-const MOST_INTERVAL: f64 = 4.0;
-/// A new competition continues the last one if a queue stands again within this time, s, plus
-/// [`AGAIN_ROUNDS`] round trips.
-///
-/// Half the value starts anew after a false exit. Double the value may continue with an old window.
-const AGAIN_WITHIN: f64 = 5.0;
-/// The same in front of an AQM, where a drop that no probe provoked continues the last competition, s.
-///
-/// Half the value forgets a CUBIC flow whose drops are rare. Double the value competes for one more drop after the
-/// others have gone.
-const MANAGED_AGAIN: f64 = 30.0;
-/// See [`AGAIN_WITHIN`].
-const AGAIN_ROUNDS: f64 = 10.0;
-/// Standard deviations by which the losses of a round exceed the erasure floor at a congestion
-/// event. A chance of 5 % is enough, because a full queue is evidence already.
-///
-/// Half the value counts more random losses. Double the value misses events and takes more than a
-/// fair share.
-const EVENT_DEVIATIONS: f64 = 1.64;
-
-/// During a competition, the erasure floor is learned from at most this number of packets that were settled
-/// while the queue was at most half full. Half the value learns no random loss of 1 %. Double the value
-/// remembers the losses of an earlier state of the path for longer.
-const HALF_PACKETS: u32 = 1000;
-/// The erasure floor is learned from this number of losses. Half the value takes single drops of an AQM for
-/// random losses. Double the value cuts the rate for random losses for twice as long.
-const FEW_ERASURES: u32 = 5;
-/// Least share of losses that is learned during a competition. CoDel and PIE drop less from a queue of two
-/// flows, so half the value would take their drops for random losses. Double the value leaves 2 % of random
-/// loss unlearned.
-const ERASURES: f64 = 0.01;
-/// Losses that grow to this multiple of the share that was first learned, plus [`ERASURES`], are drops of an AQM.
-///
-/// Without this rule, what PIE drops counted as random loss, the sender made up for it, and PIE dropped more: beside two
-/// CUBIC flows at 10 Mbit/s and 30 ms, the sender had 7 Mbit/s and sent 1.9 bytes for a useful byte. Half the value takes
-/// chance for growth. Double the value lets the sender take twice as much before the drops show.
-const GROWN: f64 = 2.0;
-
-/// Losses in this number of smoothed round trips after the beginning are no congestion event of this sender.
-///
-/// The sender takes its part of the path at once, so the queue overflows, and the others must yield. Half the value cuts
-/// this part directly, and the two windows then approach each other for a minute. Double the value keeps the queue full
-/// for longer.
-const GRACE: f64 = 2.0;
-/// A competition in front of an AQM is left for a short queue only if there was no congestion event for this time, s.
-///
-/// The AQM keeps the queue short although others are there. They cause a drop about every 5 s at 20 Mbit/s and 100 ms.
-/// Half the value leaves between two drops. Double the value competes for longer after the others have gone.
-const MANAGED_QUIET: f64 = 10.0;
-/// A competition that begins after a queue test doubles its window in each round trip until the queue has grown by this part
-/// of a round trip. The growth is the sender's own part of the queue: half of a round trip is half of the path.
-///
-/// A flow that comes later than the others has a small window, and CUBIC's curve begins flat. The figures are the part that the
-/// tunnel has beside a CUBIC flow that began 6 s before, from 6 to 54 s (10 Mbit/s, 100 ms, a queue of two bandwidth-delay
-/// products): .36. Without a slow start .29, with half the value .31. Double the value has .36 too, but .65 beside a flow that
-/// began at the same time (.59).
-const SLOW_START: f64 = 0.25;
-/// In a queue test, changes of up to this number of times the jitter are chance.
-///
-/// Jitter of 20 ms that keeps the order of packets has a measured jitter of about 1 ms, and reports
-/// differ by 5 ms. With a quarter of the value, one of eight runs over such a path took jitter for
-/// others, counted random losses as congestion, and kept 6 % of its rate. Double the value takes a
-/// short queue of others for a delay of the path.
-const NOISE: f64 = 4.0;
 
 /// A queue test that is going on.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +51,7 @@ pub(super) enum Owner {
 impl QueueTest {
     /// Begins a test with `flight` bytes in flight.
     pub(super) fn new(flight: f64, path: &PathState, tuning: &Tuning) -> QueueTest {
-        let kept = tuning.test_keeps * flight * path.min_rtt / path.srtt.max(path.min_rtt);
+        let kept = tuning.queue_test.keeps * flight * path.min_rtt / path.srtt.max(path.min_rtt);
         let queue = path.queue.delay();
         QueueTest {
             queue,
@@ -138,7 +62,7 @@ impl QueueTest {
             flight: kept.max(2.0 * path.packet),
             withheld: (flight - kept).max(0.0),
             rate: flight / path.srtt.max(1e-6),
-            length: tuning.test_for * path.srtt + 2.0 * path.report_every,
+            length: tuning.queue_test.length * path.srtt + 2.0 * path.report_every,
         }
     }
 
@@ -156,7 +80,7 @@ impl QueueTest {
         let (shrunk, grown) = (self.queue - self.least, self.most - self.queue);
         // The queue shrinks at the rate of the path, and `rate` may be a small part of this rate.
         let expected = self.queue.min(self.withheld / self.rate.max(path.top));
-        let noise = tuning.path_delay * expected + NOISE * path.queue.jitter();
+        let noise = tuning.queue_test.path_delay * expected + tuning.queue_test.noise * path.queue.jitter();
         // A delay of the path does not rise steadily, but a queue of others may rise as fast as the test lowers it.
         if shrunk.max(grown).max(self.rise).max(self.range) < noise {
             return Some(Owner::Path);
@@ -220,15 +144,16 @@ impl Competition {
     /// Begins a competition with a window of `window` bytes.
     pub(super) fn new(now: Time, window: f64, path: &PathState, tuning: &Tuning) -> Competition {
         let first_rate = window / path.srtt.max(1e-3);
-        Competition { first_rate, ..Competition::with_interval(now, window, first_interval(path, tuning), path) }
+        let interval = first_interval(path, tuning);
+        Competition { first_rate, ..Competition::with_interval(now, window, interval, path, tuning) }
     }
 
-    /// Lets the window double in each round trip until the queue has grown by [`SLOW_START`].
+    /// Lets the window double in each round trip until the queue has grown by `slow-start`.
     pub(super) fn slow_start(&mut self, path: &PathState) {
         self.slow_start = Some(path.queue.delay());
     }
 
-    fn with_interval(now: Time, window: f64, interval: f64, path: &PathState) -> Competition {
+    fn with_interval(now: Time, window: f64, interval: f64, path: &PathState, tuning: &Tuning) -> Competition {
         let cubic = CubicWindow::new(now, window, path.packet);
         Competition {
             cubic,
@@ -237,7 +162,7 @@ impl Competition {
             slow_start: None,
             since: now,
             interval,
-            last_event: now + std::time::Duration::from_secs_f64(GRACE * path.srtt),
+            last_event: now + std::time::Duration::from_secs_f64(tuning.compete.grace * path.srtt),
             short_since: None,
             halves: <[Settled; 2]>::default(),
             first_share: None,
@@ -259,7 +184,7 @@ impl Competition {
         // A window of which less than half is used does not grow (RFC 7661).
         if 2.0 * report.in_flight_before as f64 >= self.cubic.get() {
             let acked = report.acked_bytes as f64;
-            let room = SLOW_START * path.srtt;
+            let room = tuning.compete.slow_start * path.srtt;
             self.slow_start = self.slow_start.filter(|queue| path.queue.delay() - queue < room);
             match self.slow_start {
                 Some(_) => self.cubic.raise(now, self.cubic.get() + acked),
@@ -269,18 +194,20 @@ impl Competition {
             // CUBIC's plateau meanwhile.
             self.cubic.raise(now, self.first_rate * path.srtt);
         }
-        let full = path.queue.delay() > tuning.full_queue * path.longest_queue()
-            && (!floor || path.exceeds(round.all, EVENT_DEVIATIONS, 0.0));
+        let full = path.queue.delay() > tuning.compete.full_queue * path.longest_queue()
+            && (!floor || path.exceeds(round.all, tuning.compete.event_deviations, 0.0));
         // CoDel drops from queues that are far from full. Then clearer evidence is needed.
         let managed = !path.is_short(tuning)
-            && (!floor && round.queued.lost > 0 || path.exceeds(round.queued, CROWDING_DEVIATIONS, 0.002));
+            && (!floor && round.queued.lost > 0
+                || path.exceeds(round.queued, tuning.evidence.crowding_deviations, 0.002));
         let lost = report.settled_total().lost > 0 && (full || managed);
         let event = (lost || report.ce > 0) && self.on_congestion(now, path, tuning);
         let short_since = *self.short_since.get_or_insert(now);
         if !path.is_short(tuning) {
             self.short_since = None;
-        } else if now.since(short_since).as_secs_f64() > SHORT_FOR * path.srtt
-            && now.since(self.last_event).as_secs_f64() > if self.managed { MANAGED_QUIET } else { tuning.quiet }
+        } else if now.since(short_since).as_secs_f64() > tuning.compete.short_for * path.srtt
+            && now.since(self.last_event).as_secs_f64()
+                > if self.managed { tuning.compete.managed_quiet } else { tuning.compete.quiet }
         {
             return Turn::Leave;
         }
@@ -310,17 +237,19 @@ impl Competition {
     ///
     /// Others who fill a queue cause losses while the queue is nearly full. If the queue loses as
     /// much while it is at most half full, the path itself loses packets, or an AQM drops them.
-    pub(super) fn erasures(&mut self, report: &Report, path: &PathState) -> Erasures {
+    pub(super) fn erasures(&mut self, report: &Report, path: &PathState, tuning: &Tuning) -> Erasures {
+        let CompeteTuning { half_packets, few_erasures, least_erasures, grown, .. } = tuning.compete;
         let full = path.queue.delay() > 0.5 * path.longest_queue();
         self.halves[usize::from(full)] += report.settled_total();
         let [low, high] = self.halves;
         let share = |settled: Settled| f64::from(settled.lost) / f64::from(settled.packets.max(1));
-        let random = share(low) >= ERASURES && low.lost >= FEW_ERASURES && share(low) >= 0.5 * share(high);
-        if random || low.packets >= HALF_PACKETS {
+        let random =
+            share(low) >= least_erasures && f64::from(low.lost) >= few_erasures && share(low) >= 0.5 * share(high);
+        if random || f64::from(low.packets) >= half_packets {
             self.halves = <[Settled; 2]>::default();
         }
         match self.first_share {
-            Some(first) if path.loses_more_than(GROWN * first + ERASURES) => Erasures::Growing,
+            Some(first) if path.loses_more_than(grown * first + least_erasures, tuning) => Erasures::Growing,
             _ if random => {
                 self.first_share.get_or_insert(path.loss_mean.max(share(low)));
                 Erasures::Random(low)
@@ -368,20 +297,21 @@ impl Left {
     /// The competition that continues the last one at `now`. `None`: the last one ended too long
     /// ago.
     pub(super) fn again(&self, now: Time, path: &PathState, tuning: &Tuning) -> Option<Competition> {
-        let within = if self.managed { MANAGED_AGAIN } else { AGAIN_WITHIN };
-        (now.since(self.at).as_secs_f64() <= within + AGAIN_ROUNDS * path.min_rtt).then(|| {
+        let within = if self.managed { tuning.compete.managed_again } else { tuning.compete.again_within };
+        (now.since(self.at).as_secs_f64() <= within + tuning.compete.again_rounds * path.min_rtt).then(|| {
             let interval = next_interval(self.interval, path, tuning);
-            Competition { managed: self.managed, ..Competition::with_interval(now, self.window, interval, path) }
+            let again = Competition::with_interval(now, self.window, interval, path, tuning);
+            Competition { managed: self.managed, ..again }
         })
     }
 }
 
 /// The first interval between queue tests, s.
 fn first_interval(path: &PathState, tuning: &Tuning) -> f64 {
-    tuning.test_every.max(10.0 * path.srtt)
+    tuning.queue_test.every.max(10.0 * path.srtt)
 }
 
 /// The interval that follows `interval`, s.
 fn next_interval(interval: f64, path: &PathState, tuning: &Tuning) -> f64 {
-    (2.0 * interval).min(MOST_INTERVAL * first_interval(path, tuning))
+    (2.0 * interval).min(tuning.queue_test.most_interval * first_interval(path, tuning))
 }

@@ -1,6 +1,6 @@
 //! CUBIC's window (RFC 9438), with which the controller competes.
 
-use super::tuning::Tuning;
+use crate::control::rate::Tuning;
 use ripstop_base::Time;
 
 /// A window that follows CUBIC's curve.
@@ -36,9 +36,12 @@ impl CubicWindow {
     pub(super) fn on_ack(&mut self, now: Time, acked: f64, srtt: f64, tuning: &Tuning) {
         let (window, acked) = (self.window / self.packet, acked / self.packet);
         let t = now.since(self.epoch).as_secs_f64() + srtt - self.k;
-        let target = (tuning.cubic_c * t * t * t + self.max).clamp(window, 1.5 * window);
-        let alpha =
-            if self.reno < self.max { 3.0 * (1.0 - tuning.cubic_beta) / (1.0 + tuning.cubic_beta) } else { 1.0 };
+        let target = (tuning.compete.cubic_c * t * t * t + self.max).clamp(window, 1.5 * window);
+        let alpha = if self.reno < self.max {
+            3.0 * (1.0 - tuning.compete.cubic_beta) / (1.0 + tuning.compete.cubic_beta)
+        } else {
+            1.0
+        };
         self.reno += alpha * acked / window;
         let cubic = window + (target - window) * acked / window;
         self.window = cubic.max(self.reno) * self.packet;
@@ -55,11 +58,11 @@ impl CubicWindow {
     pub(super) fn on_congestion(&mut self, now: Time, tuning: &Tuning) {
         let packets = self.window / self.packet;
         // Fast convergence: a flow whose window falls leaves room to newer flows.
-        self.max = if packets < self.max { packets * (1.0 + tuning.cubic_beta) / 2.0 } else { packets };
-        let kept = (packets * tuning.cubic_beta).max(2.0);
+        self.max = if packets < self.max { packets * (1.0 + tuning.compete.cubic_beta) / 2.0 } else { packets };
+        let kept = (packets * tuning.compete.cubic_beta).max(2.0);
         self.window = kept * self.packet;
         self.reno = kept;
-        self.k = ((self.max - kept).max(0.0) / tuning.cubic_c).cbrt();
+        self.k = ((self.max - kept).max(0.0) / tuning.compete.cubic_c).cbrt();
         self.epoch = now;
     }
 
@@ -80,8 +83,8 @@ mod tests {
         let tuning = Tuning::default();
         let mut cubic = CubicWindow::new(Time::ZERO, 1_500_000.0, 1_500.0);
         cubic.on_congestion(Time::ZERO, &tuning);
-        assert_eq!(cubic.get(), 1_500_000.0 * tuning.cubic_beta);
-        let k = (1000.0 * (1.0 - tuning.cubic_beta) / tuning.cubic_c).cbrt();
+        assert_eq!(cubic.get(), 1_500_000.0 * tuning.compete.cubic_beta);
+        let k = (1000.0 * (1.0 - tuning.compete.cubic_beta) / tuning.compete.cubic_c).cbrt();
         let mut now = Time::ZERO;
         while now.as_secs_f64() < k - 0.1 {
             now += Duration::from_millis(100);

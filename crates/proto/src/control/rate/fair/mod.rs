@@ -29,8 +29,7 @@
 //!   forgotten, and the rate is lowered to the rate at which packets arrive.
 //!
 //! `startup.rs`, `probe.rs`, `loss_test.rs` and `compete.rs` have one phase each, and `sharing.rs` decides when to
-//! compete. `path.rs` and `rounds.rs` have the measurements, `evidence.rs` what they prove, and `tuning.rs` the constants
-//! that a scenario can set.
+//! compete. `path.rs` and `rounds.rs` have the measurements, and `evidence.rs` what they prove. `rate/tuning` has all constants.
 
 mod compete;
 mod cubic;
@@ -46,13 +45,10 @@ mod sharing;
 mod startup;
 #[cfg(test)]
 mod tests;
-mod tuning;
 mod view;
 
-pub use tuning::{Tuning, TuningField};
-
 use super::super::filter::WindowedMax;
-use super::{RateSample, Report, View};
+use super::{RateSample, Report, Tuning, View};
 use compete::{Competition, Left, QueueTest};
 use cuts::Cuts;
 use loss_test::{LossTest, LossTests};
@@ -61,21 +57,8 @@ use probe::Probe;
 use ripstop_base::{Stream, Time};
 use rounds::{Round, Rounds};
 use scavenge::Scavenge;
-use sharing::CROWDING_DEVIATIONS;
 use startup::Startup;
 use std::time::Duration;
-
-/// Least rate, byte/s: one packet of 1500 bytes in 250 ms.
-///
-/// Nothing could be measured at a lower rate. With half the value it takes twice as long to notice
-/// that the path carries more. Double the value may overload a slower path.
-const MIN_RATE: f64 = 6_000.0;
-
-/// A flight above the bandwidth-delay product by this number of packets is not reduced, packets.
-///
-/// Packets leave one by one, so the flight varies by a packet. Half the value leaves the path idle now and then. Double
-/// the value leaves a standing queue of four packets, which counts as a queue of others on a path of 1 Mbit/s.
-const EXCESS_SLACK: f64 = 2.0;
 
 /// How the controller behaves towards other traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,9 +145,9 @@ impl Fair {
             state: State::Startup,
             since: now,
             last: now,
-            path: PathState::new(now, packet, rtt, startup.guess),
+            path: PathState::new(now, packet, rtt, startup.guess, &tuning),
             excess: 0.0,
-            rates: WindowedMax::new(tuning.rate_rounds as u64),
+            rates: WindowedMax::new(tuning.path.rate_rounds as u64),
             rounds: Rounds::new(),
             startup,
             started_up_round: 0,
@@ -190,17 +173,17 @@ impl Fair {
         let dt = report.now.since(self.last).as_secs_f64();
         self.last = report.now;
         self.path.observe(report, dt, &self.tuning);
-        self.loss_tests.forget(dt, self.path.erasure.get());
-        self.excess = report.in_flight as f64 - self.path.bdp() - EXCESS_SLACK * self.path.packet;
+        self.loss_tests.forget(dt, self.path.erasure.get(), &self.tuning.loss_test);
+        self.excess = report.in_flight as f64 - self.path.bdp() - self.tuning.path.excess_slack * self.path.packet;
         let starting = matches!(self.state, State::Startup);
         if !starting && self.rates.get().is_some() {
             // Until the first sample, the estimate is the first rate, which is only a guess.
             self.path.top = self.path.top.max(self.path.bandwidth);
         }
         let short = self.path.is_short(&self.tuning);
-        self.scavenge.observe(report.now, &self.path, self.path.short_queue(&self.tuning));
+        self.scavenge.observe(report.now, &self.path, &self.tuning);
         if !starting && (short || self.loses_at_random()) {
-            self.path.learn_erasures(report.now, &report.settled);
+            self.path.learn_erasures(report.now, &report.settled, &self.tuning);
         }
         let unsure = report.rate.is_some_and(|rate| rate.app_limited && !self.path_limits(&rate));
         self.rounds.add(report, self.path.may_drop(&self.tuning), self.path.queue.delay(), unsure);
@@ -235,33 +218,33 @@ impl Fair {
     /// The pacing rate, byte/s, when `waiting` bytes wait to be sent.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
         if let (State::Compete, Some(competition)) = (self.state, &self.competition) {
-            return (self.tuning.compete_gain * competition.rate(&self.path)).max(MIN_RATE);
+            return (self.tuning.compete.gain * competition.rate(&self.path)).max(self.tuning.path.least_rate);
         }
         // If more than a window of bytes waits, the inner traffic has no slow start of its own.
         // Then this sender must start slowly itself.
         let starts = matches!(self.state, State::Startup) && waiting as f64 <= self.startup.window;
-        let spread = self.tuning.startup_gain / self.tuning.initial_spread;
-        let burst = self.startup.burst(waiting, &self.path);
+        let spread = self.tuning.start.gain / self.tuning.start.initial_spread;
+        let burst = self.startup.burst(waiting, &self.path, &self.tuning.start);
         let least = if starts { (spread * self.startup.guess).max(burst) } else { 0.0 };
-        (self.path.bandwidth * self.pacing_gain()).max(least).max(MIN_RATE)
+        (self.path.bandwidth * self.pacing_gain()).max(least).max(self.tuning.path.least_rate)
     }
 
     /// The pacing gain: the factor on the estimated rate.
     pub fn pacing_gain(&self) -> f64 {
         let path = &self.path;
         match self.state {
-            State::Startup => self.tuning.startup_gain,
-            State::Drain => self.tuning.drain_gain,
-            State::Down => 1.0 - self.excess_part().clamp(self.tuning.down_least, self.tuning.down_most),
-            State::Test(_) => self.tuning.test_gain,
-            State::LossTest(test) => test.gain(),
+            State::Startup => self.tuning.start.gain,
+            State::Drain => self.tuning.start.drain_gain,
+            State::Down => 1.0 - self.excess_part().max(self.tuning.probe.down_least).min(self.tuning.probe.down_most),
+            State::Test(_) => self.tuning.queue_test.gain,
+            State::LossTest(test) => test.gain(&self.tuning.loss_test),
             State::Up => self.probe.gain(&self.tuning),
-            State::Compete => self.tuning.compete_gain,
-            State::Cruise if self.scavenge.backs_off(self.last) => scavenge::LEAST_GAIN,
+            State::Compete => self.tuning.compete.gain,
+            State::Cruise if self.scavenge.backs_off(self.last) => self.tuning.scavenge.least_gain,
             State::Cruise if !self.rounds.standing => 1.0,
             State::Cruise => match self.mode {
-                Mode::Fair | Mode::Strict => 1.0 - self.excess_part().clamp(0.0, self.tuning.yield_most),
-                Mode::Scavenge => self.scavenge.gain(self.last, path, path.short_queue(&self.tuning)),
+                Mode::Fair | Mode::Strict => 1.0 - self.excess_part().clamp(0.0, self.tuning.evidence.yield_most),
+                Mode::Scavenge => self.scavenge.gain(self.last, path, &self.tuning),
             },
         }
     }
@@ -275,9 +258,9 @@ impl Fair {
     pub fn window(&self) -> u64 {
         let path = &self.path;
         let gain = match self.state {
-            State::Startup | State::Drain => self.tuning.startup_gain,
-            State::Down | State::Cruise | State::LossTest(_) => self.tuning.window_gain,
-            State::Up => self.probe.gain(&self.tuning).max(self.tuning.window_gain),
+            State::Startup | State::Drain => self.tuning.start.gain,
+            State::Down | State::Cruise | State::LossTest(_) => self.tuning.path.window_gain,
+            State::Up => self.probe.gain(&self.tuning).max(self.tuning.path.window_gain),
             State::Test(test) => return test.flight as u64,
             State::Compete => {
                 let window = self.competition.map_or(0.0, |c| c.cubic.get()).max(2.0 * path.packet);
@@ -293,7 +276,7 @@ impl Fair {
             _ => path.bandwidth,
         };
         // The slack lets the sender continue when the next reports are lost.
-        let slack = 4.0 * path.packet + path.blind_time() * bandwidth;
+        let slack = 4.0 * path.packet + path.blind_time(&self.tuning) * bandwidth;
         let mut window = gain * bandwidth * path.min_rtt + slack;
         if matches!(self.state, State::Startup) {
             window = window.max(self.startup.window);
@@ -330,7 +313,7 @@ impl Fair {
 
     /// Sets the estimated rate to `rate`, byte/s, and forgets older samples.
     fn set_bandwidth(&mut self, rate: f64) {
-        self.path.bandwidth = rate.max(MIN_RATE);
+        self.path.bandwidth = rate.max(self.tuning.path.least_rate);
         self.rates.reset(self.rounds.count, self.path.bandwidth);
     }
 
@@ -366,7 +349,7 @@ impl Fair {
             }
             return;
         }
-        self.rounds.count_losses(round);
+        self.rounds.count_losses(round, &self.tuning);
         let short = round.min_queue <= self.path.short_queue(&self.tuning);
         if matches!(self.state, State::Cruise) && short && round.all.packets > 0 {
             self.path.learn_dispersion(round);
@@ -374,7 +357,7 @@ impl Fair {
         if !self.has_settled() || matches!(self.state, State::Compete | State::Test(_) | State::LossTest(_)) {
             return;
         }
-        let least = if round.app_limited { self.tuning.unsure_cut * self.path.bandwidth } else { 0.0 };
+        let least = if round.app_limited { self.tuning.evidence.unsure_cut * self.path.bandwidth } else { 0.0 };
         if self.path.round_exceeds(round, 0.02)
             && let Some(rate) = report.rate
         {
@@ -398,7 +381,7 @@ impl Fair {
         if unprovoked && self.queue_drops(round, 2.0) {
             self.on_queue_drops(report);
         }
-        if self.queue_drops(round, CROWDING_DEVIATIONS) {
+        if self.queue_drops(round, self.tuning.evidence.crowding_deviations) {
             self.on_crowding(report, round.queued.lost, unprovoked && self.is_lossless());
         }
     }
@@ -416,12 +399,12 @@ impl Fair {
                 }
             }
             State::Drain => {
-                if in_flight <= path.bdp() + path.packet || spent > self.tuning.drain_for * path.srtt {
+                if in_flight <= path.bdp() + path.packet || spent > self.tuning.start.drain_for * path.srtt {
                     self.enter(State::Down);
                 }
             }
             State::Down => {
-                if self.excess <= 0.0 || spent > self.tuning.down_for * path.response() {
+                if self.excess <= 0.0 || spent > self.tuning.probe.down_for * path.response() {
                     self.enter(State::Cruise);
                 }
             }
@@ -439,7 +422,7 @@ impl Fair {
                 }
             }
             State::LossTest(mut test) => {
-                let cause = test.observe(report, spent, path.srtt);
+                let cause = test.observe(report, spent, path.srtt, &self.tuning.loss_test);
                 self.state = State::LossTest(test);
                 if let Some(cause) = cause {
                     self.end_loss_test(test, cause);

@@ -2,60 +2,12 @@
 
 use super::super::erasure::ErasureFloor;
 use super::super::queue::{QueueView, Recent};
-use super::super::{GainClass, Report, Settled};
-use super::evidence::HALF_FULL;
+use super::super::{GainClass, Report, Settled, Tuning};
 use super::long_queue::LongQueue;
 use super::rounds::Round;
-use super::tuning::Tuning;
 use crate::control::filter::WindowedMax;
 use crate::control::loss::Losses;
 use ripstop_base::Time;
-
-/// If the least round-trip time was not measured again for this time, s, it moves towards the
-/// measured times while the queue is short.
-///
-/// The route may have changed. With half the value, a queue of 15 s moves the least round-trip
-/// time. With double the value, a longer route is noticed later.
-const RTT_RENEWED: f64 = 30.0;
-/// Time over which the longest queue is remembered, ns.
-///
-/// A CUBIC flow fills a queue again within about this time. With half the value, the longest queue
-/// is forgotten between two events. With double the value, drops of a queue that has become shorter
-/// are ignored for longer.
-const LONGEST_QUEUE_NS: u64 = 10_000_000_000;
-/// Time constant of the mean with which a rise of the queue is found, smoothed round trips.
-///
-/// With half the value, the queue of a CUBIC flow rises too little to show. Double the value sees a rise long after the
-/// path has become longer at once.
-const QUEUE_MEAN: f64 = 2.0;
-/// An AQM drops no packet from a queue that is shorter than this delay, s: the target of CoDel (RFC 8289). Other AQMs have
-/// longer targets.
-///
-/// With the limit of a short queue (3 ms) instead, a path with .1 % random loss has .84 of the rate instead of .91, because
-/// its losses count as drops. Double the value misses half of CoDel's drops.
-const AQM_TARGET: f64 = 0.005;
-/// Number of packets in the slow mean of losses.
-///
-/// The mean covers several drops of an AQM and the time between them. Half the value takes a few such drops for random
-/// loss. Double the value learns random losses under jitter later.
-const LOSS_MEAN: f64 = 2000.0;
-/// The largest recent rate decays with this time constant, s.
-///
-/// Half the value lets a starved sender forget its rate before it competes. Double the value
-/// starts a competition with an old rate.
-const TOP_DECAY: f64 = 10.0;
-
-/// If at least this share of the reports is lost, runs of lost reports extend [`PathState::blind_time`].
-///
-/// With half the value, rare losses extend the window as well. With double the value, the window stops the sender on paths
-/// that lose 1 % of the reports in long runs.
-const LOST_REPORTS: f64 = 0.01;
-/// The sender outlasts this number of mean runs of lost reports.
-///
-/// Of the runs, one of seven is longer. With half the value, one of three, and the tunnel has .63 of a path of 2 Mbit/s
-/// and 782 ms that loses 19 % in runs of 18 in both directions, instead of .65. Double the value lets a wrong rate make a
-/// longer queue.
-const BLIND_RUNS: f64 = 2.0;
 
 /// The controller's measurements of its path.
 #[derive(Clone, Debug)]
@@ -64,7 +16,7 @@ pub(super) struct PathState {
     pub(super) packet: f64,
     /// Estimated rate of the bottleneck, byte/s. Only `Fair` sets it.
     pub(super) bandwidth: f64,
-    /// The largest recent estimate of the rate, byte/s. It decays with [`TOP_DECAY`].
+    /// The largest recent estimate of the rate, byte/s. It decays with `top-decay`.
     pub(super) top: f64,
     /// Least round-trip time, s.
     pub(super) min_rtt: f64,
@@ -79,7 +31,7 @@ pub(super) struct PathState {
     /// Interval between the receiver's reports, s.
     pub(super) report_every: f64,
     pub(super) queue: QueueView,
-    /// A slow mean of the queueing delay, s: over [`QUEUE_MEAN`] smoothed round trips.
+    /// A slow mean of the queueing delay, s: over `queue-mean` smoothed round trips.
     queue_mean: f64,
     /// The longest queueing delays of the last 10 s.
     longest: WindowedMax,
@@ -93,14 +45,14 @@ pub(super) struct PathState {
     pub(super) losses: Losses,
     /// Recent losses of the direction in which the reports come.
     losses_back: Losses,
-    /// Share of packets lost, over about [`LOSS_MEAN`] packets.
+    /// Share of packets lost, over about `loss-mean` packets.
     pub(super) loss_mean: f64,
     /// Number of standing queues that were accepted as a delay of the path.
     pub(super) delays_accepted: u64,
 }
 
 impl PathState {
-    pub(super) fn new(now: Time, packet: f64, rtt: f64, rate: f64) -> PathState {
+    pub(super) fn new(now: Time, packet: f64, rtt: f64, rate: f64, tuning: &Tuning) -> PathState {
         PathState {
             packet,
             bandwidth: rate,
@@ -111,9 +63,9 @@ impl PathState {
             rtts: Recent::default(),
             srtt: rtt,
             report_every: 0.0,
-            queue: QueueView::new(),
+            queue: QueueView::new(&tuning.queue),
             queue_mean: 0.0,
-            longest: WindowedMax::new(LONGEST_QUEUE_NS),
+            longest: WindowedMax::new((tuning.queue.longest_for * 1e9) as u64),
             long: LongQueue::new(rate),
             erasure: ErasureFloor::default(),
             dispersion: 1.0,
@@ -132,13 +84,13 @@ impl PathState {
         self.losses_back = report.losses_back;
         let Settled { packets, lost } = report.settled_total();
         let packets = f64::from(packets);
-        self.loss_mean += (f64::from(lost) - self.loss_mean * packets) / LOSS_MEAN.max(packets);
-        self.top *= (-dt / TOP_DECAY).exp();
-        self.erasure.fade(dt, tuning.erasure_memory + tuning.erasure_rounds * self.min_rtt);
+        self.loss_mean += (f64::from(lost) - self.loss_mean * packets) / tuning.erasure.loss_mean.max(packets);
+        self.top *= (-dt / tuning.path.top_decay).exp();
+        self.erasure.fade(dt, self.min_rtt, &tuning.erasure);
         if let Some(delay) = report.one_way_delay {
-            self.queue.offer(report.now, delay);
+            self.queue.offer(report.now, delay, &tuning.queue);
         }
-        let part = (dt / (QUEUE_MEAN * self.srtt).max(1e-3)).min(1.0);
+        let part = (dt / (tuning.queue.mean * self.srtt).max(1e-3)).min(1.0);
         self.queue_mean += (self.queue.delay() - self.queue_mean) * part;
         self.longest.offer(report.now.as_nanos(), self.queue.delay());
         let long = self.is_long(self.queue.delay(), tuning) && self.queue.delay() > 0.1 * self.longest_queue();
@@ -152,19 +104,19 @@ impl PathState {
         // The first sample replaces the round-trip time of the handshake, whose datagrams may have
         // been lost or slow.
         let first = !std::mem::replace(&mut self.min_rtt_measured, true);
-        let rtt = self.rtts.offer(rtt);
+        let rtt = self.rtts.offer(rtt, &tuning.queue);
         if first || rtt <= self.min_rtt {
             self.min_rtt = rtt;
             self.min_rtt_renewed = now;
-        } else if now.since(self.min_rtt_renewed).as_secs_f64() > RTT_RENEWED && self.is_short(tuning) {
-            self.min_rtt += (rtt - self.min_rtt) * tuning.renewal;
+        } else if now.since(self.min_rtt_renewed).as_secs_f64() > tuning.path.rtt_renewed && self.is_short(tuning) {
+            self.min_rtt += (rtt - self.min_rtt) * tuning.path.renewal;
         }
     }
 
     /// Counts settled datagrams for the erasure floor. The caller knows that the path was not full.
-    pub(super) fn learn_erasures(&mut self, now: Time, settled: &[Settled; 3]) {
-        self.erasure.add(now, GainClass::Below, settled[0], self.bandwidth);
-        self.erasure.add(now, GainClass::At, settled[1], self.bandwidth);
+    pub(super) fn learn_erasures(&mut self, now: Time, settled: &[Settled; 3], tuning: &Tuning) {
+        self.erasure.add(now, GainClass::Below, settled[0], self.bandwidth, &tuning.erasure);
+        self.erasure.add(now, GainClass::At, settled[1], self.bandwidth, &tuning.erasure);
     }
 
     /// Time from a change of the rate until a report shows its effect, s.
@@ -174,13 +126,13 @@ impl PathState {
 
     /// For how long the sender goes on without a report, s, before the window stops it.
     ///
-    /// The sender outlasts the loss of one or two reports, and most runs of lost reports ([`BLIND_RUNS`]).
-    pub(super) fn blind_time(&self) -> f64 {
+    /// The sender outlasts the loss of one or two reports, and most runs of lost reports (`blind-runs`).
+    pub(super) fn blind_time(&self, tuning: &Tuning) -> f64 {
         let usual = 2.5 * self.report_every;
-        if self.losses_back.share < LOST_REPORTS {
+        if self.losses_back.share < tuning.path.lost_reports {
             return usual;
         }
-        (BLIND_RUNS * self.losses_back.burst * self.report_every).min(self.min_rtt).max(usual)
+        (tuning.path.blind_runs * self.losses_back.burst * self.report_every).min(self.min_rtt).max(usual)
     }
 
     /// Bandwidth-delay product, bytes.
@@ -192,7 +144,7 @@ impl PathState {
     /// `short-queue`, its part of the round trip, and the time to send 2.5 packets.
     pub(super) fn short_queue(&self, tuning: &Tuning) -> f64 {
         let packets = 2.5 * self.packet / self.top.max(self.bandwidth);
-        (tuning.short_queue_part * self.min_rtt).max(tuning.short_queue).max(packets) + 2.0 * self.queue.jitter()
+        (tuning.queue.short_part * self.min_rtt).max(tuning.queue.short).max(packets) + 2.0 * self.queue.jitter()
     }
 
     /// Whether the queue is short now.
@@ -201,17 +153,18 @@ impl PathState {
     }
 
     /// Whether the queue is so long that an AQM or a full queue may have dropped packets: longer than a short queue and
-    /// than [`AQM_TARGET`], or than half of the longest recent queue. CoDel drops after the delay has exceeded its target for
+    /// than `aqm-target`, or than half of the longest recent queue. CoDel drops after the delay has exceeded its target for
     /// 100 ms, so the least delay of the last reports counts: with jitter, single reports are above the target.
     pub(super) fn may_drop(&self, tuning: &Tuning) -> bool {
-        let least = self.short_queue(tuning).max(AQM_TARGET.min(HALF_FULL * self.longest_queue()));
+        let least =
+            self.short_queue(tuning).max(tuning.queue.aqm_target.min(tuning.evidence.half_full * self.longest_queue()));
         self.queue.lasting() > least
     }
 
     /// Whether others may keep a queue with the delay `queue`, s: the queue is not short, and its delay is a noticeable
     /// part of the round trip.
     pub(super) fn is_long(&self, queue: f64, tuning: &Tuning) -> bool {
-        queue > self.short_queue(tuning).max(tuning.long_queue * self.min_rtt)
+        queue > self.short_queue(tuning).max(tuning.queue.long_part * self.min_rtt)
     }
 
     /// By how much the queueing delay has risen during the last few round trips, s.
@@ -248,8 +201,8 @@ impl PathState {
     }
 
     /// Whether the mean loss is above `share` by more than chance explains.
-    pub(super) fn loses_more_than(&self, share: f64) -> bool {
-        let chance = (self.losses.dispersion() * share / LOSS_MEAN).sqrt();
+    pub(super) fn loses_more_than(&self, share: f64, tuning: &Tuning) -> bool {
+        let chance = (self.losses.dispersion() * share / tuning.erasure.loss_mean).sqrt();
         self.loss_mean > share + 2.0 * chance
     }
 
@@ -302,13 +255,13 @@ mod tests {
 
     #[test]
     fn a_run_of_losses_is_no_overshoot() {
-        let mut path = PathState::new(Time::ZERO, 1500.0, 0.1, 1e6);
+        let mut path = PathState::new(Time::ZERO, 1500.0, 0.1, 1e6, &Tuning::default());
         let half = Settled { packets: 40, lost: 20 };
         let round = Round { all: half, ..Round::EMPTY };
         path.losses = Losses { share: 0.25, burst: 1.0 };
         assert!(path.round_exceeds(&round, 0.02), "for independent losses, 20 of 40 lost must count as an overshoot");
         path.losses.burst = 15.0;
-        assert!(!path.round_exceeds(&round, 0.02) && !path.round_exceeds(&round, Tuning::default().overshoot));
+        assert!(!path.round_exceeds(&round, 0.02) && !path.round_exceeds(&round, Tuning::default().start.overshoot));
         let queued = Round { queued: half, ..round };
         assert!(path.round_exceeds(&queued, 0.02), "drops of a long queue must not be excused as runs of losses");
         let large = Round { all: Settled { packets: 4_000, lost: 2_000 }, ..Round::EMPTY };
@@ -317,15 +270,15 @@ mod tests {
 
     #[test]
     fn runs_of_lost_reports_extend_the_window() {
-        let mut path = PathState::new(Time::ZERO, 1500.0, 0.1, 1e6);
+        let mut path = PathState::new(Time::ZERO, 1500.0, 0.1, 1e6, &Tuning::default());
         path.report_every = 0.01;
         path.losses_back = Losses { share: 0.2, burst: 1.25 };
-        assert_eq!(path.blind_time(), 0.025, "single lost reports");
+        assert_eq!(path.blind_time(&Tuning::default()), 0.025, "single lost reports");
         path.losses_back.burst = 4.0;
-        assert_eq!(path.blind_time(), 0.08);
+        assert_eq!(path.blind_time(&Tuning::default()), 0.08);
         path.losses_back.burst = 40.0;
-        assert_eq!(path.blind_time(), 0.1, "a round trip at most");
+        assert_eq!(path.blind_time(&Tuning::default()), 0.1, "a round trip at most");
         path.losses_back.share = 0.0;
-        assert_eq!(path.blind_time(), 0.025);
+        assert_eq!(path.blind_time(&Tuning::default()), 0.025);
     }
 }

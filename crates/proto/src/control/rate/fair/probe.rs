@@ -1,19 +1,8 @@
 //! Probes for more rate outside a competition: when the next probe is due, and at which gain.
 
-use super::super::{Report, Settled};
-use super::evidence::MORE_THAN_AQM;
+use super::super::{Report, Settled, Tuning};
 use super::path::PathState;
-use super::tuning::Tuning;
 use ripstop_base::Stream;
-
-/// Limit on the factor by which probes become rarer.
-///
-/// Half the value sends twice as many probes into a policer. Double the value follows a rate step later.
-const MOST_CALM: f64 = 8.0;
-/// Factor on the time between probes after a probe in front of an AQM that dropped packets.
-///
-/// Half the value lets CUBIC recover less between two probes. Double the value finds free capacity later.
-const AFTER_DROPS: f64 = 4.0;
 
 /// The cycle of probes.
 #[derive(Clone, Debug)]
@@ -41,7 +30,7 @@ impl Probe {
     pub(super) fn new(random: Stream, tuning: &Tuning) -> Probe {
         Probe {
             random,
-            gain: tuning.probe_gain,
+            gain: tuning.probe.gain,
             cruise_for: 0.0,
             calm: 1.0,
             settled: Settled::default(),
@@ -53,7 +42,7 @@ impl Probe {
 
     /// The pacing gain of a probe.
     pub(super) fn gain(&self, tuning: &Tuning) -> f64 {
-        if self.calm > 1.0 { self.gain.min(tuning.gentle_probe_gain) } else { self.gain }
+        if self.calm > 1.0 { self.gain.min(tuning.probe.gentle_gain) } else { self.gain }
     }
 
     /// Begins a probe at the estimated rate `bandwidth`, byte/s.
@@ -72,12 +61,14 @@ impl Probe {
         // An AQM drops a few packets of a probe, also of other flows, and the reports come after the probe. Without this
         // rule, probes in front of CoDel kept CUBIC at a tenth of the link. On a path with random loss, losses are no
         // drops.
-        if std::mem::take(&mut self.drops) > 0 && path.losses.share.max(2.0 * path.erasure.get()) < MORE_THAN_AQM {
-            self.calm = (self.calm * AFTER_DROPS).min(MOST_CALM);
+        if std::mem::take(&mut self.drops) > 0
+            && path.losses.share.max(2.0 * path.erasure.get()) < tuning.evidence.more_than_aqm
+        {
+            self.calm = (self.calm * tuning.probe.after_drops).min(tuning.probe.most_calm);
             self.unchecked = false;
-            self.gain = tuning.probe_gain;
+            self.gain = tuning.probe.gain;
         }
-        self.cruise_for = tuning.probe_every + tuning.probe_spread * self.random.unit();
+        self.cruise_for = tuning.probe.every + tuning.probe.spread * self.random.unit();
     }
 
     /// Whether a probe is due after `spent` seconds of a cruise. `standing`: a queue stands.
@@ -86,10 +77,10 @@ impl Probe {
             self.unchecked = false;
             if path.bandwidth > (1.0 + (self.gain - 1.0) / 2.0) * self.from {
                 // The probe has raised the estimated rate: probe again with a higher gain.
-                self.gain = tuning.again_probe_gain;
+                self.gain = tuning.probe.again_gain;
                 return true;
             }
-            self.gain = tuning.probe_gain;
+            self.gain = tuning.probe.gain;
         }
         let calm = if standing { self.calm.min(3.0) } else { self.calm };
         spent > self.cruise_for * calm * path.response()
@@ -100,11 +91,12 @@ impl Probe {
     pub(super) fn ends(&mut self, spent: f64, report: &Report, path: &PathState, margin: f64, tuning: &Tuning) -> bool {
         let least = path.min_rtt.max(1.5 * path.report_every);
         let full = report.in_flight as f64 >= self.gain(tuning) * path.bdp() + margin;
-        let queued = path.queue.delay() > tuning.probe_queue_part * path.min_rtt + tuning.probe_queue;
+        let queued = path.queue.delay() > tuning.probe.queue_part * path.min_rtt + tuning.probe.queue;
         let exceeded = path.probe_exceeds(self.settled);
         let ends = spent > least && (full || queued || exceeded || spent > 2.5 * least);
         if ends {
-            self.calm = if exceeded { (self.calm * 2.0).min(MOST_CALM) } else { (self.calm / 2.0).max(1.0) };
+            self.calm =
+                if exceeded { (self.calm * 2.0).min(tuning.probe.most_calm) } else { (self.calm / 2.0).max(1.0) };
             self.unchecked = !exceeded;
         }
         ends

@@ -1,7 +1,6 @@
 //! Counts over rounds. A round is a round trip, or longer if a round trip has few packets.
 
-use super::super::{Report, Settled};
-use super::tuning::Tuning;
+use super::super::{Report, Settled, Tuning};
 use ripstop_base::Time;
 
 /// Counts over one round.
@@ -31,12 +30,6 @@ impl Round {
         app_limited: false,
     };
 }
-
-/// Rounds over which rounds with losses are counted.
-///
-/// The drops of CUBIC behind an AQM are about 50 round trips apart. Half the value forgets them more often. Double the
-/// value takes a random loss rate for drops for longer, after the queue has overflowed several times.
-const LOSSY_ROUNDS: f64 = 300.0;
 
 /// Losses in a long queue within two round trips.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +78,7 @@ impl Rounds {
 
     /// Ends the round if `report` ends it, and returns its counts.
     pub(super) fn ended(&mut self, report: &Report, tuning: &Tuning) -> Option<Round> {
-        let over = report.largest_acked >= self.end && f64::from(self.now.all.packets) >= tuning.round_packets;
+        let over = report.largest_acked >= self.end && f64::from(self.now.all.packets) >= tuning.path.round_packets;
         over.then(|| {
             self.end = report.next_number;
             self.count += 1;
@@ -94,10 +87,10 @@ impl Rounds {
     }
 
     /// Records in which queue `round` lost packets.
-    pub(super) fn count_losses(&mut self, round: &Round) {
+    pub(super) fn count_losses(&mut self, round: &Round, tuning: &Tuning) {
         let lost = [round.all.lost - round.queued.lost, round.queued.lost];
         for (lossy, lost) in self.lossy.iter_mut().zip(lost) {
-            *lossy += f64::from(u8::from(lost > 0)) - *lossy / LOSSY_ROUNDS;
+            *lossy += f64::from(u8::from(lost > 0)) - *lossy / tuning.evidence.lossy_rounds;
         }
     }
 

@@ -1,42 +1,11 @@
 //! Others on the path: when the controller yields, tests to whom a queue belongs, and begins and ends a competition.
 
 use super::compete::{Competition, Erasures, Left, Owner, QueueTest, Turn};
-use super::evidence::MORE_THAN_AQM;
 use super::rounds::Round;
 use super::{Fair, Mode, State};
+use crate::control::rate::tuning::CompeteTuning;
 use crate::control::rate::{GainClass, Report};
 use ripstop_base::Time;
-
-/// Standard deviations by which losses in a long queue exceed the erasure floor if they count for a
-/// competition.
-///
-/// With 2 deviations, a path with 1 % random loss and a TCP inside began 2 competitions in 30 s, and
-/// lost 1 % of its goodput. Half the value competes by chance. Double the value misses most drops.
-pub(super) const CROWDING_DEVIATIONS: f64 = 3.0;
-
-/// A competition begins with this part of the path's rate: half is fair beside one flow.
-///
-/// The figures here are the tunnel's part beside CUBIC from 6 to 24 s, at 20 Mbit/s and 100 ms over a queue of one
-/// bandwidth-delay product: .49. Half the value: .44. Double the value: .49, because the next two limits hold.
-const FAIR_PART: f64 = 0.5;
-/// A competition begins with at most this number of times the sender's own rate. The number of flows is unknown, and half
-/// of the path is too much beside many flows.
-///
-/// Half the value: .40 (see [`FAIR_PART`]). Double the value changes nothing over one bandwidth-delay product. It gives .38
-/// instead of .37 over four.
-const MOST_GROWTH: f64 = 2.0;
-/// A competition begins with a window that adds at most this number of times the longest queue. A short queue would
-/// overflow, and the others would lose more than this sender gains.
-///
-/// Half the value: .43 (see [`FAIR_PART`]). Double the value changes nothing. If this limit and [`MOST_GROWTH`] are both
-/// doubled, the sender has .53.
-const MOST_QUEUES: f64 = 2.0;
-
-/// What losses in a long queue have caused is undone within this number of round trips, if the losses prove spurious.
-///
-/// Reordered packets come within a round trip of the loss. Half the value misses the latest. Double the value may raise the
-/// rate after the path has changed.
-const FORGIVEN_FOR: u32 = 4;
 
 impl Fair {
     /// Handles marks Congestion Experienced. Random loss cannot produce a mark, so a mark counts in
@@ -56,7 +25,7 @@ impl Fair {
         if starting {
             self.enter(State::Drain);
         }
-        if self.cut(now, self.tuning.cut * self.path.bandwidth) {
+        if self.cut(now, self.tuning.evidence.cut * self.path.bandwidth) {
             self.cuts.hold(now + self.round_trip());
             if self.comes_again(now, 0) && self.mode != Mode::Scavenge {
                 self.compete(now, self.path.bandwidth * self.path.srtt);
@@ -68,12 +37,13 @@ impl Fair {
     /// reordered them, and no queue was full.
     pub(super) fn on_spurious(&mut self, report: &Report) {
         // Where many packets are lost, late packets do not show that the losses of this round were late packets too.
-        if self.path.losses.share >= MORE_THAN_AQM {
+        if self.path.losses.share >= self.tuning.evidence.more_than_aqm {
             return;
         }
         let (forgiven, undone) = self.rounds.take_back(report.spurious);
         self.forgiven += u64::from(forgiven);
-        let Some(began) = undone.filter(|began| report.now.since(*began) <= FORGIVEN_FOR * self.round_trip()) else {
+        let within = self.tuning.evidence.forgiven_for as u32 * self.round_trip();
+        let Some(began) = undone.filter(|began| report.now.since(*began) <= within) else {
             return;
         };
         if matches!(self.state, State::Compete) && self.competition.is_some_and(|competition| competition.managed) {
@@ -97,14 +67,14 @@ impl Fair {
     /// Handles losses in a long queue that no probe made: cuts the rate.
     pub(super) fn on_queue_drops(&mut self, report: &Report) {
         let share = report.rate.map_or(0.0, |rate| self.share(&rate));
-        self.cut(report.now, self.tuning.cut * self.path.bandwidth.max(share));
+        self.cut(report.now, self.tuning.evidence.cut * self.path.bandwidth.max(share));
     }
 
     /// Handles losses in a long queue, those after a probe included: competes if unprovoked losses come soon after
     /// others. `unprovoked`: no probe caused the losses, and the path has no random loss.
     pub(super) fn on_crowding(&mut self, report: &Report, lost: u32, unprovoked: bool) {
         if self.mode == Mode::Scavenge {
-            self.scavenge.back_off(report.now, self.path.srtt);
+            self.scavenge.back_off(report.now, self.path.srtt, &self.tuning);
             return;
         }
         let again = self.comes_again(report.now, lost);
@@ -112,7 +82,7 @@ impl Fair {
         if let Some(competition) = left.and_then(|left| left.again(report.now, &self.path, &self.tuning)) {
             self.start_competition(competition);
         } else if again && unprovoked {
-            self.compete(report.now, self.tuning.cubic_beta * self.path.bandwidth * self.path.srtt);
+            self.compete(report.now, self.tuning.compete.cubic_beta * self.path.bandwidth * self.path.srtt);
             if let Some(competition) = &mut self.competition {
                 competition.managed = true;
             }
@@ -121,7 +91,7 @@ impl Fair {
 
     /// Records `lost` losses in a long queue, or a mark if `lost` is 0. Returns whether such an event comes again soon.
     fn comes_again(&mut self, now: Time, lost: u32) -> bool {
-        let window = self.tuning.crowd_window + 40.0 * self.path.srtt;
+        let window = self.tuning.evidence.crowd_window + 40.0 * self.path.srtt;
         self.rounds.crowding_event(now, lost, self.path.srtt, window)
     }
 
@@ -148,10 +118,10 @@ impl Fair {
 
     /// Whether a long queue has lasted for so long that a queue test is due.
     pub(super) fn test_is_due(&self, report: &Report) -> bool {
-        let least = self.tuning.compete_after * self.path.response() + 2.0 * self.path.srtt;
+        let least = self.tuning.queue_test.after * self.path.response() + 2.0 * self.path.srtt;
         self.mode != Mode::Scavenge
             && self.has_settled()
-            && self.path.long_for(report.now) > least.max(self.tuning.compete_after_least)
+            && self.path.long_for(report.now) > least.max(self.tuning.queue_test.after_least)
     }
 
     pub(super) fn begin_test(&mut self, report: &Report) {
@@ -178,10 +148,11 @@ impl Fair {
                     self.enter(State::Compete);
                 }
                 None => {
+                    let CompeteTuning { fair_part, most_growth, most_queues, .. } = self.tuning.compete;
                     let own = self.path.bandwidth.max(self.path.long.rate_before);
-                    let starved = MOST_GROWTH * own < FAIR_PART * rate;
-                    let window = (FAIR_PART * rate).min(MOST_GROWTH * own) * self.path.srtt;
-                    let most = own * (self.path.srtt + MOST_QUEUES * self.path.longest_queue());
+                    let starved = most_growth * own < fair_part * rate;
+                    let window = (fair_part * rate).min(most_growth * own) * self.path.srtt;
+                    let most = own * (self.path.srtt + most_queues * self.path.longest_queue());
                     self.compete(now, window.min(most).max(own * self.path.srtt));
                     if let (true, Some(competition)) = (starved, &mut self.competition) {
                         competition.slow_start(&self.path);
@@ -194,11 +165,11 @@ impl Fair {
     pub(super) fn step_competition(&mut self, report: &Report) {
         let floor = self.mode != Mode::Strict;
         let Some(competition) = &mut self.competition else { return };
-        match competition.erasures(report, &self.path) {
+        match competition.erasures(report, &self.path, &self.tuning) {
             Erasures::Unknown => {}
             Erasures::Random(settled) => {
                 let known = self.path.erasure.get();
-                self.path.erasure.add(report.now, GainClass::At, settled, self.path.bandwidth);
+                self.path.erasure.add(report.now, GainClass::At, settled, self.path.bandwidth, &self.tuning.erasure);
                 if known < 0.5 * self.path.erasure.get() {
                     competition.undo(report.now, &self.path);
                 }

@@ -1,21 +1,9 @@
 //! Start-up: the rate doubles in each round trip until the path is full.
 
-use super::super::{GainClass, Report, Settled};
+use super::super::tuning::StartTuning;
+use super::super::{GainClass, Report, Settled, Tuning};
 use super::path::PathState;
 use super::rounds::Round;
-use super::tuning::Tuning;
-
-/// The longest growth of the round trip that does not end a CUBIC flow's slow start on a long path, s (HyStart in Linux).
-///
-/// Half the value sends shorter bursts than slow start needs. Double the value ends the slow start early: at 100 Mbit/s
-/// and 600 ms, CUBIC inside had 60 Mbit/s after 36 s instead of 92.
-const HYSTART: f64 = 0.016;
-/// Limit on the pacing gain of such a burst.
-///
-/// The estimated rate is that of a round trip ago, and the inner TCP has doubled its window since and sends it in half a
-/// round trip. With 3, CUBIC inside had 72 Mbit/s at 100 Mbit/s and 600 ms. Double the value sends a burst that fills a
-/// short queue of the path.
-const BURST_GAIN: f64 = 4.0;
 
 /// The state of the start-up.
 #[derive(Clone, Debug)]
@@ -40,8 +28,8 @@ pub(super) struct Startup {
 impl Startup {
     pub(super) fn new(packet: f64, rtt: f64, tuning: &Tuning) -> Startup {
         Startup {
-            guess: tuning.initial_window * packet / rtt.max(tuning.fastest_start) / tuning.startup_gain,
-            window: tuning.initial_window * packet,
+            guess: tuning.start.initial_window * packet / rtt.max(tuning.start.fastest) / tuning.start.gain,
+            window: tuning.start.initial_window * packet,
             full_rate: 0.0,
             flat_rounds: 0,
             queued_reports: 0,
@@ -62,19 +50,19 @@ impl Startup {
 
     /// The rate at which a burst of the inner traffic passes, byte/s, if `waiting` bytes wait.
     ///
-    /// A CUBIC flow ends its slow start if its round trip grows by 1/8, or by [`HYSTART`] on a longer path. So a burst
+    /// A CUBIC flow ends its slow start if its round trip grows by 1/8, or by `hystart` on a longer path. So a burst
     /// must not wait for longer there.
-    pub(super) fn burst(&self, waiting: usize, path: &PathState) -> f64 {
-        if path.min_rtt < 8.0 * HYSTART {
+    pub(super) fn burst(&self, waiting: usize, path: &PathState, tuning: &StartTuning) -> f64 {
+        if path.min_rtt < 8.0 * tuning.hystart {
             return 0.0;
         }
-        (waiting as f64 / HYSTART).min(BURST_GAIN * path.bandwidth)
+        (waiting as f64 / tuning.hystart).min(tuning.burst_gain * path.bandwidth)
     }
 
     /// Whether the reports show a queue, so that start-up ends.
     pub(super) fn queue_shows(&mut self, path: &PathState, tuning: &Tuning) -> bool {
-        let short = (path.min_rtt / 2.0).min(tuning.startup_queue);
-        let limit = (tuning.startup_queue_part * path.min_rtt).max(short);
+        let short = (path.min_rtt / 2.0).min(tuning.start.queue);
+        let limit = (tuning.start.queue_part * path.min_rtt).max(short);
         let queued = path.queue.delay() > limit + 2.0 * path.queue.jitter();
         self.queued_reports = if queued { self.queued_reports + 1 } else { 0 };
         self.queued_reports >= 3
@@ -82,21 +70,21 @@ impl Startup {
 
     /// Handles the end of a round. Returns whether start-up ends because the rate no longer grows.
     pub(super) fn end_round(&mut self, round: &Round, path: &mut PathState, tuning: &Tuning) -> bool {
-        let grew = round.max_delivered >= tuning.startup_growth * self.full_rate;
+        let grew = round.max_delivered >= tuning.start.growth * self.full_rate;
         let unproven = self.unproven;
-        if grew && f64::from(unproven.lost) <= tuning.overshoot * f64::from(unproven.packets) {
+        if grew && f64::from(unproven.lost) <= tuning.start.overshoot * f64::from(unproven.packets) {
             // The rate has grown, so the packets of the round before were sent below the path's
             // rate. The losses of that round are erasures, unless the first packets overflowed a short queue.
-            path.erasure.add(round.began, GainClass::At, unproven, path.bandwidth);
+            path.erasure.add(round.began, GainClass::At, unproven, path.bandwidth, &tuning.erasure);
         }
         self.unproven = round.all;
         if grew {
             self.full_rate = round.max_delivered;
             self.flat_rounds = 0;
-        } else if !round.app_limited || path.round_exceeds(round, tuning.overshoot) {
+        } else if !round.app_limited || path.round_exceeds(round, tuning.start.overshoot) {
             self.flat_rounds += 1;
         }
-        let overshot = !grew && path.round_exceeds(round, tuning.overshoot);
+        let overshot = !grew && path.round_exceeds(round, tuning.start.overshoot);
         overshot || self.flat_rounds >= 3 || (self.flat_rounds >= 2 && path.round_exceeds(round, 0.02))
     }
 }

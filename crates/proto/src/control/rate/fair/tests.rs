@@ -66,7 +66,7 @@ fn a_mark_cuts_the_rate_for_a_round_trip() {
     // The next reports are about packets that were sent before the cut.
     driven.reports(9, 2.5e6, 0.0, 0, 0);
     let after = driven.fair.view().bandwidth;
-    assert!((after / before - Tuning::default().cut).abs() < 0.01, "{before} {after}");
+    assert!((after / before - Tuning::default().evidence.cut).abs() < 0.01, "{before} {after}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_sender_whose_every_datagram_is_marked_slows_down_to_the_least_rate() {
         let rate = driven.fair.view().bandwidth;
         driven.reports(1, rate, 0.0, 0, 1);
     }
-    assert!(driven.fair.view().bandwidth < 2.0 * MIN_RATE, "{}", driven.fair.view().bandwidth);
+    assert!(driven.fair.view().bandwidth < 2.0 * Tuning::default().path.least_rate, "{}", driven.fair.view().bandwidth);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_mark_in_a_queue_test_cuts_the_window_of_the_competition() {
         driven.fair.on_ce(now + Duration::from_millis(ms));
     }
     let cut = window(&driven).unwrap() / 500_000.0;
-    assert!((cut - Tuning::default().cubic_beta).abs() < 0.01, "{cut}");
+    assert!((cut - Tuning::default().compete.cubic_beta).abs() < 0.01, "{cut}");
     assert!(matches!(driven.fair.state, State::Test(_)));
 }
 
@@ -227,5 +227,13 @@ fn a_smaller_mtu_makes_the_short_queue_shorter() {
 fn a_path_without_delay_does_not_confuse_the_scavenger() {
     let mut path = Driven::new(Mode::Scavenge).fair.path;
     path.min_rtt = 0.0;
-    assert_eq!(Scavenge::new(Time::ZERO).gain(Time::ZERO, &path, 0.0), 1.0);
+    assert_eq!(Scavenge::new(Time::ZERO).gain(Time::ZERO, &path, &Tuning::default()), 1.0);
+}
+
+#[test]
+fn a_least_reduction_above_the_largest_does_not_panic() {
+    let mut driven = Driven::new(Mode::Fair);
+    driven.fair.tuning.set("down-least", 0.5).unwrap();
+    driven.fair.state = State::Down;
+    assert_eq!(driven.fair.pacing_gain(), 1.0 - Tuning::default().probe.down_most);
 }

@@ -26,7 +26,7 @@ pub(super) fn of(fair: &Fair) -> View {
         queue: fair.path.queue.delay(),
         erasure_floor: floor,
         codable: match fair.state {
-            State::Startup if fair.path.is_short(&fair.tuning) => fair.tuning.codable_at_first,
+            State::Startup if fair.path.is_short(&fair.tuning) => fair.tuning.start.codable_at_first,
             _ => 1.5 * floor + 0.01,
         },
         delays_accepted: fair.path.delays_accepted,

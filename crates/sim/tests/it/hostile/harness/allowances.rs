@@ -24,7 +24,8 @@ impl HostileScenario {
     /// first windows of both ends fill the queue, and what is lost from them is sent again. In seed 338143, a path of
     /// 109 kbit/s holds 8 kB.
     pub(super) fn longest_excusable_stall(&self) -> Duration {
-        let first = self.config.tuning.initial_window * f64::from(self.config.path_mtu);
+        let first = self.config.tuning.get("initial-window").expect("a constant of this name")
+            * f64::from(self.config.path_mtu);
         Duration::from_secs(10) + 20 * self.rtt() + self.time_for(first)
     }
 
