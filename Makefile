@@ -80,10 +80,12 @@ bench: ## time kernels and coders (criterion), compare them with other crates (n
 	cargo run --release --locked -p ripstop-net --example cpu -- $(TARGET)/release/ripstop $(OLD)
 	cargo test --release --locked -p ripstop-proto --test many_peers -- --nocapture
 
-sensitivity: ## run the table of shares with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (an hour)
+sensitivity: ## run the groups of cells with each constant of the rate controller at half and at double its value, and write docs/contributors/sensitivity.md (1 to 1.5 hours); ONLY="cut quiet" adds these constants to the figures of the last call
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-sim --example sensitivity
-	$(TARGET)/release/examples/sensitivity constants > docs/contributors/sensitivity.md
+	test -n "$(ONLY)" || rm -f $(TARGET)/sensitivity.tsv
+	$(TARGET)/release/examples/sensitivity measure $(TARGET)/sensitivity.tsv $(ONLY)
+	$(TARGET)/release/examples/sensitivity page $(TARGET)/sensitivity.tsv > docs/contributors/sensitivity.md
 
 do-no-harm: ## compare the tunnel with plain CUBIC and BBR on 60 links where plain TCP works well, one line for each link (4 minutes)
 	@tools/need.sh cargo cc

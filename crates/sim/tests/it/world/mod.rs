@@ -5,6 +5,7 @@ mod aodv;
 mod block;
 mod bounds;
 mod cadence;
+mod constants;
 mod engine;
 mod field;
 mod gateway;
