@@ -5,7 +5,7 @@ use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use ripstop_net::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// Receives until `want` datagrams have come. Returns the sender and the length of each.
@@ -62,17 +62,24 @@ fn a_datagram_from_port_0_is_dropped_and_counted() {
     });
 }
 
+/// Adds an address to the loopback device, and waits until sockets can have it. The kernel makes an IPv6 address usable in
+/// a work queue of its own.
+fn add_address(host: &Namespace, address: &str) {
+    let ip_address: IpAddr = address.parse().unwrap();
+    ip(host, &["addr", "add", address, "dev", "lo"]).unwrap();
+    let start = Instant::now();
+    while host.run(|| UdpSocket::bind((ip_address, 0))).unwrap().is_err() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no socket can have {address}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// A host with several addresses answers from the address that was called, as long as it has this address.
 #[test]
 fn answers_come_from_the_address_that_was_called() {
     with_namespaces(|| {
         let host = Namespace::create("host").unwrap();
-        for address in ["10.9.0.1/32", "10.9.0.2/32"] {
-            ip(&host, &["addr", "add", address, "dev", "lo"]).unwrap();
-        }
-        for address in ["fd09::1/128", "fd09::2/128"] {
-            ip(&host, &["addr", "add", address, "dev", "lo", "nodad"]).unwrap();
-        }
+        ["10.9.0.1", "10.9.0.2", "fd09::1", "fd09::2"].into_iter().for_each(|address| add_address(&host, address));
         let bind = |at: &str| host.run(|| Udp::bind(at.parse().unwrap()).unwrap()).unwrap();
         let mut batch = DatagramBatch::default();
         let mut send = |from: &mut Udp, to: SocketAddr, lens: &[usize]| {
@@ -105,7 +112,7 @@ fn answers_come_from_the_address_that_was_called() {
             send(&mut server, here, &[50]);
             assert_eq!(receive(&mut client, 2), [(other, 40), (other, 50)]);
             assert_eq!((server.counters().send_calls, server.counters().refused), (calls + 3, 0));
-            ip(&host, &["addr", "add", &called.ip().to_string(), "dev", "lo"]).unwrap();
+            add_address(&host, &called.ip().to_string());
             // A peer that does not answer is sent to from the address that the system chooses.
             send(&mut client, called, &[60]);
             receive(&mut server, 1);
