@@ -54,7 +54,7 @@ use blocks::Blocks;
 use repair::{PlannedRepair, Purpose, Repairs};
 use ripstop_base::{Seed, Time};
 use ripstop_codes::Payload;
-use ripstop_codes::window::{Coding as Coefficients, Members};
+use ripstop_codes::window::Coding as Coefficients;
 use sources::Sources;
 use std::time::Duration;
 
@@ -326,7 +326,7 @@ impl<P: Payload> Coding<P> {
         self.receiver.window(now, window, to);
     }
 
-    /// The receiving half, for what follows from time and memory alone.
+    /// The receiving half, for what needs nothing of the sending half.
     pub(crate) fn receiver(&mut self) -> &mut Receiver<P> {
         &mut self.receiver
     }
@@ -334,11 +334,6 @@ impl<P: Payload> Coding<P> {
     /// What the receiving half knows.
     pub(crate) fn received(&self) -> &Receiver<P> {
         &self.receiver
-    }
-
-    /// Notes that a repair of `members` was dropped, because the peer's packets have caused too much work.
-    pub(crate) fn refuse(&mut self, members: &Members) {
-        self.receiver.refuse(members);
     }
 
     // What the coder costs, and what it has done.

@@ -83,7 +83,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let now = self.tick(now);
         self.path.received.arrive(now, number, bytes, reception, packet.is_some_and(Packet::is_eliciting));
         if let Some(Packet::Repair { members, .. }) = packet {
-            self.coding.refuse(members);
+            self.coding.receiver().refuse(members);
         }
     }
 
