@@ -332,10 +332,18 @@ mod tests {
         // The socket of a killed daemon.
         drop(UnixListener::bind(directory.path().join("dead.sock")).unwrap());
         assert!(words(only_one(directory.path())).contains("--socket"));
-        let one = UnixListener::bind(directory.path().join("rip0.sock")).unwrap();
+        // A daemon that ends while it is asked: its answer is empty. Without an answer, `device` waits for seconds.
+        let listener = |name: &str| {
+            let listener = UnixListener::bind(directory.path().join(name)).unwrap();
+            let other = listener.try_clone().unwrap();
+            std::thread::spawn(move || while other.accept().is_ok() {});
+            listener
+        };
+        let one = listener("rip0.sock");
         assert_eq!(only_one(directory.path()).unwrap(), directory.path().join("rip0.sock"));
-        let _two = UnixListener::bind(directory.path().join("rip1.sock")).unwrap();
+        let _two = listener("rip1.sock");
         assert!(words(only_one(directory.path())).contains("rip0, rip1"));
+        std::fs::remove_file(directory.path().join("rip0.sock")).unwrap();
         drop(one);
         assert_eq!(only_one(directory.path()).unwrap(), directory.path().join("rip1.sock"));
     }
