@@ -66,14 +66,15 @@ impl LabCell {
     /// # Errors
     /// The setting of the scenario that is invalid, and why.
     pub fn new(scenario: &Scenario, traced: bool) -> Result<LabCell, String> {
-        let text = serde_json::to_string(scenario).map_err(|error| error.to_string())?;
+        let json = |scenario: &Scenario| serde_json::to_string(scenario).map_err(|error| error.to_string());
+        let text = json(scenario)?;
         // The text may write a fraction with fewer digits than the `f64` in memory has. The cell
         // runs the value in the text, so that the same text always gives the same result.
         let scenario: Scenario = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         check_scenario(&scenario).map_err(|error| error.to_string())?;
-        let text = serde_json::to_string(&scenario).map_err(|error| error.to_string())?;
+        let text = json(&scenario)?;
         let run = Scenario { expect: Vec::new(), ..scenario.clone() };
-        let run_text = serde_json::to_string(&run).map_err(|error| error.to_string())?;
+        let run_text = if scenario.expect.is_empty() { text.clone() } else { json(&run)? };
         let simulator = identity(&run.parts());
         Ok(LabCell { scenario, text, run, run_text, traced, simulator })
     }

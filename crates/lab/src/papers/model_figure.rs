@@ -6,7 +6,7 @@ use super::stated::{arguments, error, read};
 use crate::error::LabResult;
 use crate::figure::{FigureChart, FigureCurve};
 use crate::published::Published;
-use ripstop_model::published::{Arguments, Value, evaluate};
+use ripstop_model::published::{Arguments, EvaluateError, Value, check, evaluate};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -93,8 +93,7 @@ struct Printed {
 const MOST_POINTS: usize = 2000;
 
 impl ModelFigure {
-    /// Parses a file, and computes the first point of each curve to check its function and
-    /// arguments.
+    /// Parses a file, and checks the function and the arguments of each curve at the first point.
     ///
     /// # Errors
     /// Fails when the file is invalid. The error says line, field, what is wrong and what would be
@@ -115,8 +114,7 @@ impl ModelFigure {
                     let wanted = "write `values`, or `from`, `to` and `points` (2 to 2000 points; with `log-x`, `from` and `to` above 0)";
                     return Err(wrong(format!("{} points along the axis; {wanted}", along.len())));
                 }
-                // Compute the first point to check the function and the arguments.
-                figure.at(curve, along[0]).map_err(&wrong)?;
+                figure.check_at(curve, along[0]).map_err(&wrong)?;
                 if let Some(printed) = &curve.printed {
                     published.columns(&printed.entry, &printed.x, &printed.y).map_err(&wrong)?;
                 }
@@ -190,10 +188,24 @@ impl ModelFigure {
     }
 
     fn at(&self, curve: &CurveSpec, x: f64) -> Result<f64, String> {
+        self.with_function(curve, x, evaluate)
+    }
+
+    fn check_at(&self, curve: &CurveSpec, x: f64) -> Result<(), String> {
+        self.with_function(curve, x, check)
+    }
+
+    /// Calls `call` with the function and the arguments of one point.
+    fn with_function<T>(
+        &self,
+        curve: &CurveSpec,
+        x: f64,
+        call: impl Fn(&str, &Arguments) -> Result<T, EvaluateError>,
+    ) -> Result<T, String> {
         let mut all = self.arguments(curve);
         all.insert(self.x.clone(), Value::Number(x));
         let function = curve.function.as_ref().unwrap_or(&self.function);
-        evaluate(function, &all).map_err(|error| format!("curve `{}` at {} = {x}: {error}", curve.name, self.x))
+        call(function, &all).map_err(|error| format!("curve `{}` at {} = {x}: {error}", curve.name, self.x))
     }
 
     /// The number by which the values on the x axis are divided; 1 without `x-over`.

@@ -364,7 +364,7 @@ fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
 fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     let paper = CellularNetwork::default();
     let user_bps = from.number("mbps")? * 1e6;
-    let experiment = MonteCarlo {
+    let mut experiment = MonteCarlo {
         arrivals_per_s: from.number("arrivals")?,
         files: mix(from)?,
         throughput_bps: user_bps,
@@ -374,7 +374,12 @@ fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
         ..MonteCarlo::default()
     };
     let whole = from.word("count", &[("whole", true), ("real", false)], "`whole` or `real`")?;
-    let runs = from.whole_or("runs", 10)?.clamp(1, 1000);
+    let mut runs = from.whole_or("runs", 10)?.clamp(1, 1000);
+    if from.only_check {
+        experiment.check()?;
+        experiment = MonteCarlo { seconds: experiment.slot, warm_up: 0.0, ..experiment };
+        runs = 1;
+    }
     let mut sum = 0.0;
     for run in 0..runs {
         let run = experiment.run(Seed::new(18).run(u64::from(run)))?;

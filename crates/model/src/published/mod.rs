@@ -68,7 +68,20 @@ pub enum EvaluateError {
 /// No function has this name. Or an argument is missing, unknown, of the wrong kind, or outside the
 /// model's domain.
 pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateError> {
-    let reader = Reader { function, arguments, read: RefCell::default() };
+    compute(function, arguments, false)
+}
+
+/// Checks that `function` exists and accepts `arguments`. A function that draws random users draws
+/// one short run for this, so that a check takes no time.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn check(function: &str, arguments: &Arguments) -> Result<(), EvaluateError> {
+    compute(function, arguments, true).map(drop)
+}
+
+fn compute(function: &str, arguments: &Arguments, only_check: bool) -> Result<f64, EvaluateError> {
+    let reader = Reader { function, arguments, only_check, read: RefCell::default() };
     let value = functions::evaluate(&reader)?;
     match arguments.keys().find(|name| !reader.read.borrow().iter().any(|read| read == name)) {
         Some(name) => Err(EvaluateError::Unknown { function: function.to_owned(), argument: name.clone() }),
@@ -94,6 +107,8 @@ pub fn agrees(value: f64, printed: &str) -> Option<bool> {
 struct Reader<'a> {
     function: &'a str,
     arguments: &'a Arguments,
+    /// Whether only the arguments matter, and not the value.
+    only_check: bool,
     read: RefCell<Vec<&'static str>>,
 }
 

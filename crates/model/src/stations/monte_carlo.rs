@@ -148,7 +148,7 @@ impl MonteCarlo {
     }
 
     /// Checks the arguments and returns the number of slots.
-    fn check(&self) -> Result<f64, DomainError> {
+    pub(crate) fn check(&self) -> Result<f64, DomainError> {
         at_least("the number of users", self.users, 1, "1 or more")?;
         not_negative("the transfers started in a second", self.arrivals_per_s)?;
         positive("the throughput in bits a second", self.throughput_bps)?;
