@@ -7,16 +7,23 @@ use std::path::{Path, PathBuf};
 
 const PAPERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
 
-/// Copies the repository's papers to a new directory, and changes one file there.
-fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
+/// Copies the folders of the repository's papers whose names begin with `papers` to a new directory, without results.
+fn copied(papers: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    for folder in entries(Path::new(PAPERS)).into_iter().filter(|path| path.is_dir()) {
+    let is_wanted = |path: &PathBuf| path.is_dir() && path.file_name().unwrap().to_str().unwrap().starts_with(papers);
+    for folder in entries(Path::new(PAPERS)).into_iter().filter(is_wanted) {
         let own = directory.path().join(folder.file_name().unwrap());
         std::fs::create_dir(&own).unwrap();
         for path in entries(&folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
             std::fs::copy(&path, own.join(path.file_name().unwrap())).unwrap();
         }
     }
+    directory
+}
+
+/// Copies the folder of a paper to a new directory, and changes one file there.
+fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
+    let directory = copied(file.split('/').next().unwrap());
     let path = directory.path().join(file);
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{file} has no {from}");
@@ -82,8 +89,7 @@ fn every_number_and_every_trend_has_its_verdict() {
 
 #[test]
 fn what_no_experiment_decided_is_not_run() {
-    // The copy has no results.
-    let papers = altered("000/model.toml", "paper", "paper");
+    let papers = copied("");
     let words = ["papers", "check", "--json", "--dir", papers.path().to_str().unwrap()];
     let report = json(&run(&words));
     let not_run = |what| {
