@@ -5,7 +5,8 @@
 //! `ns2.csv` are the uncoded baselines of papers 000, 002, 003 and 004. `xor.csv` has the results of an independent
 //! study, which built the coding and the back-off of paper 002 into ns-2. `lt.csv` has the results of an independent
 //! study of paper 004 on ns-2. `make oracle` runs every cell as many times as ns-2 did. It runs wired networks and the
-//! mesh of paper 004 at least 40 times, and AODV at least 30 times. `make test` runs each cell a few times.
+//! mesh of paper 004 at least 40 times, and AODV at least 30 times. `make test` runs the cells a few times,
+//! and leaves half of the strings with AODV out.
 //!
 //! A cell agrees if the means differ by at most 5 %, or by at most two half-widths of their difference. This half-width
 //! is the root of the sum of the squares of both half-widths. A string with AODV collapses only in some runs. The cells
@@ -29,8 +30,8 @@ struct Compared {
 }
 
 /// Number of runs of each setting in `make test`, which is enough for an interval. Double the value takes twice the
-/// time, a minute on two cores. Half the value makes the intervals wider, so that larger errors pass.
-const FEW_RUNS: u64 = 6;
+/// time, half a minute on two cores. Half the value makes the intervals wider, so that larger errors pass.
+const FEW_RUNS: u64 = 4;
 
 /// Runs of each string in `make test`. A string takes longer to simulate, and its runs differ less.
 const STRING_RUNS: u64 = 2;
@@ -38,16 +39,21 @@ const STRING_RUNS: u64 = 2;
 /// Runs of each string with AODV in `make test`. One run delivers up to twice as much as another.
 const AODV_RUNS: u64 = 10;
 
-/// Runs the settings that `wanted` selects, and compares their cells. `runs` turns ns-2's number of runs into the
-/// simulator's number of runs.
-fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(&Setting, u64) -> u64) -> Vec<Compared> {
+/// Runs the settings that `known` selects and `chosen` does not leave out, and compares their cells. `chosen` is called
+/// once for each setting, in their order. `runs` turns ns-2's number of runs into the simulator's number of runs.
+fn compare(
+    known: impl Fn(&Setting) -> bool,
+    mut chosen: impl FnMut(&Setting) -> bool,
+    runs: impl Fn(&Setting, u64) -> u64,
+) -> Vec<Compared> {
     let mut settings: BTreeMap<Setting, Vec<Cell>> = BTreeMap::new();
     let files = [include_str!("ns2.csv"), include_str!("xor.csv"), include_str!("lt.csv")];
     for (setting, cell) in files.into_iter().flat_map(cells::read) {
-        if wanted(&setting) && cell.is_compared() {
+        if known(&setting) && cell.is_compared() {
             settings.entry(setting).or_default().push(cell);
         }
     }
+    settings.retain(|setting, _| chosen(setting));
     let compare = |(setting, cells): (Setting, Vec<Cell>)| {
         let runs = runs(&setting, cells.iter().map(|cell| cell.n).max().unwrap_or(1));
         let scenario = settings::scenario(&setting, runs as u32);
@@ -118,23 +124,29 @@ fn print(all: &[Compared]) -> usize {
 #[cfg(feature = "oracle")]
 #[test]
 fn every_cell_agrees_with_ns2() {
-    let all = compare(settings::known, many_runs);
+    let all = compare(settings::known, |_| true, many_runs);
     let wrong = print(&all);
     let cells: usize = all.iter().map(|compared| compared.rows.len()).sum();
     println!("{cells} cells, {wrong} differ");
     assert!(cells >= 100 && wrong == 0, "{wrong} of {cells} cells differ from ns-2, seed {}", settings::SEED);
 }
 
-/// Every cell with a few runs, for `make test`. The intervals are wider, so a small error passes.
+/// The cells with a few runs, for `make test`. The intervals are wider, so a small error passes. Strings with AODV take
+/// long, so every second one of them runs.
 #[test]
-fn every_cell_agrees_with_ns2_in_a_few_runs() {
-    let all = compare(settings::known, |setting, _| few_runs(setting));
+fn cells_agree_with_ns2_in_a_few_runs() {
+    let mut with_aodv = 0;
+    let chosen = |setting: &Setting| {
+        with_aodv += u32::from(string::has_aodv(setting));
+        !string::has_aodv(setting) || with_aodv.is_multiple_of(2)
+    };
+    let all = compare(settings::known, chosen, |setting, _| few_runs(setting));
     let wrong = print(&all);
     let with_code = all.iter().filter(|compared| compared.setting.case.starts_with("003")).count();
     let strings = all.iter().filter(|compared| string::is_string(&compared.setting)).count();
     let with_aodv = all.iter().filter(|compared| string::has_aodv(&compared.setting)).count();
     assert!(strings >= 100, "{strings} strings");
-    assert!(with_aodv >= 30, "{with_aodv} strings with AODV");
+    assert!(with_aodv >= 15, "{with_aodv} strings with AODV");
     let meshes = all.iter().filter(|compared| mesh::is_mesh(&compared.setting)).count();
     assert!(meshes >= 28, "{meshes} meshes");
     assert!(with_code >= 10, "{with_code} settings with a block code");

@@ -85,7 +85,7 @@ fn ideal_csma_carries_on_each_link_what_the_chain_says() {
             let mean =
                 |i: usize| if i + 1 == nodes { exchange.ack } else { exchange.data * (1.0 + 0.1 * (i % 3) as f64) };
             let means: Vec<f64> = (0..nodes).map(mean).collect();
-            let time = 3000.0;
+            let time = 1500.0;
             let activity = saturated(2, &x, &means, law, time);
             let furthest = compare(&activity, 2, &x, &means, time);
             println!("{nodes} nodes, {law:?}: at most {:.2} % from the chain", 100.0 * furthest);
@@ -120,7 +120,7 @@ fn ideal_csma_with_the_optimal_attempts_has_the_throughput_of_table_iii() {
         let optimum = equal_load(nodes, 2, 4.108, exchange.ack_ratio).unwrap();
         let mut means = vec![exchange.data; nodes as usize];
         means[nodes as usize - 1] = exchange.ack;
-        let time = 2000.0;
+        let time = 1000.0;
         let activity = saturated(2, &optimum.attempts, &means, PacketTimes::Constant, time);
         for link in &activity.links[..nodes as usize] {
             let got = link.exchanges as f64 / time * exchange.packet_bits / 1e3;
@@ -300,7 +300,7 @@ fn dcf(config: &WifiConfig, nodes: usize, load: Load) -> f64 {
         Load::FreeAcks(window) => world.add_tcp(tcp(window), &Carrier::Links(&there, &[]), "flow/0").unwrap(),
         Load::Udp => world.add_udp(datagrams(), &Carrier::Links(&there, &[]), "flow/0"),
     };
-    let time = 30.0;
+    let time = 20.0;
     world.run_until(Time::from_secs_f64(time), &mut ());
     world.totals(flow).packets as f64 * f64::from(PACKET) * 8.0 / time
 }
