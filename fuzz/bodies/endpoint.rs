@@ -11,7 +11,7 @@
 //! - An event never causes endless output.
 //!
 //! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
-//! committed inputs.
+//! committed inputs. The test also checks that datagrams of each kind are accepted.
 
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
@@ -19,7 +19,8 @@ use ripstop_proto::inner::Inner;
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
 use ripstop_proto::session::tunnel::TunnelConfig;
-use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
+use ripstop_proto::wire::{HEADER_LEN, Kind, SymbolKind, TAG_LEN};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -38,6 +39,28 @@ struct World {
     endpoint: Endpoint,
     peers: [Peer; 2],
     now: Time,
+    /// The type bytes of the datagrams of the input that were well-formed.
+    accepted: BTreeSet<u8>,
+}
+
+/// The kind of datagram that an event of the input brings. None: the event brings no datagram of a peer.
+fn kind_of(event: u8) -> Option<Kind> {
+    Some(match (event % 16, event >> 4) {
+        (0, 12) => Kind::Source(SymbolKind::Piece),
+        (0 | 14, _) => Kind::Source(SymbolKind::Packet),
+        (1 | 15, _) => Kind::RepairBySeed,
+        (2, _) => Kind::RepairExplicit,
+        (3, 12) => Kind::PathReport,
+        (3, 13) => Kind::SymbolReport,
+        (3, _) => Kind::Report,
+        (4, _) => Kind::Window,
+        (5, _) => Kind::Probe,
+        (6, _) => Kind::Close,
+        (7, 12) => Kind::RepairOfBlock,
+        (7, _) => Kind::Challenge,
+        (13, _) => Kind::Answer,
+        _ => return None,
+    })
 }
 
 /// A peer that seals what the input says.
@@ -48,8 +71,8 @@ struct Peer {
     number: u64,
 }
 
-/// Runs the events of an input.
-pub(crate) fn run(data: &[u8]) {
+/// Runs the events of an input. Returns the type bytes of its datagrams that were well-formed.
+pub(crate) fn run(data: &[u8]) -> BTreeSet<u8> {
     let mut world = World::new();
     let mut events = data;
     while let Some((&[event, passes, len], rest)) = events.split_first_chunk::<3>() {
@@ -61,6 +84,7 @@ pub(crate) fn run(data: &[u8]) {
         world.drain();
         world.check(before);
     }
+    world.accepted
 }
 
 fn address(n: u8) -> SocketAddr {
@@ -95,7 +119,7 @@ impl World {
             peers.connect(Time::ZERO, id);
             Peer { peers, address: address(n), epoch: None, number: 0 }
         });
-        let mut world = World { endpoint, peers, now: Time::ZERO };
+        let mut world = World { endpoint, peers, now: Time::ZERO, accepted: BTreeSet::new() };
         world.drain();
         world
     }
@@ -132,9 +156,8 @@ impl World {
                 let id = PeerId::from_index(0);
                 self.peers[n].peers.connect(now, id);
             }
-            kind => {
-                // The kinds of datagrams have the numbers 0 to 8 after 0x10.
-                let Ok(kind) = Kind::from_byte(0x10 + (kind + 4 * (kind / 13)) % 9) else { return };
+            _ => {
+                let Some(kind) = kind_of(event) else { return };
                 let peer = &mut self.peers[n];
                 // With the bit 0x40, the number jumps.
                 peer.number += 1 + u64::from(event >> 6 & 1) * u64::from(first);
@@ -145,12 +168,20 @@ impl World {
                 if peer.peers.seal(now, id, epoch, peer.number, kind, &mut datagram).is_ok() {
                     // With the bit 0x20, the peer sends from another port, where nobody answers a challenge.
                     let from = SocketAddr::new(peer.address.ip(), peer.address.port() + u16::from(event >> 5 & 1));
+                    let refused = |endpoint: &Endpoint| {
+                        let counters = endpoint.counters();
+                        counters.body_malformed + counters.over_work + counters.unasked_reports
+                    };
+                    let before = refused(&self.endpoint);
                     self.endpoint.handle_datagram(
                         now,
                         from,
                         &mut datagram,
                         Reception { ce: first % 16 == 0, waited: Duration::from_millis(u64::from(first) % 8) },
                     );
+                    if refused(&self.endpoint) == before {
+                        self.accepted.insert(kind.byte());
+                    }
                 }
             }
         }

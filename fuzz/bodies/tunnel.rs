@@ -11,15 +11,15 @@
 //! - An event never causes endless output.
 //!
 //! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
-//! committed inputs.
+//! committed inputs. The test also checks that packets of each kind are accepted.
 
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use ripstop_proto::session::{Received, Reception, Session, Transmit};
-use ripstop_proto::wire::{Datagram, Kind, emit_body, parse_body};
-use std::collections::VecDeque;
+use ripstop_proto::wire::{Datagram, Kind, SymbolKind, emit_body, parse_body};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// More datagrams than a tunnel may send at one time.
@@ -38,6 +38,26 @@ struct World {
     now: Time,
     /// The next datagram number of the packets in the input.
     number: u64,
+    /// The type bytes of the packets of the input that were packets.
+    accepted: BTreeSet<u8>,
+}
+
+/// The kind of packet that an event of the input brings. None: the event brings no packet.
+fn kind_of(event: u8) -> Option<Kind> {
+    Some(match (event % 16, event >> 4) {
+        (0, 12) => Kind::Source(SymbolKind::Piece),
+        (0, _) => Kind::Source(SymbolKind::Packet),
+        (1, _) => Kind::RepairBySeed,
+        (2, _) => Kind::RepairExplicit,
+        (3, 12) => Kind::PathReport,
+        (3, 13) => Kind::SymbolReport,
+        (3, _) => Kind::Report,
+        (4, _) => Kind::Window,
+        (5, _) => Kind::Probe,
+        (6, _) => Kind::Close,
+        (7, _) => Kind::RepairOfBlock,
+        _ => return None,
+    })
 }
 
 fn config(fast: bool, blocks: bool) -> TunnelConfig {
@@ -52,9 +72,9 @@ fn config(fast: bool, blocks: bool) -> TunnelConfig {
     }
 }
 
-/// Runs the events of an input.
-pub(crate) fn run(data: &[u8]) {
-    let Some((&settings, mut events)) = data.split_first() else { return };
+/// Runs the events of an input. Returns the type bytes of its packets that were packets.
+pub(crate) fn run(data: &[u8]) -> BTreeSet<u8> {
+    let Some((&settings, mut events)) = data.split_first() else { return BTreeSet::new() };
     let (fast, blocks) = (settings % 2 == 0, settings & 2 != 0);
     let mut world = World {
         tunnel: Tunnel::new(Time::ZERO, config(fast, blocks), u64::from(settings)),
@@ -62,6 +82,7 @@ pub(crate) fn run(data: &[u8]) {
         there: VecDeque::new(),
         now: Time::ZERO,
         number: 0,
+        accepted: BTreeSet::new(),
     };
     while let Some((&[event, passes, len], rest)) = events.split_first_chunk::<3>() {
         let (bytes, rest) = rest.split_at(usize::from(len).min(rest.len()));
@@ -72,6 +93,7 @@ pub(crate) fn run(data: &[u8]) {
         world.drain();
         world.check(before);
     }
+    world.accepted
 }
 
 impl World {
@@ -118,9 +140,10 @@ impl World {
             },
             15 => self.now += Duration::from_millis(u64::from(first)),
             // A packet of the input. Its number may jump.
-            kind => {
-                let Ok(kind) = Kind::from_byte(if kind == 7 { 0x19 } else { 0x10 + kind }) else { return };
+            _ => {
+                let Some(kind) = kind_of(event) else { return };
                 if let Ok(packet) = parse_body(kind, bytes, &self.tunnel.expand()) {
+                    self.accepted.insert(kind.byte());
                     self.number += 1 + u64::from(event >> 4 == 15) * 20_000;
                     let reception =
                         Reception { ce: event & 0x20 != 0, waited: Duration::from_millis(u64::from(first) % 8) };

@@ -7,4 +7,4 @@ mod body;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| body::run(data));
+fuzz_target!(|data: &[u8]| drop(body::run(data)));
