@@ -116,6 +116,29 @@ fn what_no_experiment_decided_is_not_run() {
     assert_eq!(verdict(), "not-run");
 }
 
+/// The results of one experiment of paper 003 were made by other code.
+#[test]
+fn outdated_results_are_told_by_the_exit_status() {
+    let papers = copied("003");
+    let (here, there) = (papers.path().join("003/results"), Path::new(PAPERS).join("003/results"));
+    std::fs::create_dir(&here).unwrap();
+    for path in entries(&there) {
+        std::fs::copy(&path, here.join(path.file_name().unwrap())).unwrap();
+    }
+    let words = ["papers", "check", "--json", "--dir", papers.path().to_str().unwrap(), "--require-all"];
+    assert_eq!(json(&run(&words))["outdated"], serde_json::json!([]));
+    let path = here.join("fig5.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("core+tcp-classic:", "core+tcp-classic:0", 1)).unwrap();
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the results of 003.fig5 are outdated"), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(report["outdated"], serde_json::json!(["003.fig5"]));
+    // Without the flag, the list is enough.
+    assert!(run(&words[..5]).status.success());
+}
+
 #[test]
 fn tables_for_people_by_paper() {
     let text = stdout(&run(&["papers", "check", "002", "004"]));

@@ -18,7 +18,8 @@ use std::path::PathBuf;
 ///
 /// Every published number and every published trend gets a verdict. The results of simulations are read from --store,
 /// or from the numbers that `papers run --numbers` wrote. An experiment counts as not run if the experiment was changed
-/// after its results were made. The exit status is 1 if a verdict is FAILED, UNEXPECTED or ERROR.
+/// after its results were made. Results are outdated if the code that they used was changed. The exit status is 1 if a
+/// verdict is FAILED, UNEXPECTED or ERROR.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -30,7 +31,7 @@ pub(super) struct Flags {
     /// Read the results of `papers run` from this file [default: the numbers in papers/NNN/results]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Also exit with status 1 if a verdict needs an experiment that was not run
+    /// Also exit with status 1 if a verdict needs an experiment that was not run, or if results are outdated
     #[arg(long)]
     require_all: bool,
     /// Write a page for each paper into this directory, with figures computed from closed forms
@@ -99,6 +100,10 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     match (count(&PaperVerdict::is_wrong), count(&|verdict| verdict == PaperVerdict::NotRun)) {
         (0, not_run) if flags.require_all && not_run > 0 => Err(Failure::Work(format!(
             "{not_run} verdicts need experiments that were not run: run `ripstop papers run`"
+        ))),
+        (0, _) if flags.require_all && !report.outdated.is_empty() => Err(Failure::Work(format!(
+            "the results of {} are outdated: the code that they used has changed; run `ripstop papers run`",
+            report.outdated.join(", ")
         ))),
         (0, _) => Ok(()),
         (n, _) => Err(Failure::Work(format!("{n} verdicts are FAILED, UNEXPECTED or ERROR"))),
