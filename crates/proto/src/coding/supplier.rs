@@ -1,7 +1,7 @@
 //! The layers that fill symbols. The coder pulls: it asks for a symbol when a datagram may leave, so what waits stays with
 //! the supplier. The coder tells the supplier what became of each symbol.
 
-use crate::wire::SymbolKind;
+use crate::wire::{MTU_OVERHEAD, SymbolKind};
 use ripstop_base::Time;
 use ripstop_codes::Payload;
 
@@ -42,23 +42,23 @@ pub(crate) trait Supplier<P> {
 }
 
 /// Lets suppliers take turns: deficit round robin (Shreedhar and Varghese 1995). Suppliers that always have something get
-/// equal numbers of bytes.
+/// equal numbers of bytes, their datagrams' headers included.
 #[derive(Debug)]
 pub(crate) struct Turns<const N: usize> {
     /// Bytes that each supplier may still send in its turn.
     credits: [i64; N],
     turn: usize,
-    /// Bytes that a turn adds: the length of the longest symbol.
+    /// Bytes that a turn adds: the length of the longest datagram.
     quantum: i64,
 }
 
 impl<const N: usize> Turns<N> {
-    /// Turns of `quantum` bytes.
+    /// Turns of `quantum` bytes: the length of the longest datagram.
     pub(crate) fn new(quantum: u32) -> Turns<N> {
         Turns { credits: [0; N], turn: 0, quantum: i64::from(quantum.max(1)) }
     }
 
-    /// Sets the length of the longest symbol, bytes.
+    /// Sets the length of the longest datagram, bytes.
     pub(crate) fn set_quantum(&mut self, quantum: u32) {
         self.quantum = i64::from(quantum.max(1));
     }
@@ -79,7 +79,7 @@ impl<const N: usize> Turns<N> {
                 continue;
             }
             if let Some(supplied) = suppliers[turn].supply(now, id) {
-                self.credits[turn] -= supplied.payload.len() as i64;
+                self.credits[turn] -= (MTU_OVERHEAD + supplied.payload.len()) as i64;
                 return Some(supplied);
             }
             // What an idle supplier has not used is lost, as in any round robin.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use ripstop_codes::Length;
 
-    /// Symbols of `bytes` bytes, of which `left` wait.
+    /// Symbols of `bytes` bytes, of which `left` wait. `sent` counts the bytes of their datagrams.
     struct Waiting {
         bytes: usize,
         left: usize,
@@ -106,7 +106,7 @@ mod tests {
     impl Supplier<Length> for Waiting {
         fn supply(&mut self, _now: Time, _id: u64) -> Option<Supplied<Length>> {
             self.left = self.left.checked_sub(1)?;
-            self.sent += self.bytes;
+            self.sent += MTU_OVERHEAD + self.bytes;
             let (kind, payload) = (SymbolKind::Packet, Length(self.bytes));
             Some(Supplied { kind, payload, interactive: false, tag: Tag(0) })
         }
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn suppliers_get_equal_numbers_of_bytes() {
-        let mut turns: Turns<2> = Turns::new(1400);
-        let mut small = Waiting { bytes: 100, left: 100_000, sent: 0 };
+        let mut turns: Turns<2> = Turns::new(1464);
+        let mut small = Waiting { bytes: 1, left: 100_000, sent: 0 };
         let mut large = Waiting { bytes: 1400, left: 1000, sent: 0 };
         for id in 0..5_000 {
             assert!(turns.supply(Time::ZERO, id, [&mut small, &mut large]).is_some());
-            assert!(small.sent.abs_diff(large.sent) <= 2 * 1400, "{} {}", small.sent, large.sent);
+            assert!(small.sent.abs_diff(large.sent) <= 2 * 1464, "{} {}", small.sent, large.sent);
         }
         // A supplier without a symbol leaves the path to the other one, and has saved up nothing when it comes back.
         small.left = 0;
@@ -133,7 +133,7 @@ mod tests {
         (small.left, small.sent, large.sent) = (100_000, 0, 0);
         for id in 0..1_000 {
             assert!(turns.supply(Time::ZERO, id, [&mut small, &mut large]).is_some());
-            assert!(small.sent.abs_diff(large.sent) <= 2 * 1400, "{} {}", small.sent, large.sent);
+            assert!(small.sent.abs_diff(large.sent) <= 2 * 1464, "{} {}", small.sent, large.sent);
         }
         (small.left, large.left) = (0, 0);
         assert!(turns.supply(Time::ZERO, 0, [&mut small, &mut large]).is_none());

@@ -2,8 +2,8 @@
 //! they are delivered. See [`Piece`].
 //!
 //! A piece is a source symbol like any other, so repairs protect it. The pieces of a packet leave one directly after the
-//! other, and are delivered in order within the packet's flow. So the receiver holds the beginning of at most one packet for
-//! each flow bucket.
+//! other, so their symbols have consecutive numbers. They are delivered in order within the packet's flow. So the receiver
+//! holds the beginning of at most one packet for each flow bucket.
 
 use super::inner_packet::InnerPacket;
 use super::order::Delivered;
@@ -62,6 +62,8 @@ pub(crate) struct Joiner<P> {
 struct Begun<P> {
     /// The header that the next piece will have.
     next: Piece,
+    /// The number of the symbol that will hold the next piece.
+    next_id: u64,
     pieces: Vec<P>,
     /// When the latest piece was delivered.
     since: Time,
@@ -71,11 +73,11 @@ struct Begun<P> {
 }
 
 impl<P: InnerPacket> Begun<P> {
-    /// A packet whose first piece has the header `first`.
-    fn new(first: Piece) -> Begun<P> {
+    /// A packet whose first piece has the header `first` and lies in symbol `id`.
+    fn new(id: u64, first: Piece) -> Begun<P> {
         let pieces = Vec::with_capacity(usize::from(first.count));
         let bytes = size_of::<Begun<P>>() + pieces.capacity() * size_of::<P>();
-        Begun { next: first, pieces, since: Time::ZERO, bytes }
+        Begun { next: first, next_id: id, pieces, since: Time::ZERO, bytes }
     }
 
     fn push(&mut self, now: Time, piece: P) {
@@ -83,6 +85,7 @@ impl<P: InnerPacket> Begun<P> {
         self.since = now;
         self.pieces.push(piece);
         self.next.index += 1;
+        self.next_id = self.next_id.saturating_add(1);
     }
 }
 
@@ -99,9 +102,9 @@ impl<P: InnerPacket> Joiner<P> {
         self.longest = (inner_mtu + headers).max(u32::from(IPV6_LEAST_MTU));
     }
 
-    /// Takes a symbol in the order of delivery. Returns a packet for the user: the symbol itself if it holds no piece, or the
+    /// Takes symbol `id` in the order of delivery. Returns a packet for the user: the symbol itself if it holds no piece, or the
     /// packet of which it is the last piece.
-    pub(crate) fn take(&mut self, now: Time, symbol: Delivered<P>) -> Option<Delivered<P>> {
+    pub(crate) fn take(&mut self, now: Time, id: u64, symbol: Delivered<P>) -> Option<Delivered<P>> {
         let Some(piece) = symbol.payload.piece() else { return Some(symbol) };
         self.counts.taken += 1;
         if u32::from(piece.total) > self.longest {
@@ -110,7 +113,8 @@ impl<P: InnerPacket> Joiner<P> {
         }
         let known = self.begun.iter().position(|begun| begun.next.flow == piece.flow);
         let mut begun = match known.and_then(|at| self.remove(at)) {
-            Some(begun) if begun.next == piece => begun,
+            // Packets of one flow may have equal headers of pieces. The numbers of the symbols tell them apart.
+            Some(begun) if begun.next == piece && begun.next_id == id => begun,
             other => {
                 // A packet whose other pieces were given up.
                 self.counts.dropped += other.map_or(0, |begun| begun.pieces.len() as u64);
@@ -118,7 +122,7 @@ impl<P: InnerPacket> Joiner<P> {
                     self.counts.dropped += 1;
                     return None;
                 }
-                Begun::new(piece)
+                Begun::new(id, piece)
             }
         };
         begun.push(now, symbol.payload);
@@ -207,6 +211,14 @@ mod tests {
 
     const NOW: Time = Time::ZERO;
 
+    impl Joiner<Symbol> {
+        /// Takes the next symbol.
+        fn next(&mut self, now: Time, symbol: Delivered<Symbol>) -> Option<Delivered<Symbol>> {
+            // Pieces and whole packets are counted apart, so their sum grows with each symbol.
+            self.take(now, self.counts.taken, symbol)
+        }
+    }
+
     /// A UDP packet over IPv6 of `len` bytes. Its flow depends on `port`.
     fn packet(port: u8, len: usize) -> Symbol {
         let mut bytes = vec![port; len];
@@ -226,8 +238,8 @@ mod tests {
             let mut parts = pieces(&packet, most);
             assert!(parts.len() == count && parts.iter().all(|part| part.meta.len <= most));
             let last = parts.pop().unwrap();
-            assert!(parts.into_iter().all(|part| joiner.take(NOW, part).is_none()) && joiner.bytes() > 0);
-            let whole = joiner.take(NOW, last).unwrap();
+            assert!(parts.into_iter().all(|part| joiner.next(NOW, part).is_none()) && joiner.bytes() > 0);
+            let whole = joiner.next(NOW, last).unwrap();
             assert_eq!((whole.payload, whole.meta), (packet.clone(), packet.meta().unwrap()));
             assert_eq!(
                 (joiner.bytes(), joiner.counts()),
@@ -241,19 +253,25 @@ mod tests {
         let mut joiner = Joiner::new();
         let [a, b] = [1, 2].map(|port| packet(port, 1280));
         let ([a0, a1], [b0, b1]) = (two(&a), two(&b));
-        assert!(joiner.take(NOW, a0.clone()).is_none() && joiner.take(NOW, b0).is_none());
-        assert_eq!(
-            [joiner.take(NOW, a1).unwrap().payload, joiner.take(NOW, b1.clone()).unwrap().payload],
-            [a.clone(), b]
-        );
-        assert!(joiner.take(NOW, b1).is_none(), "the first piece is missing");
-        assert!(
-            joiner.take(NOW, a0.clone()).is_none() && joiner.take(NOW, a0).is_none(),
-            "the second piece was given up"
-        );
+        let mut take = |id, piece: &Delivered<Symbol>| joiner.take(NOW, id, piece.clone()).map(|whole| whole.payload);
+        assert_eq!([take(0, &a0), take(2, &b0)], [None, None]);
+        assert_eq!([take(1, &a1), take(3, &b1)], [Some(a.clone()), Some(b)]);
+        assert_eq!(take(5, &b1), None, "the first piece is missing");
+        assert_eq!([take(6, &a0), take(8, &a0)], [None, None], "the second piece was given up");
         assert_eq!(joiner.counts(), PieceCounts { taken: 7, joined: 2, dropped: 2 });
         let whole = Delivered { meta: a.meta().unwrap(), payload: a };
-        assert_eq!(joiner.take(NOW, whole.clone()), Some(whole));
+        assert_eq!(joiner.take(NOW, 9, whole.clone()), Some(whole));
+    }
+
+    /// Two packets of one flow have equal headers of their pieces. The last piece of the first one and the first piece of the
+    /// second one were given up.
+    #[test]
+    fn pieces_of_two_packets_are_not_joined() {
+        let mut joiner = Joiner::new();
+        let [[first, _], [_, last]] = [two(&packet(1, 1280)), two(&packet(1, 1280))];
+        assert_eq!(first.payload.piece().map(|piece| piece.count), last.payload.piece().map(|piece| piece.count));
+        assert!(joiner.take(NOW, 10, first).is_none() && joiner.take(NOW, 13, last).is_none());
+        assert_eq!(joiner.counts(), PieceCounts { taken: 2, joined: 0, dropped: 2 });
     }
 
     #[test]
@@ -264,14 +282,14 @@ mod tests {
             let before = joiner.counts();
             let parts = pieces(&packet(1, len), 1_200);
             let count = parts.len() as u64;
-            let whole = parts.into_iter().filter_map(|part| joiner.take(NOW, part)).count();
+            let whole = parts.into_iter().filter_map(|part| joiner.next(NOW, part)).count();
             let PieceCounts { joined, dropped, .. } = joiner.counts();
             let expected = if is_joined { (1, 1, 0) } else { (0, 0, count) };
             assert_eq!((whole, joined - before.joined, dropped - before.dropped), expected, "{len} bytes");
             assert_eq!((joiner.bytes(), joiner.payloads()), (0, 0));
         }
         joiner.set_longest(576);
-        assert!(two(&packet(1, 1_280)).into_iter().any(|part| joiner.take(NOW, part).is_some()), "IPv6 promises 1280");
+        assert!(two(&packet(1, 1_280)).into_iter().any(|part| joiner.next(NOW, part).is_some()), "IPv6 promises 1280");
     }
 
     fn two(packet: &Symbol) -> [Delivered<Symbol>; 2] {
@@ -282,7 +300,7 @@ mod tests {
     fn the_beginnings_of_few_packets_are_held() {
         let mut joiner = Joiner::new();
         for port in 0..200 {
-            joiner.take(NOW, two(&packet(port, 1280))[0].clone());
+            joiner.next(NOW, two(&packet(port, 1280))[0].clone());
             assert!(joiner.begun.len() <= MOST_BEGUN && joiner.bytes() <= MOST_BEGUN * 1280);
         }
         assert_eq!(joiner.counts().dropped, 200 - MOST_BEGUN as u64);
@@ -296,16 +314,16 @@ mod tests {
         let at = |ms| Time::from_millis(ms);
         let [early, late] = [1, 2].map(|port| pieces(&packet(port, 1280), 512));
         assert_eq!(joiner.expires(wait), None);
-        assert!(joiner.take(at(0), early[0].clone()).is_none());
-        assert!(joiner.take(at(100), late[0].clone()).is_none());
+        assert!(joiner.take(at(0), 0, early[0].clone()).is_none());
+        assert!(joiner.take(at(100), 3, late[0].clone()).is_none());
         // Each piece gives the rest of its packet the same time again.
-        assert!(joiner.take(at(1_400), early[1].clone()).is_none());
+        assert!(joiner.take(at(1_400), 1, early[1].clone()).is_none());
         joiner.expire(at(1_600), wait);
         let due = joiner.expires(wait).unwrap();
         assert_eq!((joiner.counts().dropped, due), (0, at(1_600) + Duration::from_nanos(1)));
         joiner.expire(due, wait);
         assert_eq!((joiner.counts().dropped, joiner.payloads()), (1, 2));
-        assert!(joiner.take(due, late[1].clone()).is_none(), "the first piece was dropped");
+        assert!(joiner.take(due, 4, late[1].clone()).is_none(), "the first piece was dropped");
         joiner.expire(joiner.expires(wait).unwrap(), wait);
         assert_eq!(joiner.counts(), PieceCounts { taken: 4, joined: 0, dropped: 4 });
         assert_eq!((joiner.bytes(), joiner.payloads(), joiner.expires(wait)), (0, 0, None));
@@ -331,7 +349,7 @@ mod tests {
             // Most packets come whole. Of some, pieces are missing.
             for part in parts {
                 if random.chance(0.95) {
-                    joiner.take(now, part);
+                    joiner.next(now, part);
                 }
                 check_sums(&joiner);
             }
@@ -358,7 +376,7 @@ mod tests {
     fn the_memory_of_the_shortest_pieces_counts() {
         let mut joiner = Joiner::new();
         for flow in 0..100 {
-            (0..14).for_each(|index| assert!(joiner.take(NOW, shortest(flow, index, 8)).is_none()));
+            (0..14).for_each(|index| assert!(joiner.next(NOW, shortest(flow, index, 8)).is_none()));
             check_sums(&joiner);
         }
         assert_eq!(joiner.payloads(), 14 * MOST_BEGUN);
@@ -370,7 +388,7 @@ mod tests {
     fn long_symbols_with_short_pieces_take_bounded_memory() {
         let mut joiner = Joiner::new();
         for flow in 0..100 {
-            (0..14).for_each(|index| assert!(joiner.take(NOW, shortest(flow, index, 60_000)).is_none()));
+            (0..14).for_each(|index| assert!(joiner.next(NOW, shortest(flow, index, 60_000)).is_none()));
             assert!(joiner.bytes() <= MOST_BYTES, "{}", joiner.bytes());
             check_sums(&joiner);
         }
@@ -388,7 +406,7 @@ mod tests {
             for piece in Piece::plan(7, 1280, 1000).unwrap() {
                 let payload =
                     Symbol::from_parts(&[&[SymbolKind::Piece.first_byte(0)], &piece.header(), &content[piece.range()]]);
-                assert!(joiner.take(NOW, Delivered { meta: payload.meta().unwrap(), payload }).is_none());
+                assert!(joiner.next(NOW, Delivered { meta: payload.meta().unwrap(), payload }).is_none());
             }
         }
         assert_eq!(joiner.counts(), PieceCounts { taken: 4, joined: 0, dropped: 4 });

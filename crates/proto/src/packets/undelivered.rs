@@ -75,7 +75,7 @@ pub(crate) fn poll<P: InnerPacket>(
         let (id, symbol) = order.poll()?;
         room.take(symbol.meta.len as usize);
         let is_piece = symbol.meta.order == Order::InOrder;
-        let Some(packet) = joiner.take(now, symbol) else { continue };
+        let Some(packet) = joiner.take(now, id, symbol) else { continue };
         let overtakes = is_piece && packet.meta.order == Order::Immediate;
         if !overtakes || order.is_in_time(packet.meta.flow, id) {
             return Some(packet);

@@ -62,7 +62,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if let Some(report) = self.report(now) {
             return Some(self.send(now, Content::Unasking, Packet::Feedback(Box::new(report))));
         }
-        if self.path.requests.take_close(self.supply.is_queue_empty()) {
+        if self.path.requests.take_close(self.supply.is_empty()) {
             return Some(self.send(now, Content::Unasking, Packet::Close));
         }
         if let Some(window) = self.coding.announcement(&self.path, self.deadline.get()) {
@@ -193,6 +193,7 @@ mod tests {
     use crate::path::PathEvent;
     use crate::session::Session;
     use crate::session::tunnel::{Tunnel, TunnelConfig, TunnelEvent};
+    use crate::wire::Packet;
     use ripstop_base::Time;
     use ripstop_codes::Symbol;
 
@@ -224,5 +225,26 @@ mod tests {
         assert!(matches!(decided[..], [0..1000]), "{decided:?}");
         let (early, late) = (silences[200], silences[999]);
         assert!(early > 1 && late > early + 10, "{early} batches after 2 s, {late} after 10 s");
+    }
+
+    /// A packet that was cut leaves whole before the end of the session is announced.
+    #[test]
+    fn the_end_is_announced_after_all_pieces() {
+        let config = TunnelConfig { path_mtu: 1280, ..TunnelConfig::default() };
+        let mut tunnel: Tunnel<Symbol> = Tunnel::new(Time::ZERO, config, 1);
+        let mut packet = vec![0; 1 + 1280];
+        (packet[1], packet[5], packet[6], packet[7]) = (0x60, (1240 >> 8) as u8, (1240 & 255) as u8, 17);
+        tunnel.handle_inner(Time::ZERO, Symbol::from_slice(&packet));
+        tunnel.close();
+        let mut sent = Vec::new();
+        for ms in 0..1000 {
+            let now = Time::from_millis(ms);
+            tunnel.handle_timeout(now);
+            sent.extend(std::iter::from_fn(|| tunnel.poll_transmit(now)).map(|sent| sent.packet.packet));
+        }
+        let sources =
+            |packets: &[Packet<Symbol>]| packets.iter().filter(|p| matches!(p, Packet::Source { .. })).count();
+        let close = sent.iter().position(|packet| *packet == Packet::Close).expect("the session ends");
+        assert_eq!((sources(&sent[..close]), sources(&sent)), (2, 2));
     }
 }
