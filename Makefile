@@ -50,11 +50,11 @@ papers: ## compute the papers' models and experiments whose code has changed, an
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(if $(VERIFY),--verify $(VERIFY)) $(ARGS)
 	$(TARGET)/release/ripstop papers check --dir papers --pages docs/papers > /dev/null
 
-plan-report: ## fit the schemes whose behaviour has changed to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (all schemes: an hour on two idle cores)
+plan-report: ## fit the schemes whose behaviour has changed (REFIT=1: all schemes, for example after a change of the closed forms, of the fit or of what the campaign measures) to simulations of one seed, and write the planner's errors on another seed to crates/model/data and docs/plan-report.md (all schemes: an hour on two idle cores)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	rm -f $(TARGET)/plan-links.toml
-	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only --outdated --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml
+	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --fitted-only $(if $(REFIT),,--outdated) --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml
 	if test -e $(TARGET)/plan-links.toml; then cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml; fi
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --from crates/model/data/plan-report.toml --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null

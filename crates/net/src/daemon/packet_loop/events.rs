@@ -136,7 +136,7 @@ impl PacketLoop {
                     ?silent_for,
                     left_out,
                     "peer unreachable; handshakes continue; no answer to any handshake so far: check its address and port, the firewalls on the way, that \
-                     its daemon runs, that `public-key` here is the peer's, that its configuration has this host's public key {own_key}, and that \
+                     its daemon runs and has the same version of ripstop, that `public-key` here is the peer's, that its configuration has this host's public key {own_key}, and that \
                      {preshared}"
                 );
             }
