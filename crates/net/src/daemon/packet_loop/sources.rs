@@ -2,6 +2,9 @@
 //!
 //! A front end is a module that brings data into the tunnel and takes data out of it. It registers its descriptors with the
 //! reactor under a [`Source`] of its own. The TUN device (`device.rs`) is the only one so far.
+//!
+//! In bulk traffic the thread pauses between two turns (`waiting.rs`). A pause ignores descriptors of the urgency `Bulk`, so
+//! after a pause the turn must read all of them, as it reads all sockets. What must end a pause is registered as `Prompt`.
 
 use crate::os::epoll::{Ready, Token};
 

@@ -17,8 +17,8 @@
 //!
 //! * An *inner packet* is an IP packet that the tunnel carries. The *user* of the session sends and
 //!   receives inner packets.
-//! * A *source symbol*, or source, is one inner packet in the form that the coder uses: one byte
-//!   (the kind, and the [`Gap`](crate::packets::Gap)), then the packet. Source symbols are numbered.
+//! * A *source symbol*, or source, holds one inner packet, or a piece of one: one byte (the kind, and the
+//!   [`Gap`](crate::packets::Gap)), then the packet or the piece. Source symbols are numbered.
 //! * A *datagram* carries one source symbol, one repair, one report, one window announcement, one probe, or the end of the
 //!   session. Datagrams are numbered separately from symbols.
 //! * A *report* (`Feedback`) tells the sender which datagrams arrived and which symbols are
