@@ -13,13 +13,17 @@
 //! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
 //! committed inputs. The test also checks that datagrams of each kind are accepted.
 
+#[path = "kinds.rs"]
+mod kinds;
+
+use kinds::common_kind;
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::inner::Inner;
 use ripstop_proto::secure::{PeerId, Peers, PrivateKey, SecureConfig, SecureEvent};
 use ripstop_proto::session::Reception;
 use ripstop_proto::session::tunnel::TunnelConfig;
-use ripstop_proto::wire::{HEADER_LEN, Kind, SymbolKind, TAG_LEN};
+use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -45,22 +49,14 @@ struct World {
 
 /// The kind of datagram that an event of the input brings. None: the event brings no datagram of a peer.
 fn kind_of(event: u8) -> Option<Kind> {
-    Some(match (event % 16, event >> 4) {
-        (0, 12) => Kind::Source(SymbolKind::Piece),
-        (0 | 14, _) => Kind::Source(SymbolKind::Packet),
-        (1 | 15, _) => Kind::RepairBySeed,
-        (2, _) => Kind::RepairExplicit,
-        (3, 12) => Kind::PathReport,
-        (3, 13) => Kind::SymbolReport,
-        (3, _) => Kind::Report,
-        (4, _) => Kind::Window,
-        (5, _) => Kind::Probe,
-        (6, _) => Kind::Close,
-        (7, 12) => Kind::RepairOfBlock,
-        (7, _) => Kind::Challenge,
-        (13, _) => Kind::Answer,
-        _ => return None,
-    })
+    match (event % 16, event >> 4) {
+        (7, 12) => Some(Kind::RepairOfBlock),
+        (7, _) => Some(Kind::Challenge),
+        (13, _) => Some(Kind::Answer),
+        // The lower halves 14 and 15 stand for 0 and 1.
+        (14 | 15, _) => common_kind(event % 2),
+        _ => common_kind(event),
+    }
 }
 
 /// A peer that seals what the input says.

@@ -13,12 +13,16 @@
 //! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
 //! committed inputs. The test also checks that packets of each kind are accepted.
 
+#[path = "kinds.rs"]
+mod kinds;
+
+use kinds::common_kind;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::coding::{BlockLength, BlockSettings, Code};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use ripstop_proto::session::{Received, Reception, Session, Transmit};
-use ripstop_proto::wire::{Datagram, Kind, SymbolKind, emit_body, parse_body};
+use ripstop_proto::wire::{Datagram, Kind, emit_body, parse_body};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -44,20 +48,10 @@ struct World {
 
 /// The kind of packet that an event of the input brings. None: the event brings no packet.
 fn kind_of(event: u8) -> Option<Kind> {
-    Some(match (event % 16, event >> 4) {
-        (0, 12) => Kind::Source(SymbolKind::Piece),
-        (0, _) => Kind::Source(SymbolKind::Packet),
-        (1, _) => Kind::RepairBySeed,
-        (2, _) => Kind::RepairExplicit,
-        (3, 12) => Kind::PathReport,
-        (3, 13) => Kind::SymbolReport,
-        (3, _) => Kind::Report,
-        (4, _) => Kind::Window,
-        (5, _) => Kind::Probe,
-        (6, _) => Kind::Close,
-        (7, _) => Kind::RepairOfBlock,
-        _ => return None,
-    })
+    match event % 16 {
+        7 => Some(Kind::RepairOfBlock),
+        _ => common_kind(event),
+    }
 }
 
 fn config(fast: bool, blocks: bool) -> TunnelConfig {

@@ -114,7 +114,7 @@ impl ModelFigure {
                     let wanted = "write `values`, or `from`, `to` and `points` (2 to 2000 points; with `log-x`, `from` and `to` above 0)";
                     return Err(wrong(format!("{} points along the axis; {wanted}", along.len())));
                 }
-                figure.check_at(curve, along[0]).map_err(&wrong)?;
+                figure.with_function(curve, along[0], check).map_err(&wrong)?;
                 if let Some(printed) = &curve.printed {
                     published.columns(&printed.entry, &printed.x, &printed.y).map_err(&wrong)?;
                 }
@@ -189,10 +189,6 @@ impl ModelFigure {
 
     fn at(&self, curve: &CurveSpec, x: f64) -> Result<f64, String> {
         self.with_function(curve, x, evaluate)
-    }
-
-    fn check_at(&self, curve: &CurveSpec, x: f64) -> Result<(), String> {
-        self.with_function(curve, x, check)
     }
 
     /// Calls `call` with the function and the arguments of one point.

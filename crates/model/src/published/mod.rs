@@ -72,7 +72,7 @@ pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateEr
 }
 
 /// Checks that `function` exists and accepts `arguments`. A function that draws random users draws
-/// one short run for this, so that a check takes no time.
+/// none for this, so a check is quick.
 ///
 /// # Errors
 /// As [`evaluate`].
@@ -173,6 +173,33 @@ fn whole(name: &'static str, number: f64) -> Result<u32, EvaluateError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A check draws no users, and refuses what an evaluation refuses.
+    #[test]
+    fn a_check_refuses_what_an_evaluation_refuses() {
+        let with = |changes: &[(&str, Value)]| {
+            let mut all = Arguments::from([
+                ("mbps".to_owned(), Value::Number(1.0)),
+                ("arrivals".to_owned(), Value::Number(0.02)),
+                ("seconds".to_owned(), Value::Number(10.0)),
+            ]);
+            all.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+            all
+        };
+        assert_eq!(check("stations_drawn", &with(&[])), Ok(()));
+        for changes in [
+            [("mbps", Value::Number(-1.0))],
+            [("arrivals", Value::Number(100.0))],
+            [("mix", Value::Word("c".to_owned()))],
+            [("runs", Value::Number(0.5))],
+            [("slots", Value::Number(1.0))],
+        ] {
+            let arguments = with(&changes);
+            let refused = evaluate("stations_drawn", &arguments).map(drop);
+            assert!(refused.is_err(), "{changes:?}");
+            assert_eq!(check("stations_drawn", &arguments), refused);
+        }
+    }
 
     #[test]
     fn digits_as_they_are_printed() {

@@ -39,17 +39,13 @@ const STRING_RUNS: u64 = 2;
 /// Runs of each string with AODV in `make test`. One run delivers up to twice as much as another.
 const AODV_RUNS: u64 = 10;
 
-/// Runs the settings that `known` selects and `chosen` does not leave out, and compares their cells. `chosen` is called
-/// once for each setting, in their order. `runs` turns ns-2's number of runs into the simulator's number of runs.
-fn compare(
-    known: impl Fn(&Setting) -> bool,
-    mut chosen: impl FnMut(&Setting) -> bool,
-    runs: impl Fn(&Setting, u64) -> u64,
-) -> Vec<Compared> {
+/// Runs the known settings that `chosen` selects, and compares their cells. `chosen` is called once for each setting, in
+/// their order. `runs` turns ns-2's number of runs into the simulator's number of runs.
+fn compare(mut chosen: impl FnMut(&Setting) -> bool, runs: impl Fn(&Setting, u64) -> u64) -> Vec<Compared> {
     let mut settings: BTreeMap<Setting, Vec<Cell>> = BTreeMap::new();
     let files = [include_str!("ns2.csv"), include_str!("xor.csv"), include_str!("lt.csv")];
     for (setting, cell) in files.into_iter().flat_map(cells::read) {
-        if known(&setting) && cell.is_compared() {
+        if settings::known(&setting) && cell.is_compared() {
             settings.entry(setting).or_default().push(cell);
         }
     }
@@ -124,7 +120,7 @@ fn print(all: &[Compared]) -> usize {
 #[cfg(feature = "oracle")]
 #[test]
 fn every_cell_agrees_with_ns2() {
-    let all = compare(settings::known, |_| true, many_runs);
+    let all = compare(|_| true, many_runs);
     let wrong = print(&all);
     let cells: usize = all.iter().map(|compared| compared.rows.len()).sum();
     println!("{cells} cells, {wrong} differ");
@@ -140,7 +136,7 @@ fn cells_agree_with_ns2_in_a_few_runs() {
         with_aodv += u32::from(string::has_aodv(setting));
         !string::has_aodv(setting) || with_aodv.is_multiple_of(2)
     };
-    let all = compare(settings::known, chosen, |setting, _| few_runs(setting));
+    let all = compare(chosen, |setting, _| few_runs(setting));
     let wrong = print(&all);
     let with_code = all.iter().filter(|compared| compared.setting.case.starts_with("003")).count();
     let strings = all.iter().filter(|compared| string::is_string(&compared.setting)).count();
