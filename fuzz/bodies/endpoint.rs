@@ -13,10 +13,7 @@
 //! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
 //! committed inputs. The test also checks that datagrams of each kind are accepted.
 
-#[path = "kinds.rs"]
-mod kinds;
-
-use kinds::common_kind;
+use super::kinds::common_kind;
 use ripstop_base::{Seed, Time};
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::inner::Inner;

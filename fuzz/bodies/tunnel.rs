@@ -13,10 +13,7 @@
 //! The target runs the body on inputs that it makes up. A test of the crate `ripstop-proto` runs the body on the
 //! committed inputs. The test also checks that packets of each kind are accepted.
 
-#[path = "kinds.rs"]
-mod kinds;
-
-use kinds::common_kind;
+use super::kinds::common_kind;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use ripstop_proto::coding::{BlockLength, BlockSettings, Code};

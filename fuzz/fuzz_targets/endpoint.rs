@@ -4,6 +4,8 @@
 
 #[path = "../bodies/endpoint.rs"]
 mod body;
+#[path = "../bodies/kinds.rs"]
+mod kinds;
 
 use libfuzzer_sys::fuzz_target;
 

@@ -13,6 +13,8 @@ mod feedback;
 mod handshake;
 #[path = "../../../../../fuzz/bodies/inner.rs"]
 mod inner;
+#[path = "../../../../../fuzz/bodies/kinds.rs"]
+mod kinds;
 #[path = "../../../../../fuzz/bodies/tunnel.rs"]
 mod tunnel;
 
